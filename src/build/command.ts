@@ -1,0 +1,59 @@
+/**
+ * The build command's flags, and what they mean.
+ */
+import { availableParallelism } from 'node:os';
+import { type Command, type Flags, HELP } from '../cli/flags.ts';
+import { pageSizes } from '../contract/schemas.ts';
+import { UsageError } from '../errors.ts';
+import { DIALECTS } from '../pages/lists.ts';
+import type { BuildOptions } from './build.ts';
+
+export const BUILD_COMMAND: Command = {
+  call: 'npm run build --',
+  about: 'Turns rune activity records into a static JSON API: every page of every list as a file.',
+  flags: [
+    { name: 'input', value: 'PATH', repeatable: true, byDefault: 'input', about: 'A folder, a file or a glob of activity data.' },
+    { name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
+    { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'Where working files go.' },
+    { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'How responses are spelled: contract or hiro.' },
+    { name: 'page-sizes', value: 'LIST', byDefault: '20,60', about: 'Ascending; the first is the default limit, the last the maximum.' },
+    { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'What DuckDB may use before it spills to disk.' },
+    { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Threads to work with.' },
+    { name: 'dry-run', about: 'Validate, render and count, but write nothing.' },
+    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    HELP,
+  ],
+};
+
+/** The options that the flags stand for. Throws a UsageError for a value that does not fit. */
+export function buildOptions(flags: Flags): BuildOptions {
+  flags.choice('log', ['text', 'json']);
+  const memoryLimit = flags.one('memory-limit') ?? '1GB';
+  if (!/^[0-9]+(?:[.][0-9]+)? ?[KMGT]i?B$/.test(memoryLimit)) {
+    throw new UsageError(`--memory-limit ${JSON.stringify(memoryLimit)} must be a size such as 500MB or 2GB`);
+  }
+  const inputs = flags.all('input');
+  if (inputs.includes('')) throw new UsageError('--input has no value');
+  return {
+    inputs: inputs.length === 0 ? ['input'] : inputs,
+    out: flags.one('out') ?? 'dist',
+    cache: flags.one('cache') ?? '.cache',
+    site: {
+      dialect: flags.choice('dialect', DIALECTS),
+      pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),
+    },
+    memoryLimit,
+    threads: flags.integer('threads', availableParallelism(), 1, 256),
+    dryRun: flags.has('dry-run'),
+  };
+}
+
+function parsePageSizes(text: string): number[] {
+  const sizes = text.split(',').map((size) => (/^[0-9]{1,6}$/.test(size) ? Number(size) : Number.NaN));
+  if (!pageSizes.safeParse(sizes).success) {
+    throw new UsageError(
+      `--page-sizes ${JSON.stringify(text)} must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000`,
+    );
+  }
+  return sizes;
+}

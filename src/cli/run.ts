@@ -1,0 +1,33 @@
+/**
+ * Runs a command: help, errors and exit codes are the same for all of them.
+ */
+import { CliError, EXIT } from '../errors.ts';
+import { type Command, Flags, helpOf } from './flags.ts';
+import { createLog, type Log } from './log.ts';
+
+/**
+ * Parses the arguments and runs `main`; sets the process's exit code. An error that is not a CliError is a fault of this program or of the
+ * machine: it is shown with its stack and counts as a failed build.
+ */
+export async function runCommand(
+  command: Command,
+  args: readonly string[],
+  main: (flags: Flags, log: Log) => Promise<void>,
+): Promise<void> {
+  // Even an error about the flags themselves is written in the format that they ask for.
+  const wantsJson = args.some((arg, i) => arg === '--log=json' || (arg === '--log' && args[i + 1] === 'json'));
+  const log = createLog(wantsJson ? 'json' : 'text');
+  try {
+    const flags = Flags.parse(command, args);
+    if (flags.has('help')) process.stdout.write(helpOf(command));
+    else await main(flags, log);
+  } catch (error) {
+    if (error instanceof CliError) {
+      log.error(error.message, error.details, error.exitCode);
+      process.exitCode = error.exitCode;
+    } else {
+      log.error(`unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, [], EXIT.buildFailed);
+      process.exitCode = EXIT.buildFailed;
+    }
+  }
+}

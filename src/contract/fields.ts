@@ -1,0 +1,96 @@
+/**
+ * The fields of an activity record, each with its rule. This table is the source of the zod schemas (schemas.ts), of the bulk
+ * check in SQL (input/checks.ts) and of the words in error reports, so that the three can't disagree.
+ *
+ * The regular expressions are in the common subset of JavaScript and RE2 (DuckDB's engine) and match whole values.
+ */
+import { OPERATIONS } from '../pages/lists.ts';
+
+/** The largest integer that every JSON client reads exactly, 2^53 - 1. */
+export const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
+
+/** The largest amount in smallest units, 2^128 - 1 (runes protocol). */
+export const MAX_AMOUNT = 340282366920938463463374607431768211455n;
+
+/** The largest divisibility of a rune (runes protocol). */
+export const MAX_DIVISIBILITY = 38;
+
+export type FieldKind = 'integer' | 'text' | 'hash' | 'output' | 'operation' | 'amount' | 'units';
+
+export const RULES: Readonly<Record<FieldKind, { readonly pattern: string; readonly rule: string }>> = {
+  integer: { pattern: '(?:0|[1-9][0-9]{0,15})', rule: `must be an integer from 0 to ${MAX_INTEGER} (2^53 - 1)` },
+  /** Any string: the empty pattern stands for no pattern. */
+  text: { pattern: '', rule: 'must be a string' },
+  hash: { pattern: '(?:0[xX])?[0-9a-fA-F]{64}', rule: 'must be 64 hex digits, with or without 0x' },
+  output: {
+    pattern: '(?:0[xX])?[0-9a-fA-F]+(?::(?:0|[1-9][0-9]{0,15}))?',
+    rule: 'must be hex, with or without 0x, or an outpoint txid:vout',
+  },
+  operation: { pattern: `(?:${OPERATIONS.join('|')})`, rule: `must be one of ${OPERATIONS.join(', ')}` },
+  amount: {
+    pattern: `[0-9]+(?:[.][0-9]{1,${MAX_DIVISIBILITY}})?`,
+    rule: `must be a decimal string of at most 2^128 - 1 smallest units, with at most ${MAX_DIVISIBILITY} decimals`,
+  },
+  units: {
+    pattern: '(?:0|[1-9][0-9]{0,38})',
+    rule: 'must be an integer from 0 to 2^128 - 1, in smallest units',
+  },
+};
+
+export interface Field {
+  /** Column of the flat table form, and of the store. */
+  readonly column: string;
+  /** Where it stands in an Activity, e.g. `location.block_height`; reports name it so. */
+  readonly path: string;
+  readonly kind: FieldKind;
+  readonly required: boolean;
+}
+
+const field = (column: string, path: string, kind: FieldKind, required = true): Field => ({ column, path, kind, required });
+
+/** An Activity, flattened (decisions.md, "Input"; which fields may be missing was recorded). */
+export const ACTIVITY_FIELDS: readonly Field[] = [
+  field('rune_id', 'rune.id', 'text'),
+  field('rune_number', 'rune.number', 'integer'),
+  field('rune_name', 'rune.name', 'text'),
+  field('rune_spaced_name', 'rune.spaced_name', 'text'),
+  field('address', 'address', 'text', false),
+  field('receiver_address', 'receiver_address', 'text', false),
+  field('amount', 'amount', 'amount', false),
+  field('operation', 'operation', 'operation'),
+  field('block_hash', 'location.block_hash', 'hash'),
+  field('block_height', 'location.block_height', 'integer'),
+  field('tx_id', 'location.tx_id', 'hash'),
+  field('tx_index', 'location.tx_index', 'integer'),
+  field('vout', 'location.vout', 'integer', false),
+  field('output', 'location.output', 'output', false),
+  field('timestamp', 'location.timestamp', 'integer'),
+];
+
+/** What a flat table may have besides: the order of events in a transaction. */
+export const EVENT_INDEX: Field = field('event_index', 'event_index', 'integer', false);
+
+/** The columns of the indexer's `ledger` table that are read. `output` is the output's index there. */
+export const LEDGER_FIELDS: readonly Field[] = [
+  field('rune_id', 'rune_id', 'text'),
+  field('block_hash', 'block_hash', 'hash'),
+  field('block_height', 'block_height', 'integer'),
+  field('tx_index', 'tx_index', 'integer'),
+  field('event_index', 'event_index', 'integer'),
+  field('tx_id', 'tx_id', 'hash'),
+  field('output', 'output', 'integer', false),
+  field('address', 'address', 'text', false),
+  field('receiver_address', 'receiver_address', 'text', false),
+  field('amount', 'amount', 'units', false),
+  field('operation', 'operation', 'operation'),
+  field('timestamp', 'timestamp', 'integer'),
+];
+
+/** The columns of the indexer's `runes` table that are read. */
+export const RUNE_FIELDS: readonly Field[] = [
+  field('id', 'id', 'text'),
+  field('number', 'number', 'integer'),
+  field('name', 'name', 'text'),
+  field('spaced_name', 'spaced_name', 'text'),
+  field('divisibility', 'divisibility', 'integer'),
+];

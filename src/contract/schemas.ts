@@ -1,0 +1,148 @@
+/**
+ * The contract as zod schemas: what is taken in, and what goes out. Field rules come from fields.ts.
+ */
+import { z } from 'zod';
+import { DIALECTS, type Dialect, OPERATIONS } from '../pages/lists.ts';
+import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_DIVISIBILITY, MAX_INTEGER, RULES } from './fields.ts';
+
+const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
+
+/** Whether an amount's digits, read as smallest units, fit 128 bits. */
+const fits128 = (amount: string): boolean => {
+  const digits = amount.replace('.', '');
+  return digits.length <= 80 && /^[0-9]+$/.test(digits) && BigInt(digits) <= MAX_AMOUNT;
+};
+
+/** The schema of a value that is text already: CSV cells, and table columns cast to text. */
+export function textRule(kind: FieldKind): z.ZodType<string> {
+  const { rule } = RULES[kind];
+  if (kind === 'text') return z.string({ error: rule });
+  const base = z.string({ error: rule }).regex(whole(kind), { error: rule });
+  if (kind === 'integer') return base.refine((text) => Number(text) <= MAX_INTEGER, { error: rule });
+  if (kind === 'amount' || kind === 'units') return base.refine(fits128, { error: rule });
+  if (kind === 'output') return base.refine((text) => (outpointIndex(text) ?? 0) <= MAX_INTEGER, { error: rule });
+  return base;
+}
+
+/** The index in an outpoint `txid:vout`; undefined for an output without one. */
+const outpointIndex = (output: unknown): number | undefined =>
+  typeof output === 'string' && output.includes(':') ? Number(output.slice(output.indexOf(':') + 1)) : undefined;
+
+/** An outpoint carries its index, so a `vout` beside it must be the same. */
+export function checkOutpoint(output: unknown, vout: unknown): string | undefined {
+  const index = outpointIndex(output);
+  if (index === undefined || vout === undefined || vout === null || Number(vout) === index) return undefined;
+  return `names output ${index}, but vout is ${String(vout)}`;
+}
+
+/** The schema of a JSON value: integers are numbers there, everything else is a string. */
+const jsonRule = (kind: FieldKind): z.ZodType =>
+  kind === 'integer'
+    ? z.number({ error: RULES.integer.rule }).int({ error: RULES.integer.rule }).min(0, { error: RULES.integer.rule })
+    : textRule(kind);
+
+const MISSING = 'is missing';
+
+/** A flat row whose cells are text (null for no value), as tables and CSV files have it. */
+export const textRow = (fields: readonly Field[]): z.ZodType =>
+  z
+    .object(Object.fromEntries(fields.map((f) => [f.column, f.required ? present(textRule(f.kind)) : textRule(f.kind).nullish()])))
+    .superRefine((row, context) => {
+      const message = checkOutpoint(row['output'], row['vout']);
+      if (message !== undefined) context.addIssue({ code: 'custom', path: ['output'], message });
+    });
+
+const present = (schema: z.ZodType): z.ZodType =>
+  z.any().superRefine((value, context) => {
+    if (value === undefined || value === null) context.addIssue({ code: 'custom', message: MISSING });
+    else for (const issue of schema.safeParse(value).error?.issues ?? []) context.addIssue({ code: 'custom', message: issue.message });
+  });
+
+/**
+ * An Activity of the input, in either dialect: hashes with or without `0x`, in any case; null counts as no value; keys that the
+ * contract does not know are ignored.
+ */
+export const activityInput: z.ZodType = nested(
+  ACTIVITY_FIELDS.map((f) => [f.path, f.required ? present(jsonRule(f.kind)) : jsonRule(f.kind).nullish()]),
+).superRefine((activity, context) => {
+  const { location } = activity as { location: { output?: unknown; vout?: unknown } };
+  const message = checkOutpoint(location.output, location.vout);
+  if (message !== undefined) context.addIssue({ code: 'custom', path: ['location', 'output'], message });
+});
+
+/** An object schema from dotted paths of one or two parts. */
+function nested(entries: [string, z.ZodType][]): z.ZodType {
+  const groups = new Map<string, Record<string, z.ZodType>>();
+  const top: Record<string, z.ZodType> = {};
+  for (const [path, schema] of entries) {
+    const [head = '', tail] = path.split('.');
+    if (tail === undefined) top[head] = schema;
+    else groups.set(head, { ...groups.get(head), [tail]: schema });
+  }
+  for (const [name, shape] of groups) top[name] = z.object(shape);
+  return z.object(top);
+}
+
+const integer = z.int().min(0);
+
+/** An Activity as a build of this dialect answers it. Fields without a value are left out. */
+export function activityOutput(dialect: Dialect) {
+  const hex = dialect === 'contract' ? '0x[0-9a-f]' : '[0-9a-f]';
+  const hash = z.string().regex(new RegExp(`^${hex}{64}$`));
+  const output = dialect === 'contract' ? /^0x[0-9a-f]+$/ : /^[0-9a-f]+(?::[0-9]+)?$/;
+  return z.strictObject({
+    rune: z.strictObject({ id: z.string(), number: integer, name: z.string(), spaced_name: z.string() }),
+    address: z.string().optional(),
+    receiver_address: z.string().optional(),
+    amount: z.string().regex(whole('amount')).optional(),
+    operation: z.enum(OPERATIONS),
+    location: z.strictObject({
+      block_hash: hash,
+      block_height: integer,
+      tx_id: hash,
+      tx_index: integer,
+      vout: integer.optional(),
+      output: z.string().regex(output).optional(),
+      timestamp: integer,
+    }),
+  });
+}
+
+/** The response of both operations. */
+export const envelope = (dialect: Dialect) =>
+  z.strictObject({ limit: z.int().min(1), offset: integer, total: integer, results: z.array(activityOutput(dialect)) });
+
+/** The body of every refusal. */
+export const errorResponse = z.strictObject({ statusCode: z.int(), error: z.string(), message: z.string() });
+
+/** The body of `/runes/v1/`. `block_height` is the highest block in the data. */
+export const status = z.strictObject({ server_version: z.string(), status: z.literal('ready'), block_height: integer });
+
+/** A list of page sizes: ascending, none twice, the first is the default limit and the last the maximum. */
+export const pageSizes = z
+  .array(z.int().min(1).max(100_000))
+  .min(1)
+  .refine((sizes) => sizes.every((size, i) => i === 0 || size > (sizes[i - 1] ?? 0)), {
+    error: 'must be ascending, none twice',
+  });
+
+/** `runes/v1/manifest.json`: what a build holds. No times, so that the same input makes the same bytes. */
+export const manifest = z.object({
+  generator: z.literal('rune-activity-mirror'),
+  version: z.string(),
+  layout: z.literal('files'),
+  dialect: z.enum(DIALECTS),
+  page_sizes: pageSizes,
+  /** Runs of consecutive heights with activity, both ends included. */
+  heights: z.array(z.tuple([integer, integer])),
+  blocks: integer,
+  transactions: integer,
+  records: integer,
+  /** Files of pages and what they hold, hash paths counted as the files that they are to a client. */
+  files: integer,
+  bytes: integer,
+});
+export type Manifest = z.infer<typeof manifest>;
+
+/** What the runes table may hold as divisibility. */
+export const divisibility = z.int().min(0).max(MAX_DIVISIBILITY);

@@ -1,0 +1,222 @@
+/**
+ * The local server: node:http around the page map, serve-handler for the files that are no business of the API.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream, readFileSync, statSync } from 'node:fs';
+import { open, readFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import serveHandler from 'serve-handler';
+import { manifest } from '../contract/schemas.ts';
+import { codeOf, InputError, messageOf } from '../errors.ts';
+import type { Site } from '../pages/lists.ts';
+import { MANIFEST_PATH } from '../pages/paths.ts';
+import {
+  API_HEADERS,
+  CACHE_CONTROL,
+  errorBody,
+  matchesEtag,
+  notFound,
+  type PageSource,
+  PREFLIGHT_HEADERS,
+  respond,
+} from '../pages/respond.ts';
+
+/** Larger pages are streamed; smaller ones are cheaper read at once. */
+const STREAM_FROM_BYTES = 256 * 1024;
+
+interface FilePage {
+  readonly path: string;
+  readonly size: number;
+  /** Size and time of change: while they are the same, so is the ETag. */
+  readonly stamp: string;
+  /** The content of a small file. */
+  readonly bytes: Buffer | undefined;
+}
+
+/**
+ * A server for the build in `dir`, not listening yet. A build that replaces the folder's content is picked up while it runs. Throws an
+ * InputError when there is no build in the folder.
+ */
+export function createMirrorServer(dir: string): Server {
+  const site = watchSite(dir);
+  site();
+  const source = fileSource(dir);
+  const server = createServer((request, response) => {
+    answer(request, response, dir, site(), source).catch((error: unknown) => {
+      // The reason may name paths of this machine, so it goes to the log and not to the client.
+      process.stderr.write(`${request.method} ${request.url}: ${messageOf(error)}\n`);
+      if (response.headersSent) response.destroy();
+      else
+        sendError(request, response, errorBody(503, 'a file of this mirror is missing or unreadable; try again'), { 'retry-after': '5' });
+    });
+  });
+  server.on('clientError', (error, socket) => {
+    const status = codeOf(error) === 'HPE_HEADER_OVERFLOW' ? 431 : 400;
+    const body = errorBody(status, STATUS_CODES[status] ?? 'Bad Request').body;
+    if (socket.writable) {
+      socket.end(
+        `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
+    } else socket.destroy();
+  });
+  return server;
+}
+
+/** The build's dialect and page sizes; the manifest is read again when it has changed. */
+function watchSite(dir: string): () => Site {
+  const path = join(dir, MANIFEST_PATH);
+  let known: { site: Site; stamp: number; checked: number } | undefined;
+  return () => {
+    const now = Date.now();
+    if (known !== undefined && now - known.checked < 1000) return known.site;
+    try {
+      const stamp = statSync(path).mtimeMs;
+      if (known === undefined || known.stamp !== stamp) known = { site: readSite(path), stamp, checked: now };
+      known.checked = now;
+      return known.site;
+    } catch (error) {
+      // A build is just replacing it: what was known holds until then.
+      if (known !== undefined) return known.site;
+      throw error;
+    }
+  };
+}
+
+function readSite(path: string): Site {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch {
+    throw new InputError(`there is no build: ${path} is missing`, ['Run npm run build first, or name the folder with --dir.']);
+  }
+  const parsed = manifest.safeParse(parseJson(text));
+  if (!parsed.success) throw new InputError(`${path} is not the manifest of a build`, ['Run npm run build again.']);
+  return { dialect: parsed.data.dialect, pageSizes: parsed.data.page_sizes };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function fileSource(dir: string): PageSource<FilePage> {
+  return {
+    open: async (path) => {
+      const absolute = join(dir, path);
+      try {
+        const handle = await open(absolute);
+        try {
+          const { size, mtimeMs } = await handle.stat();
+          const bytes = size < STREAM_FROM_BYTES ? await handle.readFile() : undefined;
+          return { path: absolute, size, stamp: `${size}:${mtimeMs}`, bytes };
+        } finally {
+          await handle.close();
+        }
+      } catch (error) {
+        if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
+        throw error;
+      }
+    },
+    text: async (page) => (page.bytes === undefined ? readFile(page.path, 'utf8') : page.bytes.toString('utf8')),
+  };
+}
+
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  dir: string,
+  site: Site,
+  source: PageSource<FilePage>,
+): Promise<void> {
+  const method = request.method ?? 'GET';
+  const target = targetOf(request);
+  if (method === 'OPTIONS') {
+    response.writeHead(204, PREFLIGHT_HEADERS).end();
+    return;
+  }
+  const found = await respond(method, target, site, source);
+  switch (found.kind) {
+    case 'page':
+      return sendPage(request, response, found.page);
+    case 'body':
+      if (found.status === 200) sendBytes(request, response, Buffer.from(found.body));
+      else sendError(request, response, found, found.allow === undefined ? {} : { allow: found.allow });
+      return;
+    default:
+      return serveFile(request, response, dir, target);
+  }
+}
+
+/** The path and query of a request; a proxy may send a whole URL, and `OPTIONS *` has none. */
+function targetOf(request: IncomingMessage): string {
+  const url = request.url ?? '/';
+  return url.startsWith('/') ? url : `/${url.replace(/^[a-z]+:\/\/[^/?]*\/?/i, '')}`;
+}
+
+/** Files outside the API's routes: the landing page, the manifest, pages by their own path. Everything else is a JSON 404. */
+async function serveFile(request: IncomingMessage, response: ServerResponse, dir: string, target: string): Promise<void> {
+  const missing = () => sendError(request, response, notFound(request.method ?? 'GET', target));
+  if (request.method !== 'GET' && request.method !== 'HEAD') return missing();
+  // serve-handler finds a folder's index.html only together with clean URLs, which would also answer /runes/v1/blocks/840000.
+  request.url = target === '/' || target.startsWith('/?') ? '/index.html' : target;
+  response.setHeader('access-control-allow-origin', '*');
+  response.setHeader('x-content-type-options', 'nosniff');
+  response.setHeader('cache-control', CACHE_CONTROL);
+  const options = { public: dir, cleanUrls: false, directoryListing: false, etag: true };
+  await serveHandler(request, response, options, { sendError: async () => missing() });
+}
+
+async function sendPage(request: IncomingMessage, response: ServerResponse, page: FilePage): Promise<void> {
+  if (page.bytes !== undefined) return sendBytes(request, response, page.bytes);
+  const etag = await etagOfLarge(page);
+  if (!sendHead(request, response, etag, page.size)) return;
+  await pipeline(createReadStream(page.path), response);
+}
+
+function sendBytes(request: IncomingMessage, response: ServerResponse, bytes: Buffer): void {
+  const etag = `"${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}"`;
+  if (sendHead(request, response, etag, bytes.length)) response.end(bytes);
+}
+
+/** Writes the head of a 200 or 304; false when there is no body to follow. */
+function sendHead(request: IncomingMessage, response: ServerResponse, etag: string, length: number): boolean {
+  const headers = { ...API_HEADERS, 'cache-control': CACHE_CONTROL, etag };
+  if (matchesEtag(request.headers['if-none-match'], etag)) {
+    response.writeHead(304, headers).end();
+    return false;
+  }
+  response.writeHead(200, { ...headers, 'content-length': length });
+  if (request.method !== 'HEAD') return true;
+  response.end();
+  return false;
+}
+
+function sendError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: { status: number; body: string },
+  headers: Record<string, string> = {},
+): void {
+  const length = Buffer.byteLength(error.body);
+  response.writeHead(error.status, { ...API_HEADERS, 'cache-control': 'no-store', 'content-length': length, ...headers });
+  response.end(request.method === 'HEAD' ? undefined : error.body);
+}
+
+/** ETags of large files by path, so that they are hashed once. */
+const largeEtags = new Map<string, { stamp: string; etag: string }>();
+
+async function etagOfLarge(page: FilePage): Promise<string> {
+  const known = largeEtags.get(page.path);
+  if (known?.stamp === page.stamp) return known.etag;
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(page.path), hash);
+  const etag = `"${hash.digest('hex').slice(0, 32)}"`;
+  if (largeEtags.size >= 1000) largeEtags.clear();
+  largeEtags.set(page.path, { stamp: page.stamp, etag });
+  return etag;
+}

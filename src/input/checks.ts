@@ -1,0 +1,80 @@
+/**
+ * The bulk check: every rule of contract/fields.ts as an SQL predicate, and every canonical value as an SQL expression.
+ *
+ * A cell of an input comes in one of three shapes: JSON text ("840000", "\"mint\""), plain text (CSV, and columns cast to text) or
+ * a native integer. NULL is no value.
+ */
+import { type Field, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
+import { identifier, literal } from '../store/duckdb.ts';
+
+export type Shape = 'json' | 'text' | 'integer';
+
+/** One column of a raw table. */
+export interface RawColumn {
+  readonly field: Field;
+  readonly shape: Shape;
+}
+
+/** DuckDB's integer types that need no text check. HUGEINT and DECIMAL are checked as text. */
+const INTEGER_TYPES = /^U?(TINYINT|SMALLINT|INTEGER|BIGINT)$/;
+/** Types that cannot hold the numbers exactly. */
+export const INEXACT_TYPES = /^(FLOAT|DOUBLE|REAL)$/;
+
+export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'integer' && INTEGER_TYPES.test(type) ? 'integer' : 'text');
+
+/** The cell as plain text: a JSON string is unquoted, and parsed only where it has escapes. */
+function text(column: RawColumn): string {
+  const cell = identifier(column.field.column);
+  if (column.shape === 'integer') return `${cell}::VARCHAR`;
+  if (column.shape === 'text' || column.field.kind === 'integer') return cell;
+  return `(CASE WHEN contains(${cell}, '\\') THEN json_extract_string(${cell}, '$') ELSE ${cell}[2:-2] END)`;
+}
+
+/** Whether the cell keeps the field's rule; never NULL. */
+export function isValid(column: RawColumn): string {
+  const { field, shape } = column;
+  const cell = identifier(field.column);
+  const rule = presentRule(column);
+  if (field.required) return `(${cell} IS NOT NULL AND ${rule})`;
+  return rule === 'true' ? rule : `(${cell} IS NULL OR ${rule})`;
+
+  function presentRule({ field: { kind } }: RawColumn): string {
+    if (shape === 'integer') return `${cell} BETWEEN 0 AND ${MAX_INTEGER}`;
+    const matches = (pattern: string) => `regexp_full_match(${shape === 'json' ? cell : text(column)}, ${literal(pattern)})`;
+    const quoted = (pattern: string) => (shape === 'json' ? `"${pattern}"` : pattern);
+    switch (kind) {
+      case 'integer':
+        return `(${matches(RULES.integer.pattern)} AND TRY_CAST(${cell} AS BIGINT) <= ${MAX_INTEGER})`;
+      case 'text':
+        return shape === 'json' ? `starts_with(${cell}, '"')` : 'true';
+      case 'amount':
+      case 'units': {
+        const digits = `ltrim(replace(${text(column)}, '.', ''), '0')`;
+        const fits = `(length(${digits}) < 39 OR (length(${digits}) = 39 AND ${digits} <= '${MAX_AMOUNT}'))`;
+        return `(${matches(quoted(RULES[kind].pattern))} AND ${fits})`;
+      }
+      case 'output':
+        return `(${matches(quoted(RULES.output.pattern))} AND coalesce(${outpointIndex(column)}, 0) <= ${MAX_INTEGER})`;
+      default:
+        return matches(quoted(RULES[kind].pattern));
+    }
+  }
+}
+
+/** The canonical value of a cell: BIGINT for integers, lower-case digits without prefix for hashes, text otherwise. */
+export function canonicalValue(column: RawColumn): string {
+  switch (column.field.kind) {
+    case 'integer':
+      return `${text(column)}::BIGINT`;
+    case 'hash':
+      return `lower(right(${text(column)}, 64))`;
+    default:
+      return text(column);
+  }
+}
+
+/** The hex part of an `output` cell, lower case, without prefix and without the index of an outpoint. */
+export const outputHex = (column: RawColumn): string => `lower(regexp_replace(split_part(${text(column)}, ':', 1), '^0[xX]', ''))`;
+
+/** The index in an `output` cell that is an outpoint; NULL when it has none. */
+export const outpointIndex = (column: RawColumn): string => `TRY_CAST(nullif(split_part(${text(column)}, ':', 2), '') AS BIGINT)`;

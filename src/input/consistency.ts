@@ -1,0 +1,134 @@
+/**
+ * What no single record shows: rules between records, blocks and files. Runs over the view `activity` of all canonical records.
+ */
+import { type Store, toNumber, toText } from '../store/duckdb.ts';
+import { Report } from './report.ts';
+import { CANONICAL_COLUMNS } from './sources.ts';
+
+/** What the input holds, in the tables `blocks` (block_height, block_hash, records) and `transactions` (tx_id, block_height, records). */
+export interface Holdings {
+  readonly records: number;
+  readonly blocks: number;
+  readonly transactions: number;
+  /** Heights that several files hold alike; one copy was taken. */
+  readonly copiedBlocks: number;
+}
+
+/**
+ * Makes the view `kept` (records without the copies of blocks that several files hold) and the tables `blocks` and `transactions`.
+ * Throws an InputError that lists what contradicts itself. `names` are the files by source number.
+ */
+export async function checkConsistency(names: ReadonlyMap<number, string>, store: Store): Promise<Holdings> {
+  const report = new Report();
+  await store.run(`CREATE TEMP TABLE held AS
+    SELECT source, block_height, block_hash, count(*) AS records FROM activity GROUP BY ALL`);
+  await reportHashes(names, report, store);
+  await reportDifferingCopies(names, report, store);
+  report.throwIfAny((count) => `the input contradicts itself about ${count} block(s)`);
+
+  await store.run(`CREATE TEMP TABLE copied AS SELECT source, block_height FROM held
+    QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) > 1`);
+  const { copies } = await store.row('SELECT count(DISTINCT block_height) AS copies FROM copied');
+  const copied = toNumber(copies);
+  const filter = copied === 0 ? '' : 'WHERE (source, block_height) NOT IN (SELECT (source, block_height) FROM copied)';
+  await store.run(`CREATE TEMP VIEW kept AS SELECT * FROM activity ${filter}`);
+  await store.run(`CREATE TEMP TABLE blocks AS
+    SELECT block_height, any_value(block_hash) AS block_hash, any_value(records) AS records FROM held GROUP BY block_height ORDER BY block_height`);
+
+  await reportTransactions(names, report, store);
+  report.throwIfAny((count) => `the input contradicts itself about ${count} transaction(s)`);
+  const totals = await store.row(`SELECT (SELECT coalesce(sum(records), 0) FROM blocks) AS records,
+    (SELECT count(*) FROM blocks) AS blocks, (SELECT count(*) FROM transactions) AS transactions`);
+  return {
+    records: toNumber(totals['records']),
+    blocks: toNumber(totals['blocks']),
+    transactions: toNumber(totals['transactions']),
+    copiedBlocks: copied,
+  };
+}
+
+type Names = ReadonlyMap<number, string>;
+const nameOf = (names: Names, cell: unknown): string => names.get(Number(cell)) ?? 'the input';
+
+async function reportHashes(names: Names, report: Report, store: Store): Promise<void> {
+  for (const row of await store.rows(
+    `SELECT block_height, min(block_hash) AS a, max(block_hash) AS b, arg_min(source, block_hash) AS in_a, arg_max(source, block_hash) AS in_b
+     FROM held GROUP BY block_height HAVING count(DISTINCT block_hash) > 1 ORDER BY block_height`,
+  )) {
+    const [height, a, b] = [toNumber(row['block_height']), toText(row['a']), toText(row['b'])];
+    report.add([`block height ${height} has two hashes: ${a} (${nameOf(names, row['in_a'])}) and ${b} (${nameOf(names, row['in_b'])})`]);
+  }
+  for (const row of await store.rows(
+    `SELECT block_hash, min(block_height) AS a, max(block_height) AS b, arg_min(source, block_height) AS in_a, arg_max(source, block_height) AS in_b
+     FROM held GROUP BY block_hash HAVING count(DISTINCT block_height) > 1 ORDER BY block_hash`,
+  )) {
+    const [hash, a, b] = [toText(row['block_hash']), toNumber(row['a']), toNumber(row['b'])];
+    report.add([`block hash ${hash} is at two heights: ${a} (${nameOf(names, row['in_a'])}) and ${b} (${nameOf(names, row['in_b'])})`]);
+  }
+}
+
+/** All that a client sees of a record; `source`, `event_index` and `ord` are only about where it came from. */
+const SEEN = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord'].includes(c)).map(
+  (c) => `coalesce("${c}"::VARCHAR, chr(30))`,
+);
+
+async function reportDifferingCopies(names: Names, report: Report, store: Store): Promise<void> {
+  const several = 'SELECT block_height FROM held GROUP BY block_height HAVING count(DISTINCT source) > 1';
+  const { any } = await store.row(`SELECT count(*) AS any FROM (${several})`);
+  if (toNumber(any) === 0) return;
+  // Position and content of every record, folded into one 128-bit number a block and file.
+  for (const row of await store.rows(
+    `WITH copies AS (
+       SELECT block_height, source, count(*) AS records, bit_xor(md5_number(concat_ws(chr(31), position, ${SEEN.join(', ')}))) AS digest
+       FROM (SELECT *, row_number() OVER (PARTITION BY source, block_height ORDER BY tx_index DESC, ord DESC) AS position
+             FROM activity WHERE block_height IN (${several}))
+       GROUP BY ALL)
+     SELECT a.block_height, a.source AS in_a, b.source AS in_b, a.records AS a, b.records AS b
+     FROM copies a JOIN (SELECT * FROM copies QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) = 1) b USING (block_height)
+     WHERE a.digest <> b.digest OR a.records <> b.records ORDER BY a.block_height, a.source`,
+  )) {
+    const [fileA, fileB] = [nameOf(names, row['in_b']), nameOf(names, row['in_a'])];
+    const [a, b] = [toNumber(row['b']), toNumber(row['a'])];
+    report.add([
+      `block ${toNumber(row['block_height'])} differs between ${fileA} (${a} records) and ${fileB} (${b} records); one file must hold all of a block`,
+    ]);
+  }
+}
+
+async function reportTransactions(names: Names, report: Report, store: Store): Promise<void> {
+  await store.run(`CREATE TEMP TABLE transactions AS
+    SELECT tx_id, min(block_height) AS block_height, max(block_height) AS last_height, min(tx_index) AS tx_index, max(tx_index) AS last_index,
+      count(*) AS records, count(event_index) AS numbered, min(source) AS source, max(source) AS last_source
+    FROM kept GROUP BY tx_id`);
+  for (const row of await store.rows(
+    'SELECT * FROM transactions WHERE block_height <> last_height OR tx_index <> last_index ORDER BY block_height, tx_id',
+  )) {
+    const tx = toText(row['tx_id']);
+    const files = [...new Set([nameOf(names, row['source']), nameOf(names, row['last_source'])])].join(', ');
+    const [height, last] = [toNumber(row['block_height']), toNumber(row['last_height'])];
+    const [index, lastIndex] = [toNumber(row['tx_index']), toNumber(row['last_index'])];
+    if (height !== last) report.add([`tx_id ${tx} is in two blocks: ${height} and ${last} (${files})`]);
+    else report.add([`tx_id ${tx} has two values of tx_index in block ${height}: ${index} and ${lastIndex} (${files})`]);
+  }
+  for (const row of await store.rows(
+    `SELECT block_height, tx_index, min(tx_id) AS a, max(tx_id) AS b, min(source) AS source FROM transactions
+     GROUP BY block_height, tx_index HAVING count(*) > 1 ORDER BY block_height, tx_index`,
+  )) {
+    report.add([
+      `block ${toNumber(row['block_height'])} has two transactions at tx_index ${toNumber(row['tx_index'])}: ${toText(row['a'])} and ${toText(row['b'])} (${nameOf(names, row['source'])})`,
+    ]);
+  }
+  for (const row of await store.rows('SELECT * FROM transactions WHERE numbered NOT IN (0, records) ORDER BY block_height, tx_id')) {
+    report.add([
+      `tx_id ${toText(row['tx_id'])}: ${toNumber(row['numbered'])} of its ${toNumber(row['records'])} records have an event_index; all or none must have one (${nameOf(names, row['source'])})`,
+    ]);
+  }
+  for (const row of await store.rows(
+    `SELECT tx_id, event_index, count(*) AS times, min(source) AS source, min(block_height) AS height FROM kept
+     WHERE event_index IS NOT NULL GROUP BY tx_id, event_index HAVING count(*) > 1 ORDER BY height, tx_id, event_index`,
+  )) {
+    report.add([
+      `tx_id ${toText(row['tx_id'])} has ${toNumber(row['times'])} records with event_index ${toNumber(row['event_index'])} (${nameOf(names, row['source'])})`,
+    ]);
+  }
+}

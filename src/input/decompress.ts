@@ -1,0 +1,80 @@
+/**
+ * Unpacks .gz and .zst files into the scratch folder, checking them on the way: DuckDB would take a cut-off archive for a short
+ * one. The plain copy is then read by all threads, which a compressed stream is not.
+ */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Transform, type TransformCallback } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { Decompress } from 'fzstd';
+import { codeOf, InputError, messageOf } from '../errors.ts';
+import type { InputFile } from './discover.ts';
+
+export type Compression = 'gzip' | 'zstd';
+
+/** What the first bytes of a file say about it. */
+export interface Magic {
+  readonly kind: Compression | 'parquet' | 'text';
+  readonly bytes: number;
+}
+
+/** Looks at the first bytes. Throws an InputError when the file cannot be read or is empty. */
+export async function magicOf(file: InputFile): Promise<Magic> {
+  try {
+    const handle = await open(file.path);
+    try {
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0);
+      if (bytesRead === 0) throw new InputError(`${file.name} is empty (0 bytes)`, ['Remove it, or write it again.']);
+      const hex = buffer.toString('hex');
+      const { size } = await handle.stat();
+      const kind = hex.startsWith('1f8b') ? 'gzip' : hex === '28b52ffd' ? 'zstd' : hex === '50415231' ? 'parquet' : 'text';
+      return { kind, bytes: size };
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    throw new InputError(`${file.name} cannot be read: ${messageOf(error)}`);
+  }
+}
+
+/** Unpacks `file` to `target`. Throws an InputError when the archive is damaged or cut off. */
+export async function decompress(file: InputFile, compression: Compression, target: string): Promise<void> {
+  await mkdir(dirname(target), { recursive: true });
+  const unpack = compression === 'gzip' ? createGunzip() : new UnpackZstd();
+  try {
+    await pipeline(createReadStream(file.path), unpack, createWriteStream(target));
+  } catch (error) {
+    // Only a full or unwritable disk has a code that begins with E and is not about the data.
+    if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO'].includes(codeOf(error) ?? '')) throw error;
+    throw new InputError(`${file.name} is not a whole ${compression} file: ${messageOf(error)}`, [
+      'It is damaged or was cut off; fetch or write it again.',
+    ]);
+  }
+}
+
+class UnpackZstd extends Transform {
+  readonly #frames = new Decompress((data) => {
+    this.push(Buffer.from(data));
+  });
+
+  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
+    this.#attempt(() => this.#frames.push(chunk), done);
+  }
+
+  override _flush(done: TransformCallback): void {
+    this.#attempt(() => this.#frames.push(new Uint8Array(0), true), done);
+  }
+
+  #attempt(step: () => void, done: TransformCallback): void {
+    try {
+      step();
+    } catch (error) {
+      done(error instanceof Error ? error : new Error(String(error)));
+      return;
+    }
+    done();
+  }
+}

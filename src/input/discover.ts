@@ -1,0 +1,51 @@
+/**
+ * Finds the input files that the `--input` flags name.
+ */
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { relative, resolve, sep } from 'node:path';
+import fg from 'fast-glob';
+import { InputError } from '../errors.ts';
+
+export interface InputFile {
+  /** Absolute path. */
+  readonly path: string;
+  /** How messages name it: relative to the working directory, with forward slashes. */
+  readonly name: string;
+}
+
+/**
+ * The files of all inputs, each once, in the order of their names. An input is a folder (searched whole; files that begin with a
+ * dot and Markdown files are passed over), a file, or a glob. Throws an InputError for an input that is not there or holds nothing.
+ */
+export async function discover(inputs: readonly string[], cwd = process.cwd()): Promise<InputFile[]> {
+  const found = new Map<string, InputFile>();
+  for (const input of inputs) {
+    const paths = await expand(input, cwd);
+    for (const path of paths) {
+      const name = relative(cwd, path).split(sep).join('/');
+      const real = realpathSync(path);
+      if (!found.has(real)) found.set(real, { path, name });
+    }
+  }
+  return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function expand(input: string, cwd: string): Promise<string[]> {
+  const path = resolve(cwd, input);
+  if (existsSync(path)) {
+    if (!statSync(path).isDirectory()) return [path];
+    const files = await fg.glob('**/*', { cwd: path, absolute: true, onlyFiles: true, ignore: ['**/*.md'] });
+    if (files.length > 0) return files;
+    throw new InputError(`the input folder ${input} holds no data files`, [
+      'Put NDJSON, JSON, CSV or Parquet files there; input/README.md of the project lists the forms.',
+    ]);
+  }
+  if (fg.isDynamicPattern(input)) {
+    const files = await fg.glob(input.split(sep).join('/'), { cwd, absolute: true, onlyFiles: true });
+    if (files.length > 0) return files;
+    throw new InputError(`the input pattern ${input} matches no file`, ['Quote the pattern and check the folder it names.']);
+  }
+  throw new InputError(`the input ${input} is not there`, [
+    `It was looked for at ${path}. Paths are relative to the folder that the command is run in.`,
+  ]);
+}

@@ -1,0 +1,169 @@
+/**
+ * Tells what an input file is from what it holds: the first bytes, the keys of the first JSON object, or the columns of a table.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
+import { InputError, messageOf } from '../errors.ts';
+import { literal, type Store, toText } from '../store/duckdb.ts';
+import { type Compression, decompress, magicOf } from './decompress.ts';
+import type { InputFile } from './discover.ts';
+
+/** How the objects of a JSON file are laid out; DuckDB's names. */
+export type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
+
+export type TableForm = 'ledger' | 'runes' | 'flat';
+
+export interface TableColumn {
+  /** As the file spells it. */
+  readonly name: string;
+  /** DuckDB's type; always VARCHAR in CSV files. */
+  readonly type: string;
+}
+
+interface Common {
+  readonly file: InputFile;
+  /** The file that DuckDB reads: the input itself, or its unpacked copy. */
+  readonly path: string;
+  /** Size of that file. */
+  readonly bytes: number;
+}
+
+export type Recognised =
+  | (Common & { readonly form: 'activity' | 'envelope' | 'no-records'; readonly layout: JsonLayout })
+  | (Common & { readonly form: TableForm; readonly format: 'csv' | 'parquet'; readonly columns: readonly TableColumn[] });
+
+const HEAD_BYTES = 256 * 1024;
+
+const LOOKED_FOR = [
+  'Looked for: JSON with the keys rune and location (activity records), or results and total (saved responses);',
+  `a ledger export with the columns ${LEDGER_FIELDS.map((f) => f.column).join(', ')};`,
+  `a runes table with the columns ${RUNE_FIELDS.map((f) => f.column).join(', ')};`,
+  `a flat table with the columns ${ACTIVITY_FIELDS.map((f) => f.column).join(', ')}, and perhaps ${EVENT_INDEX.column}.`,
+];
+
+/** Recognises one file. `scratch` is a path that a compressed file may be unpacked to. */
+export async function recognise(file: InputFile, store: Store, scratch: string): Promise<Recognised> {
+  const magic = await magicOf(file);
+  if (magic.kind === 'parquet') return recogniseParquet({ file, path: file.path, bytes: magic.bytes }, store);
+  const compressed: Compression | undefined = magic.kind === 'text' ? undefined : magic.kind;
+  if (compressed !== undefined) await decompress(file, compressed, scratch);
+  const path = compressed === undefined ? file.path : scratch;
+  const { head, bytes } = readHead(path);
+  if (bytes === 0) throw new InputError(`${file.name} holds nothing once unpacked (0 bytes)`, ['Remove it, or write it again.']);
+  const common: Common = { file, path, bytes };
+  const text = head.toString('utf8').replace(/^\ufeff/, '');
+  const first = text.trimStart()[0];
+  if (first === '{' || first === '[') return recogniseJson(common, text, store);
+  return recogniseCsv(common, text);
+}
+
+function readHead(path: string): { head: Buffer; bytes: number } {
+  const handle = openSync(path, 'r');
+  try {
+    const buffer = Buffer.alloc(HEAD_BYTES);
+    const length = readSync(handle, buffer, 0, HEAD_BYTES, 0);
+    return { head: buffer.subarray(0, length), bytes: length };
+  } finally {
+    closeSync(handle);
+  }
+}
+
+async function recogniseJson(common: Common, head: string, store: Store): Promise<Recognised> {
+  const layout = jsonLayout(head);
+  let keys: string[];
+  try {
+    const [row] = await store.rows(
+      `SELECT json_type(json) AS type, array_to_string(json_keys(json), chr(10)) AS keys
+       FROM read_json_objects(${literal(common.path)}, format = ${literal(layout)}, compression = 'uncompressed',
+                              maximum_object_size = ${MAXIMUM_OBJECT_BYTES}) LIMIT 1`,
+    );
+    if (row === undefined) return { ...common, form: 'no-records', layout };
+    keys = toText(row['keys']).split('\n');
+  } catch (error) {
+    throw new InputError(`${common.file.name} is broken JSON: ${duckdbMessage(error)}`);
+  }
+  if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
+  if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
+  throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
+}
+
+/** DuckDB reads no JSON object larger than this; a saved response of a whole block is far smaller. */
+export const MAXIMUM_OBJECT_BYTES = 128 * 1024 * 1024;
+
+function jsonLayout(head: string): JsonLayout {
+  const text = head.trimStart();
+  if (text.startsWith('[')) return 'array';
+  const end = text.indexOf('\n');
+  if (end < 0) return 'newline_delimited';
+  try {
+    JSON.parse(text.slice(0, end));
+    return 'newline_delimited';
+  } catch {
+    // The first line is no object of its own: a pretty-printed one, unless a second line begins another.
+    return text
+      .slice(end + 1)
+      .trimStart()
+      .startsWith('{')
+      ? 'newline_delimited'
+      : 'unstructured';
+  }
+}
+
+function recogniseCsv(common: Common, head: string): Recognised {
+  const line = head.slice(0, head.search(/\r?\n|$/));
+  const columns = line.split(',').map((name) => ({ name: name.trim().replace(/^"(.*)"$/, '$1'), type: 'VARCHAR' }));
+  return { ...common, ...recogniseTable(common.file, columns), format: 'csv', columns };
+}
+
+async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
+  try {
+    const rows = await store.rows(`DESCRIBE SELECT * FROM read_parquet(${literal(common.path)})`);
+    const columns = rows.map((row) => ({ name: toText(row['column_name']), type: toText(row['column_type']) }));
+    return { ...common, ...recogniseTable(common.file, columns), format: 'parquet', columns };
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    throw new InputError(`${common.file.name} is broken Parquet: ${duckdbMessage(error)}`);
+  }
+}
+
+const FORMS: readonly [TableForm, string, readonly Field[]][] = [
+  ['flat', 'a flat activity table', ACTIVITY_FIELDS],
+  ['ledger', 'a ledger export', LEDGER_FIELDS],
+  ['runes', 'a runes table', RUNE_FIELDS],
+];
+
+function recogniseTable(file: InputFile, columns: readonly TableColumn[]): { form: TableForm } {
+  const names = new Set(columns.map((c) => c.name));
+  const missing = FORMS.map(([form, label, fields]) => ({
+    form,
+    label,
+    missing: fields.filter((f) => !names.has(f.column)).map((f) => f.column),
+    share: fields.filter((f) => names.has(f.column)).length / fields.length,
+  }));
+  const whole = missing.find((m) => m.missing.length === 0);
+  if (whole !== undefined) return { form: whole.form };
+  const [near] = missing.sort((a, b) => b.share - a.share);
+  if (near !== undefined && near.share >= 0.6) {
+    throw new InputError(`${file.name} looks like ${near.label} but lacks the column(s) ${near.missing.join(', ')}`, LOOKED_FOR);
+  }
+  const seen = columns.map((c) => c.name).join(', ');
+  throw unrecognised(file, `its first line reads as the columns ${seen.length > 120 ? `${seen.slice(0, 120)}…` : seen}`);
+}
+
+const unrecognised = (file: InputFile, why: string): InputError =>
+  new InputError(`${file.name} is in no form that is known: ${printable(why)}`, LOOKED_FOR);
+
+/** Text of a file for a message: control characters would garble a terminal. */
+export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
+
+/** DuckDB's message on one line, without its advice about its own settings and without the path, which the caller names. */
+export function duckdbMessage(error: unknown): string {
+  const [text = ''] = messageOf(error).split(/\n(?:Try|Possible|Hint|\s*$)/);
+  return printable(
+    text
+      .replace(/^[A-Za-z ]+Error: /, '')
+      .replace(/ in file "[^"]*",?/g, '')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  );
+}

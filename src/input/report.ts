@@ -1,0 +1,55 @@
+/**
+ * Collects what is wrong with the input and says it: the first findings in full and the count of the rest.
+ */
+import { InputError } from '../errors.ts';
+
+/** How many findings a report shows. */
+export const REPORT_LIMIT = 20;
+
+export interface Finding {
+  /** File and line, row or record, e.g. `input/a.ndjson line 3`. */
+  readonly where: string;
+  /** Dotted path of the field, e.g. `location.vout`. */
+  readonly field: string;
+  /** What stands there; undefined when nothing does. */
+  readonly value: unknown;
+  /** The rule that it breaks, e.g. `must be an integer from 0 to ...`. */
+  readonly rule: string;
+}
+
+const VALUE_LENGTH = 60;
+
+/** A value as a report shows it: JSON, cut after 60 characters. */
+export function shorten(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > VALUE_LENGTH ? `${text.slice(0, VALUE_LENGTH)}… (${text.length} characters)` : text;
+}
+
+export const describe = (finding: Finding): string =>
+  finding.value === undefined || finding.value === null
+    ? `${finding.where}: ${finding.field} ${finding.rule}`
+    : `${finding.where}: ${finding.field} ${shorten(finding.value)} ${finding.rule}`;
+
+export class Report {
+  readonly #lines: string[] = [];
+  #count = 0;
+
+  /** How many more findings would be shown. */
+  get room(): number {
+    return Math.max(0, REPORT_LIMIT - this.#lines.length);
+  }
+
+  /** Adds findings; `count` is how many there are when not all of them are given. */
+  add(lines: readonly string[], count = lines.length): void {
+    this.#lines.push(...lines.slice(0, this.room));
+    this.#count += count;
+  }
+
+  /** Throws an InputError that names the findings, if there are any. */
+  throwIfAny(summary: (count: number) => string): void {
+    if (this.#count === 0) return;
+    const rest = this.#count - this.#lines.length;
+    const details = rest > 0 ? [...this.#lines, `… and ${rest} more`] : this.#lines;
+    throw new InputError(summary(this.#count), details);
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * The text of a response, made and taken apart without a JSON parser.
+ *
+ * A page is `{"limit":20,"offset":0,"total":41,"results":[{"rune":...},{"rune":...}]}`. Every record begins with `{"rune":` and
+ * inside a JSON string no bare quote can stand, so `},{"rune":` occurs between two records and nowhere else. Cutting there keeps
+ * the bytes of every record as they were written.
+ */
+import type { Window } from './request.ts';
+
+/** What stands before the records of a response. */
+export const envelopeHead = (window: Window, total: number): string =>
+  `{"limit":${window.limit},"offset":${window.offset},"total":${total},"results":[`;
+
+/** What stands after them. */
+export const ENVELOPE_TAIL = ']}';
+
+/** A page taken apart: the list's total, and the text of the page's records, in order. */
+export interface ReadPage {
+  readonly total: number;
+  readonly records: readonly string[];
+}
+
+const HEAD = /^\{"limit":\d+,"offset":\d+,"total":(\d+),"results":\[/;
+const BETWEEN = '},{"rune":';
+
+/** Takes a page apart. Throws a PageFormatError for text that is not a page of this program. */
+export function readPage(text: string): ReadPage {
+  const head = HEAD.exec(text);
+  if (head === null || !text.endsWith(ENVELOPE_TAIL)) throw new PageFormatError(text);
+  const total = Number(head[1]);
+  const body = text.slice(head[0].length, -ENVELOPE_TAIL.length);
+  if (body === '') return { total, records: [] };
+  if (!body.startsWith('{"rune":') || !body.endsWith('}')) throw new PageFormatError(text);
+  const parts = body.split(BETWEEN);
+  const records = parts.map((part, i) => {
+    const from = i === 0 ? part : `{"rune":${part}`;
+    return i === parts.length - 1 ? from : `${from}}`;
+  });
+  return { total, records };
+}
+
+/** The response for a window: `records` are those of the list that the window holds. */
+export const renderEnvelope = (window: Window, total: number, records: readonly string[]): string =>
+  envelopeHead(window, total) + records.join(',') + ENVELOPE_TAIL;
+
+export class PageFormatError extends Error {
+  override readonly name = 'PageFormatError';
+  constructor(text: string) {
+    super(`this file is not a page of rune-activity-mirror; it begins with ${JSON.stringify(text.slice(0, 60))}`);
+  }
+}

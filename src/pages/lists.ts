@@ -1,0 +1,55 @@
+/**
+ * What the API can list, and how ids are spelled.
+ *
+ * A list is everything that one transaction, one block, or one operation within one block did. The writer makes
+ * the files of each list and the reader maps requests to them; both take the paths from `paths.ts`.
+ */
+
+/** The two spellings of a response; a build has one (decisions.md, "Dialects"). */
+export const DIALECTS = ['contract', 'hiro'] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
+/** The kinds of rune activity. The order is the order of the codes that the renderer gives to the writer. */
+export const OPERATIONS = ['etching', 'mint', 'burn', 'send', 'receive'] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+export type ActivityList =
+  | { readonly kind: 'transaction' /** 64 lower-case hex digits, no prefix */; readonly txId: string }
+  | {
+      readonly kind: 'block';
+      /** A height without leading zeros ("840000"), or a hash of 64 lower-case hex digits, no prefix. */
+      readonly block: string;
+      readonly operation?: Operation;
+    };
+
+/** What the page map has to know of a build. It stands in the build's manifest. */
+export interface Site {
+  readonly dialect: Dialect;
+  /** Ascending; the first is the API's default limit, the last its maximum. */
+  readonly pageSizes: readonly number[];
+}
+
+/** The default limit: the smallest page size of the build. */
+export const defaultLimit = (site: Site): number => site.pageSizes[0] ?? 20;
+
+/** The maximum limit: the largest page size of the build. */
+export const maximumLimit = (site: Site): number => site.pageSizes.at(-1) ?? defaultLimit(site);
+
+/** A hash or tx id as the dialect spells it in responses and therefore in paths. */
+export const spellHex = (hex: string, dialect: Dialect): string => (dialect === 'contract' ? `0x${hex}` : hex);
+
+const HEX_ID = /^(?:0x)?([0-9a-f]{64})$/;
+
+/** 64 hex digits in any case, with or without `0x`, as 64 lower-case digits; undefined for anything else. */
+export const parseHexId = (text: string): string | undefined => (text.length <= 66 ? HEX_ID.exec(text.toLowerCase())?.[1] : undefined);
+
+/**
+ * A block id of a request: a hash (64 hex digits; decimal digits count as hex), or else a height in decimal digits.
+ * Leading zeros of a height are dropped. Undefined for anything else.
+ */
+export function parseBlockId(text: string): string | undefined {
+  const hash = parseHexId(text);
+  if (hash !== undefined) return hash;
+  if (!/^[0-9]+$/.test(text)) return undefined;
+  return text.replace(/^0+(?=[0-9])/, '');
+}

@@ -1,0 +1,124 @@
+/**
+ * A request target becomes one of: a list and a window, the status, a refusal, or something that is none of the API's.
+ * The rules and their sources are in decisions.md, "Requests"; refusal messages are the recorded server's, word for word,
+ * because clients have been reading them for years.
+ */
+import { type ActivityList, defaultLimit, maximumLimit, OPERATIONS, type Operation, parseBlockId, parseHexId, type Site } from './lists.ts';
+
+/** The applied `limit` and `offset`, both in records. */
+export interface Window {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export type Route =
+  | { readonly kind: 'list'; readonly list: ActivityList; readonly window: Window }
+  | { readonly kind: 'status' }
+  | { readonly kind: 'refusal'; readonly status: 400; readonly message: string }
+  /** Under `/runes` but no route of the API: a file of the build, or a 404. */
+  | { readonly kind: 'unknown' }
+  /** Not under `/runes`: the host's own business. */
+  | { readonly kind: 'outside' };
+
+const TX_ID_RULE = 'params/tx_id must match pattern "^[a-fA-F0-9]{64}$"';
+const BLOCK_RULE =
+  'params/block must match pattern "^[0-9]+$", params/block must match pattern "^[0]{8}[a-fA-F0-9]{56}$", ' +
+  'params/block must match a schema in anyOf';
+const refusal = (message: string): Route => ({ kind: 'refusal', status: 400, message });
+
+/**
+ * Reads a request target: path and query, still percent-encoded, e.g. `/runes/v1/blocks/840000/activity?limit=60`.
+ * Never throws, whatever the text.
+ */
+export function parseTarget(target: string, site: Site): Route {
+  const queryAt = target.indexOf('?');
+  const path = queryAt < 0 ? target : target.slice(0, queryAt);
+  // Segments are split before they are decoded, so an encoded slash can never make a new segment.
+  const segments = path.split('/').slice(1).map(decode);
+  if (segments[0] !== 'runes') return { kind: 'outside' };
+  const rest = segments.slice(segments[1] === 'v1' ? 2 : 1);
+  if (rest.length === 0 || (rest.length === 1 && rest[0] === '')) return { kind: 'status' };
+  const [collection, id, action] = rest;
+  if (rest.length !== 3 || action !== 'activity' || id === undefined) return { kind: 'unknown' };
+
+  const query = queryAt < 0 ? '' : target.slice(queryAt + 1);
+  if (collection === 'transactions') {
+    const txId = parseHexId(id);
+    return txId === undefined ? refusal(TX_ID_RULE) : withWindow({ kind: 'transaction', txId }, query, site);
+  }
+  if (collection === 'blocks') {
+    const block = parseBlockId(id);
+    return block === undefined ? refusal(BLOCK_RULE) : withWindow({ kind: 'block', block }, query, site);
+  }
+  return { kind: 'unknown' };
+}
+
+function withWindow(list: ActivityList, query: string, site: Site): Route {
+  const values = parseQuery(query);
+  // The recorded server names the offset before the limit, and both before the operation.
+  const offset = parseInteger('offset', values.get('offset'), 0, 0, Number.MAX_SAFE_INTEGER);
+  if (typeof offset === 'string') return refusal(offset);
+  const limit = parseInteger('limit', values.get('limit'), defaultLimit(site), 1, maximumLimit(site));
+  if (typeof limit === 'string') return refusal(limit);
+  const window: Window = { limit, offset };
+  const operations = values.get('operation_type');
+  if (list.kind === 'transaction' || operations === undefined) return { kind: 'list', list, window };
+
+  const operation = OPERATIONS.find((name) => name === operations[0]);
+  if (operations.length > 1) return refusal(operationRule(['must be string', 'must be equal to constant']));
+  if (operation === undefined) return refusal(operationRule(['must be equal to constant']));
+  return { kind: 'list', list: withOperation(list, operation), window };
+}
+
+const withOperation = (list: ActivityList & { kind: 'block' }, operation: Operation): ActivityList => ({
+  ...list,
+  operation,
+});
+
+/** The recorded message repeats the broken rules once for each of the five values. */
+function operationRule(rules: string[]): string {
+  const each = OPERATIONS.flatMap(() => rules);
+  return [...each, 'must match a schema in anyOf'].map((rule) => `querystring/operation_type ${rule}`).join(', ');
+}
+
+/** The number, or the message of the rule it breaks. A parameter given twice is no integer, as recorded. */
+function parseInteger(
+  name: string,
+  values: readonly string[] | undefined,
+  absent: number,
+  minimum: number,
+  maximum: number,
+): number | string {
+  if (values === undefined) return absent;
+  const [text] = values;
+  if (values.length !== 1 || text === undefined || !/^-?[0-9]+$/.test(text)) return `querystring/${name} must be integer`;
+  const number = Number(text);
+  if (text.startsWith('-') || number < minimum) return `querystring/${name} must be >= ${minimum}`;
+  if (number > maximum) return `querystring/${name} must be <= ${maximum}`;
+  return number;
+}
+
+/** Parameters by name, each with all its values in order. `+` is a space, as in every form-encoded query. */
+function parseQuery(query: string): Map<string, string[]> {
+  const values = new Map<string, string[]>();
+  for (const pair of query.split('&')) {
+    if (pair === '') continue;
+    const at = pair.indexOf('=');
+    const name = decode((at < 0 ? pair : pair.slice(0, at)).replaceAll('+', ' '));
+    const value = at < 0 ? '' : decode(pair.slice(at + 1).replaceAll('+', ' '));
+    const known = values.get(name);
+    if (known === undefined) values.set(name, [value]);
+    else known.push(value);
+  }
+  return values;
+}
+
+/** Percent-decoding that leaves malformed text as it is: such text fits no rule anyway. */
+function decode(text: string): string {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * The whole request side in one function, without a platform: a target and a way to read files go in, an answer comes out.
+ * Hosts (Node, edge functions, workers) are adapters of a few lines around it.
+ */
+import { type ReadPage, readPage, renderEnvelope } from './envelope.ts';
+import type { ActivityList, Site } from './lists.ts';
+import { type PageId, pagePath, STATUS_PATH, stemOf } from './paths.ts';
+import { parseTarget, type Window } from './request.ts';
+import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
+
+/**
+ * How a host reads files of the build. `open` resolves to undefined when there is no such file and rejects when it could not be
+ * found out; the page's type is the host's own, so a page that is passed through is never touched here.
+ */
+export interface PageSource<Page> {
+  open(path: string): Promise<Page | undefined>;
+  text(page: Page): Promise<string>;
+}
+
+export type Answer<Page> =
+  /** A file of the build, to be sent as it is. */
+  | { readonly kind: 'page'; readonly page: Page; readonly path: string }
+  /** A body made for this request. */
+  | { readonly kind: 'body'; readonly status: number; readonly body: string; readonly allow?: string }
+  /** A CORS preflight. */
+  | { readonly kind: 'preflight' }
+  /** Not for the API: `underApi` tells whether the path is under `/runes` (a file or a JSON 404) or elsewhere (the host's files). */
+  | { readonly kind: 'other'; readonly underApi: boolean };
+
+export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
+
+/** Headers that every answer of the API carries. */
+export const API_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'application/json; charset=utf-8',
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'etag',
+  'x-content-type-options': 'nosniff',
+};
+
+/** Nothing is kept without asking: the list of an unknown id may exist a minute later (decisions.md, "Headers"). */
+export const CACHE_CONTROL = 'public, no-cache, must-revalidate';
+
+export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': ALLOWED_METHODS,
+  'access-control-allow-headers': '*',
+  'access-control-max-age': '86400',
+};
+
+/** Answers one request. Rejects only when a file of the build cannot be read or is not a page. */
+export async function respond<Page>(method: string, target: string, site: Site, source: PageSource<Page>): Promise<Answer<Page>> {
+  const route = parseTarget(target, site);
+  if (route.kind === 'outside') return { kind: 'other', underApi: false };
+  if (method === 'OPTIONS') return { kind: 'preflight' };
+  if (route.kind === 'unknown') return { kind: 'other', underApi: true };
+  if (method !== 'GET' && method !== 'HEAD') {
+    const message = `${method} is not allowed on this path; the API is read-only`;
+    return { kind: 'body', ...errorBody(405, message), allow: ALLOWED_METHODS };
+  }
+  if (route.kind === 'refusal') return { kind: 'body', ...errorBody(route.status, route.message) };
+  if (route.kind === 'status') {
+    const page = await source.open(STATUS_PATH);
+    if (page === undefined) throw new Error(`${STATUS_PATH} is missing from the build`);
+    return { kind: 'page', page, path: STATUS_PATH };
+  }
+  return answerList(route.list, route.window, site, source);
+}
+
+async function answerList<Page>(list: ActivityList, window: Window, site: Site, source: PageSource<Page>): Promise<Answer<Page>> {
+  const stem = stemOf(list, site);
+  const open = (id: PageId) => source.open(pagePath(stem, id, site));
+
+  const exact = exactPage(window, site);
+  const first = exact ?? firstRead(window, site);
+  const fallback = fallbackPage(site);
+  const isFallback = first.limit === fallback.limit && first.offset === fallback.offset;
+  const page = await open(first);
+  if (page !== undefined && exact !== undefined) {
+    return { kind: 'page', page, path: pagePath(stem, first, site) };
+  }
+  if (page !== undefined) {
+    const read = readPage(await source.text(page));
+    const second = secondRead(window, first, read.total);
+    const records = [...read.records];
+    if (second !== undefined) {
+      const next = await open(second);
+      if (next === undefined) throw new Error(`${pagePath(stem, second, site)} is missing from the build`);
+      records.push(...readPage(await source.text(next)).records);
+    }
+    return slice(window, { total: read.total, records }, first.offset);
+  }
+  // No such page: the list is short and its first page holds all of it, or it ends before the window, or it does not exist.
+  const start = isFallback ? undefined : await open(fallback);
+  if (start === undefined) return slice(window, { total: 0, records: [] }, 0);
+  const read = readPage(await source.text(start));
+  if (read.total > window.offset && read.total > read.records.length) {
+    throw new Error(`${pagePath(stem, first, site)} is missing from the build`);
+  }
+  return slice(window, read, 0);
+}
+
+/** The window cut out of records that begin at `offset` of the list. */
+function slice<Page>(window: Window, read: ReadPage, offset: number): Answer<Page> {
+  const from = Math.max(0, window.offset - offset);
+  const records = read.records.slice(from, from + window.limit);
+  return { kind: 'body', status: 200, body: renderEnvelope(window, read.total, records) };
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+};
+
+/** The API's error: these three keys in this order (decisions.md, "Error body"). The text is JSON-escaped. */
+export const errorBody = (status: number, message: string): { status: number; body: string } => ({
+  status,
+  body: JSON.stringify({ statusCode: status, error: REASONS[status] ?? 'Error', message }),
+});
+
+/** The 404 of a path that is none of the API's. The target is cut, so that a long URL is not sent back whole. */
+export const notFound = (method: string, target: string): { status: number; body: string } =>
+  errorBody(404, `Route ${method}:${target.length > 300 ? `${target.slice(0, 300)}…` : target} not found`);
+
+/**
+ * Whether an `if-none-match` header holds this ETag: a list, weak forms and `*` are understood, and so is a tag without its quotes,
+ * which the recorded server took.
+ */
+export function matchesEtag(header: string | null | undefined, etag: string): boolean {
+  if (header === null || header === undefined) return false;
+  const bare = (tag: string) =>
+    tag
+      .trim()
+      .replace(/^W\//, '')
+      .replace(/^"(.*)"$/, '$1');
+  return header.trim() === '*' || header.split(',').some((tag) => bare(tag) === bare(etag));
+}

@@ -1,0 +1,94 @@
+/**
+ * The only module that talks to DuckDB. Everything is in memory and spills to the scratch folder when it outgrows the limit.
+ */
+import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
+
+export interface StoreOptions {
+  /** DuckDB's `memory_limit`, e.g. `1GB`. */
+  readonly memoryLimit: string;
+  readonly threads: number;
+  /** Where DuckDB spills to. Made when first needed. */
+  readonly scratch: string;
+}
+
+/** A cell of a row: integers of up to 64 bits come as bigint. */
+export type Cell = string | number | bigint | boolean | null;
+export type Row = Readonly<Record<string, Cell>>;
+
+export class Store {
+  readonly #instance: DuckDBInstance;
+  readonly #connection: DuckDBConnection;
+
+  private constructor(instance: DuckDBInstance, connection: DuckDBConnection) {
+    this.#instance = instance;
+    this.#connection = connection;
+  }
+
+  static async open(options: StoreOptions): Promise<Store> {
+    const instance = await DuckDBInstance.create(':memory:', {
+      memory_limit: options.memoryLimit,
+      threads: String(options.threads),
+      temp_directory: options.scratch,
+      // Served order is input order where an input has no event_index.
+      preserve_insertion_order: 'true',
+      // A build never reaches for the network.
+      autoinstall_known_extensions: 'false',
+    });
+    return new Store(instance, await instance.connect());
+  }
+
+  async run(sql: string): Promise<void> {
+    await this.#connection.run(sql);
+  }
+
+  /** All rows of a query whose answer is small. */
+  async rows(sql: string): Promise<Row[]> {
+    const reader = await this.#connection.runAndReadAll(sql);
+    return reader.getRowObjectsJS() as unknown as Row[];
+  }
+
+  /** The first row of a query that always has one. */
+  async row(sql: string): Promise<Row> {
+    const [row] = await this.rows(sql);
+    if (row === undefined) throw new Error(`no row: ${sql}`);
+    return row;
+  }
+
+  /** Chunks of at most 2,048 rows, without holding the whole answer. */
+  async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
+    const result = await this.#connection.stream(sql);
+    for (;;) {
+      const chunk = await result.fetchChunk();
+      if (chunk === null || chunk.rowCount === 0) return;
+      yield chunk;
+    }
+  }
+
+  /** Makes a table with the column `name` of these texts. */
+  async insertTexts(table: string, texts: readonly string[]): Promise<void> {
+    await this.run(`CREATE OR REPLACE TEMP TABLE ${table} (name VARCHAR)`);
+    const appender = await this.#connection.createAppender(table, null, 'temp');
+    for (const text of texts) {
+      appender.appendVarchar(text);
+      appender.endRow();
+    }
+    appender.closeSync();
+  }
+
+  close(): void {
+    this.#connection.closeSync();
+    this.#instance.closeSync();
+  }
+}
+
+/** A string as an SQL literal. */
+export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** A name as an SQL identifier. */
+export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** An integer cell as a number; null counts as 0. */
+export const toNumber = (cell: Cell | undefined): number => Number(cell ?? 0);
+
+/** A cell as text; null is the empty string. */
+export const toText = (cell: Cell | undefined): string => String(cell ?? '');

@@ -1,0 +1,146 @@
+/**
+ * The two ends of a build: files on disk, or only their number.
+ */
+import { closeSync, linkSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { codeOf } from '../errors.ts';
+import { ENVELOPE_TAIL } from '../pages/envelope.ts';
+import { BLOCKS_FOLDER } from '../pages/paths.ts';
+import type { FileSink } from '../render/files.ts';
+
+/** What a sink was given. Both paths of a linked file count: to a client they are two. */
+export interface SinkTotals {
+  files: number;
+  bytes: number;
+  /** Files that were there already with the same bytes; not touched. */
+  kept: number;
+}
+
+/** Counts files without writing them: a dry run. */
+export class CountingSink implements FileSink {
+  readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
+  readonly #sizes = new Map<string, number>();
+
+  page(path: string, head: string, records: Uint8Array): void {
+    const bytes = head.length + records.length + ENVELOPE_TAIL.length;
+    // Only blocks are linked to, each soon after its pages were given.
+    if (path.startsWith(BLOCKS_FOLDER)) this.#sizes.set(path, bytes);
+    this.#add(bytes);
+  }
+
+  link(_path: string, target: string): void {
+    const bytes = this.#sizes.get(target) ?? 0;
+    this.#sizes.delete(target);
+    this.#add(bytes);
+  }
+
+  #add(bytes: number): void {
+    this.totals.files += 1;
+    this.totals.bytes += bytes;
+  }
+}
+
+/**
+ * Writes files below a folder, synchronously: in a thread of its own that is several times cheaper than promises. New files are created
+ * in place. A file that exists is compared first, and if it differs it is replaced by a rename, so that at every moment a path holds
+ * its old bytes or its new ones.
+ */
+export class DiskSink implements FileSink {
+  readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
+  readonly #root: string;
+  readonly #folders = new Set<string>();
+  #buffer = Buffer.allocUnsafeSlow(1 << 20);
+  #sizes = new Map<string, number>();
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  page(path: string, head: string, records: Uint8Array): void {
+    const length = head.length + records.length + ENVELOPE_TAIL.length;
+    if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(length * 2);
+    const buffer = this.#buffer;
+    buffer.write(head, 0, 'latin1');
+    buffer.set(records, head.length);
+    buffer.write(ENVELOPE_TAIL, length - ENVELOPE_TAIL.length, 'latin1');
+    this.file(path, buffer.subarray(0, length));
+    if (path.startsWith(BLOCKS_FOLDER)) this.#sizes.set(path, length);
+  }
+
+  /** Any file: it is kept when it has these bytes already. */
+  file(path: string, bytes: Uint8Array): void {
+    this.totals.files += 1;
+    this.totals.bytes += bytes.length;
+    const target = this.#prepare(path);
+    try {
+      writeNew(target, bytes);
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+      if (readFileSync(target).equals(bytes)) this.totals.kept += 1;
+      else this.#replace(target, (temporary) => writeFileSync(temporary, bytes));
+    }
+  }
+
+  link(path: string, target: string): void {
+    this.totals.files += 1;
+    this.totals.bytes += this.#sizes.get(target) ?? 0;
+    this.#sizes.delete(target);
+    const [from, to] = [`${this.#root}/${target}`, this.#prepare(path)];
+    try {
+      linkOrCopy(from, to);
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+      if (isSameFile(from, to)) this.totals.kept += 1;
+      else this.#replace(to, (temporary) => linkOrCopy(from, temporary));
+    }
+  }
+
+  #prepare(path: string): string {
+    const folder = path.slice(0, path.lastIndexOf('/'));
+    if (!this.#folders.has(folder)) {
+      mkdirSync(`${this.#root}/${folder}`, { recursive: true });
+      // The folders of lists are many and each is used for a moment; only the common ones are worth remembering.
+      if (this.#folders.size > 4096) this.#folders.clear();
+      this.#folders.add(folder);
+    }
+    return `${this.#root}/${path}`;
+  }
+
+  #replace(target: string, write: (temporary: string) => void): void {
+    const temporary = `${target}${TEMPORARY_SUFFIX}`;
+    rmSync(temporary, { force: true });
+    write(temporary);
+    renameSync(temporary, target);
+  }
+}
+
+/** Ending of a file that is about to replace another. One that a killed build left behind is swept like any stranger. */
+export const TEMPORARY_SUFFIX = '.tmp';
+
+/** Creates a file with these bytes. Throws EEXIST when it is there; leaves no half-written file behind when the disk is full. */
+function writeNew(path: string, bytes: Uint8Array): void {
+  const handle = openSync(path, 'wx');
+  try {
+    let written = 0;
+    while (written < bytes.length) written += writeSync(handle, bytes, written);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** A hard link, or a copy on file systems that have none. */
+function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS'].includes(codeOf(error) ?? '')) throw error;
+    writeNew(to, readFileSync(from));
+  }
+}
+
+function isSameFile(a: string, b: string): boolean {
+  const [first, second] = [statSync(a), statSync(b)];
+  return (first.ino === second.ino && first.dev === second.dev) || readFileSync(a).equals(readFileSync(b));
+}

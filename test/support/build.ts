@@ -1,0 +1,97 @@
+/** Builds and folders for tests. */
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type BuildOptions, type BuildResult, build } from '../../src/build/build.ts';
+import type { Log } from '../../src/cli/log.ts';
+import { CliError } from '../../src/errors.ts';
+
+/** The recorded data set; see test/fixtures/README.md. */
+export const CONFORMANCE = new URL('../fixtures/conformance/', import.meta.url).pathname;
+export const CONFORMANCE_INPUTS = [join(CONFORMANCE, 'ledger.csv'), join(CONFORMANCE, 'runes.csv')];
+
+/** A temporary folder that is removed after the test (or after the suite, with `keep`). */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mirror-test-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A log that keeps what is said. */
+export class RecordingLog implements Log {
+  readonly notices: string[] = [];
+  readonly infos: { event: string; message: string; figures: Readonly<Record<string, unknown>> | undefined }[] = [];
+  info(event: string, message: string, figures?: Readonly<Record<string, unknown>>): void {
+    this.infos.push({ event, message, figures });
+  }
+  notice(message: string): void {
+    this.notices.push(message);
+  }
+  error(): void {}
+}
+
+export interface TestBuild extends Partial<Omit<BuildOptions, 'inputs' | 'site'>> {
+  readonly inputs: readonly string[];
+  readonly dialect?: 'contract' | 'hiro';
+  readonly pageSizes?: readonly number[];
+  readonly log?: Log;
+}
+
+/** Builds into `out`, with the command's defaults. */
+export async function testBuild(out: string, options: TestBuild): Promise<BuildResult> {
+  const { inputs, dialect = 'contract', pageSizes = [20, 60], log = new RecordingLog(), ...rest } = options;
+  return build(
+    {
+      inputs,
+      out,
+      cache: `${out}.cache`,
+      site: { dialect, pageSizes },
+      memoryLimit: '1GB',
+      threads: 2,
+      dryRun: false,
+      ...rest,
+    },
+    log,
+  );
+}
+
+/** The error of a build that must fail. */
+export async function failedBuild(out: string, options: TestBuild): Promise<CliError> {
+  try {
+    await testBuild(out, options);
+  } catch (error) {
+    if (error instanceof CliError) return error;
+    throw error;
+  }
+  throw new Error('the build succeeded');
+}
+
+/** Every file below a folder: path to the hash of its bytes. */
+export function tree(folder: string): Record<string, string> {
+  return Object.fromEntries(
+    filesBelow(folder).map((path) => [
+      path,
+      createHash('sha256')
+        .update(readFileSync(join(folder, path)))
+        .digest('hex')
+        .slice(0, 16),
+    ]),
+  );
+}
+
+/** Paths of all files below a folder, sorted. */
+export function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => statSync(join(folder, path)).isFile())
+    .sort();
+}
+
+/** Writes files below a folder. */
+export function writeFiles(folder: string, files: Readonly<Record<string, string | Uint8Array>>): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  }
+}

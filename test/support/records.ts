@@ -1,0 +1,51 @@
+/** Activity records made up for tests. */
+import { createHash } from 'node:crypto';
+
+export interface Activity {
+  rune: { id: string; number: number; name: string; spaced_name: string };
+  address?: string;
+  receiver_address?: string;
+  amount?: string;
+  operation: string;
+  location: {
+    block_hash: string;
+    block_height: number;
+    tx_id: string;
+    tx_index: number;
+    vout?: number;
+    output?: string;
+    timestamp: number;
+  };
+}
+
+/** 64 hex digits that follow from the text. */
+export const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** A record of a transaction, in the contract dialect's spelling and key order. `more` replaces fields. */
+export function record(
+  height: number,
+  txIndex: number,
+  more: Partial<Omit<Activity, 'location'>> & { location?: Partial<Activity['location']> } = {},
+): Activity {
+  const { location, ...fields } = more;
+  const txId = `0x${hex(`tx ${height} ${txIndex}`)}`;
+  return {
+    rune: { id: '840000:1', number: 1, name: 'TESTRUNE', spaced_name: 'TEST•RUNE' },
+    address: 'bc1qexample',
+    amount: '1.50',
+    operation: 'receive',
+    ...fields,
+    location: {
+      block_hash: `0x${hex(`block ${height}`)}`,
+      block_height: height,
+      tx_id: txId,
+      tx_index: txIndex,
+      vout: 0,
+      output: txId,
+      timestamp: 1_700_000_000 + height,
+      ...location,
+    },
+  };
+}
+
+export const ndjson = (records: readonly unknown[]): string => records.map((r) => `${JSON.stringify(r)}\n`).join('');
