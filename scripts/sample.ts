@@ -122,8 +122,9 @@ type Transaction = readonly Event[];
 /** 1 event, or 2 with a premine. */
 const etch = (rune: Rune): Transaction => {
   const { premine: amount } = rune;
-  const received: Transaction = amount === undefined ? [] : [{ rune, operation: 'receive', amount, output: 1, address: someAddress() }];
-  return [{ rune, operation: 'etching' }, ...received];
+  const etching: Event = { rune, operation: 'etching' };
+  if (amount === undefined) return [etching];
+  return [etching, { rune, operation: 'receive', amount, output: 1, address: someAddress() }];
 };
 
 /** 2 events: the mint, and where it went. */
@@ -203,27 +204,15 @@ function tables(): { ledger: string; runes: string } {
       const at = { block_hash, block_height, tx_index, tx_id };
       for (const [event_index, { rune, operation, amount, output, address, receiver_address }] of events.entries()) {
         if (operation === 'etching') {
-          ids.set(rune, `${block_height}:${tx_index}`);
-          runes.push({
-            id: ids.get(rune),
-            // From 9000000 on: no real rune has such a number.
-            number: 9_000_000 + runes.length,
-            name: rune.spaced.replaceAll('•', ''),
-            spaced_name: rune.spaced,
-            ...at,
-            divisibility: rune.divisibility,
-            premine: rune.premine ?? 0n,
-            symbol: rune.symbol,
-            terms_amount: rune.terms?.[0],
-            terms_cap: rune.terms?.[1],
-            terms_height_start: undefined,
-            terms_height_end: undefined,
-            terms_offset_start: undefined,
-            terms_offset_end: undefined,
-            turbo: 'f',
-            cenotaph: 'f',
-            timestamp,
-          });
+          const id = `${block_height}:${tx_index}`;
+          ids.set(rune, id);
+          const { spaced: spaced_name, divisibility, premine = 0n, symbol, terms: [terms_amount, terms_cap] = [] } = rune;
+          // Numbers from 9000000 on: no real rune has one.
+          const names = { id, number: 9_000_000 + runes.length, name: spaced_name.replaceAll('•', ''), spaced_name };
+          const supply = { divisibility, premine, symbol, terms_amount, terms_cap };
+          const heights = { terms_height_start: undefined, terms_height_end: undefined };
+          const offsets = { terms_offset_start: undefined, terms_offset_end: undefined };
+          runes.push({ ...names, ...at, ...supply, ...heights, ...offsets, turbo: 'f', cenotaph: 'f', timestamp });
         }
         const event = { rune_id: ids.get(rune), block_hash, block_height, tx_index, event_index, tx_id };
         ledger.push({ ...event, output, address, receiver_address, amount, operation, timestamp });

@@ -17,7 +17,7 @@ const fits128 = (amount: string): boolean => {
 export function textRule(kind: FieldKind): z.ZodType<string> {
   const { rule } = RULES[kind];
   if (kind === 'text') return z.string({ error: rule });
-  const base = z.string({ error: rule }).regex(whole(kind), { error: rule });
+  const base = z.string({ error: rule }).regex(whole(kind), { error: rule, abort: true });
   if (kind === 'integer') return base.refine((text) => Number(text) <= MAX_INTEGER, { error: rule });
   if (kind === 'amount' || kind === 'units') return base.refine(fits128, { error: rule });
   if (kind === 'output') return base.refine((text) => (outpointIndex(text) ?? 0) <= MAX_INTEGER, { error: rule });

@@ -22,9 +22,11 @@ export async function checkConsistency(names: ReadonlyMap<number, string>, store
   const report = new Report();
   await store.run(`CREATE TEMP TABLE held AS
     SELECT source, block_height, block_hash, count(*) AS records FROM activity GROUP BY ALL`);
+  const summary = (count: number) => `the input contradicts itself about ${count} block(s)`;
   await reportHashes(names, report, store);
+  report.throwIfAny(summary);
   await reportDifferingCopies(names, report, store);
-  report.throwIfAny((count) => `the input contradicts itself about ${count} block(s)`);
+  report.throwIfAny(summary);
 
   await store.run(`CREATE TEMP TABLE copied AS SELECT source, block_height FROM held
     QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) > 1`);

@@ -14,7 +14,7 @@ const RECORD = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord']
 
 /** Makes the table `relation` of canonical records from all saved responses. Returns how many records were held more than once. */
 export async function assembleEnvelopes(sources: readonly RawSource[], relation: string, store: Store): Promise<number> {
-  const names = new Map(sources.map((source) => [source.id, source.file.name]));
+  const names = new Map(sources.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const place = ['page', 'page_total::BIGINT AS total', 'page_offset::BIGINT + item - 1 AS position'];
   const all = sources.map((source) => canonicalSelect(source, place));
   await store.run(`CREATE TEMP TABLE saved AS ${all.join(' UNION ALL ')}`);
@@ -23,7 +23,7 @@ export async function assembleEnvelopes(sources: readonly RawSource[], relation:
     `SELECT source, page FROM saved GROUP BY source, page HAVING count(DISTINCT block_hash) > 1 ORDER BY ALL`,
   )) {
     report.add([
-      `${names.get(toNumber(row['source']))} response ${toNumber(row['page'])}: holds records of several blocks, which no response of this API does`,
+      `${names.get(toNumber(row['source']))}: a saved response holds records of several blocks, which no response of this API does`,
     ]);
   }
   report.throwIfAny((count) => `${count} saved response(s) are not of one block or transaction`);

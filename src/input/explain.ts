@@ -7,32 +7,41 @@ import type { z } from 'zod';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';
 import { identifier, type Row, type Store, toNumber } from '../store/duckdb.ts';
 import { describe, type Finding, type Report } from './report.ts';
-import { type RawSource, validity } from './sources.ts';
+import { type Member, type RawSource, validity } from './sources.ts';
 
-/** Adds the bad records of one source to the report. */
-export async function reportBadRecords(source: RawSource, report: Report, store: Store): Promise<void> {
-  const rule = validity(source);
-  const { bad } = await store.row(`SELECT count(*) FILTER (NOT (${rule})) AS bad FROM ${source.relation}`);
+/** Adds the records of a source that break a rule of their fields. */
+export const reportBadRecords = (source: RawSource, report: Report, store: Store): Promise<void> =>
+  reportRecords(source, `NOT (${validity(source)})`, report, store, (where, row) => explain(source, where, row).map(describe));
+
+/**
+ * Adds the records for which `condition` (SQL) holds: `explain` says what is wrong with one, given where it is (`input/a.ndjson line 3`)
+ * and its cells as text.
+ */
+export async function reportRecords(
+  source: RawSource,
+  condition: string,
+  report: Report,
+  store: Store,
+  explain: (where: string, row: Row) => string[],
+): Promise<void> {
+  const { bad } = await store.row(`SELECT count(*) AS bad FROM ${source.relation} WHERE ${condition}`);
   if (toNumber(bad) === 0) return;
   const cells = source.columns.map((c) => `${identifier(c.field.column)}::VARCHAR AS ${identifier(c.field.column)}`);
   const item = source.form === 'envelope' ? ', item' : '';
+  // Only now, with something to report, are records numbered within their files.
   const rows = await store.rows(
-    `SELECT ${source.ordinal} AS ordinal${item}, ${cells.join(', ')} FROM ${source.relation}
-     WHERE NOT (${rule}) ORDER BY ordinal${item} LIMIT ${report.room}`,
+    `SELECT source, number${item}, ${cells.join(', ')}
+     FROM (SELECT *, dense_rank() OVER (PARTITION BY source ORDER BY ${source.order}) AS number FROM ${source.relation})
+     WHERE ${condition} ORDER BY source, number${item} LIMIT ${report.room}`,
   );
-  const lines = await lineNumbers(
-    source,
-    rows.map((row) => toNumber(row['ordinal'])),
-  );
-  const findings = rows.flatMap((row) => explain(source, row, lines));
-  // A record may break several rules, so there can be more findings than bad records.
-  report.add(findings.map(describe), Math.max(toNumber(bad) - rows.length, 0) + findings.length);
+  const places = new Places(source);
+  const lines: string[] = [];
+  for (const row of rows) lines.push(...explain(await places.of(row), row));
+  // A record may break several rules, so there can be more lines than bad records.
+  report.add(lines, Math.max(toNumber(bad) - rows.length, 0) + lines.length);
 }
 
-function explain(source: RawSource, row: Row, lines: ReadonlyMap<number, number>): Finding[] {
-  const ordinal = toNumber(row['ordinal']);
-  const result = row['item'] === undefined ? '' : ` results[${toNumber(row['item']) - 1}]`;
-  const where = `${source.file.name} ${source.unit} ${lines.get(ordinal) ?? ordinal}${result}`;
+function explain(source: RawSource, where: string, row: Row): Finding[] {
   const { value, issues } = source.unit === 'row' ? checkCells(source, row) : checkJson(source, row);
   const findings = issues.map((issue) => ({
     where,
@@ -72,22 +81,36 @@ function checkJson(source: RawSource, row: Row): Checked {
   return { value, issues: [...issues, ...(activityInput.safeParse(value).error?.issues ?? [])] };
 }
 
-/** The line of each record of an NDJSON file; records are not lines where some lines are blank. */
-async function lineNumbers(source: RawSource, records: readonly number[]): Promise<Map<number, number>> {
-  const lines = new Map<number, number>();
-  if (source.unit !== 'line') return lines;
-  const wanted = new Set(records);
-  const last = Math.max(...records);
-  let line = 0;
-  let record = 0;
-  const reader = createInterface({ input: createReadStream(source.path), crlfDelay: Number.POSITIVE_INFINITY });
-  for await (const text of reader) {
-    line += 1;
-    if (text.trim() === '') continue;
-    record += 1;
-    if (wanted.has(record)) lines.set(record, line);
-    if (record >= last) break;
+/** Names the places of records. */
+class Places {
+  readonly #source: RawSource;
+  /** Of NDJSON files: the line of each record; records are not lines where some lines are blank. */
+  readonly #lines = new Map<number, Map<number, number>>();
+
+  constructor(source: RawSource) {
+    this.#source = source;
   }
-  reader.close();
-  return lines;
+
+  /** For a row with `source`, `number` (of the record, or of the saved response, in the file) and perhaps `item`. */
+  async of(row: Row): Promise<string> {
+    const member = this.#source.members.find(({ id }) => id === toNumber(row['source']));
+    if (member === undefined) throw new Error(`no file has the number ${toNumber(row['source'])}`);
+    const number = toNumber(row['number']);
+    const place = this.#source.unit === 'line' ? ((await this.#linesOf(member)).get(number) ?? number) : number;
+    const result = row['item'] === undefined ? '' : ` results[${toNumber(row['item']) - 1}]`;
+    return `${member.file.name} ${this.#source.unit} ${place}${result}`;
+  }
+
+  async #linesOf(member: Member): Promise<Map<number, number>> {
+    const known = this.#lines.get(member.id);
+    if (known !== undefined) return known;
+    const lines = new Map<number, number>();
+    let line = 0;
+    for await (const text of createInterface({ input: createReadStream(member.path), crlfDelay: Number.POSITIVE_INFINITY })) {
+      line += 1;
+      if (text.trim() !== '') lines.set(lines.size + 1, line);
+    }
+    this.#lines.set(member.id, lines);
+    return lines;
+  }
 }

@@ -15,9 +15,11 @@ import { loadRunes, reportUnknownRunes } from './runes.ts';
 import {
   CANONICAL_COLUMNS,
   canonicalSelect,
+  groupAlike,
   isClustered,
   isTableClustered,
   ledgerSelect,
+  type Numbered,
   type RawSource,
   readSource,
   SERVED_ORDER,
@@ -34,17 +36,19 @@ export interface Loaded extends Holdings {
 export async function loadInput(inputs: readonly string[], scratch: string, store: Store): Promise<Loaded> {
   const files = await discover(inputs);
   const notices: string[] = [];
-  const sources: RawSource[] = [];
-  for (const [i, file] of files.entries()) {
-    const source = await readSource(await recognise(file, store, join(scratch, `${i}.plain`)), i, store);
-    if (source === undefined) notices.push(`${file.name} holds no records`);
-    else sources.push(source);
+  const recognised: Numbered[] = [];
+  for (const [id, file] of files.entries()) {
+    const found = await recognise(file, store, join(scratch, `${id}.plain`));
+    if (found.form === 'no-records') notices.push(`${file.name} holds no records`);
+    else recognised.push({ ...found, id });
   }
+  const sources: RawSource[] = [];
+  for (const group of groupAlike(recognised)) sources.push(await readSource(group, store));
   await store.run(SHIFT_DECIMALS);
   await checkRecords(sources, store);
   notices.push(...(await makeCanonical(sources, store)));
 
-  const holdings = await checkConsistency(new Map(sources.map((s) => [s.id, s.file.name])), store);
+  const holdings = await checkConsistency(new Map(files.map((file, id) => [id, file.name])), store);
   if (holdings.records === 0) {
     throw new InputError('the input holds no activity records', [
       `Read: ${files
@@ -79,9 +83,9 @@ async function makeCanonical(sources: readonly RawSource[], store: Store): Promi
   for (const source of sources) {
     if (source.form === 'runes' || source.form === 'envelope') continue;
     const select = source.form === 'ledger' ? ledgerSelect(source) : canonicalSelect(source);
-    const relation = `canonical_${source.id}`;
+    const relation = `canonical_${relations.length}`;
     relations.push(relation);
-    if (source.isView && (await isClustered(source.path, store))) {
+    if (source.isView && (await isClustered(source, store))) {
       await store.run(`CREATE TEMP VIEW ${relation} AS ${select}`);
       continue;
     }

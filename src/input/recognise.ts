@@ -1,7 +1,7 @@
 /**
  * Tells what an input file is from what it holds: the first bytes, the keys of the first JSON object, or the columns of a table.
  */
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { InputError, messageOf } from '../errors.ts';
 import { literal, type Store, toText } from '../store/duckdb.ts';
@@ -53,7 +53,7 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
   const common: Common = { file, path, bytes };
   const text = head.toString('utf8').replace(/^\ufeff/, '');
   const first = text.trimStart()[0];
-  if (first === '{' || first === '[') return recogniseJson(common, text, store);
+  if (first === '{' || first === '[') return recogniseJson(common, text);
   return recogniseCsv(common, text);
 }
 
@@ -62,33 +62,34 @@ function readHead(path: string): { head: Buffer; bytes: number } {
   try {
     const buffer = Buffer.alloc(HEAD_BYTES);
     const length = readSync(handle, buffer, 0, HEAD_BYTES, 0);
-    return { head: buffer.subarray(0, length), bytes: length };
+    return { head: buffer.subarray(0, length), bytes: fstatSync(handle).size };
   } finally {
     closeSync(handle);
   }
 }
 
-async function recogniseJson(common: Common, head: string, store: Store): Promise<Recognised> {
+function recogniseJson(common: Common, head: string): Recognised {
   const layout = jsonLayout(head);
-  let keys: string[];
-  try {
-    const [row] = await store.rows(
-      `SELECT json_type(json) AS type, array_to_string(json_keys(json), chr(10)) AS keys
-       FROM read_json_objects(${literal(common.path)}, format = ${literal(layout)}, compression = 'uncompressed',
-                              maximum_object_size = ${MAXIMUM_OBJECT_BYTES}) LIMIT 1`,
-    );
-    if (row === undefined) return { ...common, form: 'no-records', layout };
-    keys = toText(row['keys']).split('\n');
-  } catch (error) {
-    throw new InputError(`${common.file.name} is broken JSON: ${duckdbMessage(error)}`);
-  }
+  if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
+  const keys = topLevelKeys(head);
   if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
   if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
 }
 
-/** DuckDB reads no JSON object larger than this; a saved response of a whole block is far smaller. */
-export const MAXIMUM_OBJECT_BYTES = 128 * 1024 * 1024;
+/** The keys of the first object in a JSON text that may be cut off, at its own level. */
+function topLevelKeys(text: string): string[] {
+  const start = text.indexOf('{');
+  const keys: string[] = [];
+  let depth = 0;
+  for (const [token, key] of text.slice(start).matchAll(/"((?:[^"\\]|\\.)*)"\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
+    if (token === '{' || token === '[') depth += 1;
+    else if (token === '}' || token === ']') depth -= 1;
+    else if (key !== undefined && depth === 1) keys.push(key);
+    if (depth === 0) break;
+  }
+  return keys;
+}
 
 function jsonLayout(head: string): JsonLayout {
   const text = head.trimStart();

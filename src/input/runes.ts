@@ -5,6 +5,7 @@ import { MAX_DIVISIBILITY } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
 import { type Store, toNumber, toText } from '../store/duckdb.ts';
 import { canonicalValue } from './checks.ts';
+import { reportRecords } from './explain.ts';
 import { Report, shorten } from './report.ts';
 import type { RawSource } from './sources.ts';
 
@@ -12,19 +13,19 @@ import type { RawSource } from './sources.ts';
 export async function loadRunes(runes: readonly RawSource[], ledgers: readonly RawSource[], store: Store): Promise<void> {
   const [ledger] = ledgers;
   if (ledger !== undefined && runes.length === 0) {
-    throw new InputError(`${ledger.file.name} is a ledger export, and no runes table was found among the inputs`, [
+    throw new InputError(`${ledger.members[0]?.file.name} is a ledger export, and no runes table was found among the inputs`, [
       'A ledger names runes by id only. Put the export of the runes table (runes.csv or runes.parquet) beside it,',
       'or name it with a further --input.',
     ]);
   }
   const selects = runes.map(
     (source) =>
-      `SELECT ${source.id} AS source, ${source.columns.map((c) => `${canonicalValue(c)} AS ${c.field.column}`).join(', ')} FROM ${source.relation}`,
+      `SELECT source, ${source.columns.map((c) => `${canonicalValue(c)} AS ${c.field.column}`).join(', ')} FROM ${source.relation}`,
   );
   const none =
     'SELECT 0 AS source, NULL::VARCHAR AS id, 0 AS number, NULL::VARCHAR AS name, NULL::VARCHAR AS spaced_name, 0 AS divisibility WHERE false';
   await store.run(`CREATE TEMP TABLE all_runes AS ${selects.join(' UNION ALL ') || none}`);
-  const names = new Map(runes.map((source) => [source.id, source.file.name]));
+  const names = new Map(runes.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const report = new Report();
   for (const row of await store.rows(
     `SELECT id, divisibility, source FROM all_runes WHERE divisibility > ${MAX_DIVISIBILITY} ORDER BY source, id`,
@@ -45,13 +46,7 @@ export async function loadRunes(runes: readonly RawSource[], ledgers: readonly R
 }
 
 /** Adds the ledger rows whose rune is not in any runes table: the recorded server drops them silently, a mirror must not. */
-export async function reportUnknownRunes(ledger: RawSource, report: Report, store: Store): Promise<void> {
-  const from = `FROM ${ledger.relation} WHERE rune_id NOT IN (SELECT id FROM runes)`;
-  const { bad } = await store.row(`SELECT count(*) AS bad ${from}`);
-  if (toNumber(bad) === 0) return;
-  const rows = await store.rows(`SELECT ${ledger.ordinal} AS ordinal, rune_id ${from} ORDER BY ordinal LIMIT ${report.room}`);
-  report.add(
-    rows.map((row) => `${ledger.file.name} row ${toNumber(row['ordinal'])}: rune_id ${shorten(row['rune_id'])} is not in the runes table`),
-    toNumber(bad),
-  );
-}
+export const reportUnknownRunes = (ledger: RawSource, report: Report, store: Store): Promise<void> =>
+  reportRecords(ledger, 'rune_id NOT IN (SELECT id FROM runes)', report, store, (where, row) => [
+    `${where}: rune_id ${shorten(row['rune_id'])} is not in the runes table`,
+  ]);

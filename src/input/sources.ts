@@ -1,26 +1,37 @@
 /**
- * Turns a recognised file into a relation of the store: first its cells as they are (`raw`, with every value still checkable), then
- * canonical records. Text forms become tables, since they are parsed once; Parquet stays where it is and becomes a view.
+ * Turns recognised files into relations of the store: first their cells as they are (`raw`, with every value still checkable), then
+ * canonical records. Files of the same form and columns are read together. Text forms become tables, since they are parsed once; Parquet
+ * stays where it is and becomes a view.
  */
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
-import { InputError } from '../errors.ts';
+import { CliError, InputError, messageOf } from '../errors.ts';
 import { identifier, literal, type Store, toNumber } from '../store/duckdb.ts';
+import { whereBroken } from './brokenJson.ts';
 import { canonicalValue, INEXACT_TYPES, isValid, outpointIndex, outputHex, type RawColumn, shapeOf } from './checks.ts';
 import type { InputFile } from './discover.ts';
-import { duckdbMessage, MAXIMUM_OBJECT_BYTES, type Recognised, type TableForm } from './recognise.ts';
+import { duckdbMessage, printable, type Recognised, type TableForm } from './recognise.ts';
 
-/** A file's cells in the store, before they are known to be good. */
-export interface RawSource {
+/** A file of a raw source. */
+export interface Member {
+  /** The number that records carry as `source`; in the order of file names. */
   readonly id: number;
   readonly file: InputFile;
-  readonly form: 'activity' | 'envelope' | TableForm;
-  /** What a record of it is called in reports. */
-  readonly unit: 'line' | 'record' | 'row';
-  /** The plain file, for reports that look a line up. */
+  /** The plain file: the input, or its unpacked copy. */
   readonly path: string;
+  /** Size of that file. */
+  readonly bytes: number;
+}
+
+/** The cells of some files alike, in the store, before they are known to be good. */
+export interface RawSource {
+  readonly form: 'activity' | 'envelope' | TableForm;
+  readonly members: readonly Member[];
+  /** What a record is called in reports. */
+  readonly unit: 'line' | 'record' | 'row';
+  /** Has the column `source` besides the cells. */
   readonly relation: string;
-  /** SQL of a record's 1-based number in the file. */
-  readonly ordinal: string;
+  /** SQL of a number that grows with the records of a file: its order, not its place. */
+  readonly order: string;
   readonly columns: readonly RawColumn[];
   /** Whether reading it again costs nothing that a table would save. */
   readonly isView: boolean;
@@ -29,7 +40,7 @@ export interface RawSource {
 /** The columns of canonical records, in the order of every canonical relation. `ord` descending is served order in a transaction. */
 export const CANONICAL_COLUMNS = ['source', ...ACTIVITY_FIELDS.map((f) => f.column), 'event_index', 'ord'] as const;
 
-/** The envelope's own fields that saved responses are put together by. */
+/** The envelope's own fields, which saved responses are put together by. */
 const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
   column: `page_${name}`,
   path: name,
@@ -54,117 +65,141 @@ const FORM_FIELDS: Readonly<Record<TableForm, readonly Field[]>> = {
   runes: RUNE_FIELDS,
 };
 
-/** Reads one file into the store. Throws an InputError when it is broken as a whole (syntax, column types). */
-export async function readSource(recognised: Recognised, id: number, store: Store): Promise<RawSource | undefined> {
-  const { file, form } = recognised;
+/** A recognised file with the number that its records will carry. */
+export type Numbered = Recognised & { readonly id: number };
+
+/** Files that one scan can read: the same form and layout, and for tables the same columns. */
+export function groupAlike(files: readonly Numbered[]): Numbered[][] {
+  const groups = new Map<string, Numbered[]>();
+  for (const file of files) {
+    const key = JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns]);
+    groups.set(key, [...(groups.get(key) ?? []), file]);
+  }
+  return [...groups.values()];
+}
+
+/** Reads files alike into the store. Throws an InputError when one is broken as a whole (syntax, column types). */
+export async function readSource(files: readonly Numbered[], store: Store): Promise<RawSource> {
+  const [first] = files;
+  if (first === undefined) throw new Error('no files to read');
+  const members = files.map(({ id, file, path, bytes }) => ({ id, file, path, bytes }));
   try {
-    switch (form) {
-      case 'no-records':
-        return undefined;
-      case 'activity':
-      case 'envelope':
-        return await readJson(recognised, id, store);
-      default:
-        return await readTable(recognised, id, store);
-    }
+    return 'layout' in first ? await readJson(first, members, store) : await readTable(first, members, store);
   } catch (error) {
-    if (error instanceof InputError || !isReadError(error)) throw error;
-    const what = 'layout' in recognised ? 'JSON' : recognised.format === 'csv' ? 'CSV' : 'Parquet';
-    throw new InputError(`${file.name} is broken ${what}: ${duckdbMessage(error)}`);
+    if (error instanceof CliError) throw error;
+    const what = 'layout' in first ? 'JSON' : first.format === 'csv' ? 'CSV' : 'Parquet';
+    const culprit = members.find(({ path }) => messageOf(error).includes(path)) ?? members[0];
+    const byLine = 'layout' in first && first.layout === 'newline_delimited';
+    const place = 'layout' in first && culprit !== undefined ? await whereBroken(culprit.path, culprit.bytes, byLine) : undefined;
+    throw new InputError(`${culprit?.file.name} is broken ${what}: ${printable(place ?? duckdbMessage(error))}`);
   }
 }
 
-/** DuckDB's errors about data; out of memory and full disks are not the input's fault. */
-const isReadError = (error: unknown): boolean =>
-  error instanceof Error && !/Out of Memory|No space left|could not write/i.test(error.message);
+/** SQL list of the members' paths. */
+const pathList = (members: readonly Member[]): string => `[${members.map(({ path }) => literal(path)).join(', ')}]`;
 
-async function readJson(
-  recognised: Recognised & { form: 'activity' | 'envelope' | 'no-records' },
-  id: number,
-  store: Store,
-): Promise<RawSource> {
-  const { file, path, layout } = recognised;
-  const isEnvelope = recognised.form === 'envelope';
+/** SQL of a record's `source`: the number of the file that it is from. */
+async function sourceNumber(members: readonly Member[], store: Store): Promise<string> {
+  const [first] = members;
+  if (first === undefined) throw new Error('no files to read');
+  if (members.length === 1) return `${first.id}`;
+  // An enumeration of the names turns each into a small number by a hash look-up.
+  const type = `files_${first.id}`;
+  await store.run(`CREATE TYPE ${type} AS ENUM (${members.map(({ path }) => literal(path)).join(', ')})`);
+  return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(filename::${type}) + 1)`;
+}
+
+const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
+const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
+
+async function readJson(first: Numbered & { layout: string }, members: readonly Member[], store: Store): Promise<RawSource> {
+  const isEnvelope = first.form === 'envelope';
+  // DuckDB's buffers are twice this for each thread. A record is small; a saved response may be a whole file.
+  const largest = isEnvelope ? Math.max(...members.map(({ bytes }) => bytes)) + 1 : 0;
+  const objectBytes = Math.min(Math.max(largest, SMALLEST_OBJECT_BYTES), LARGEST_OBJECT_BYTES);
   const types = isEnvelope
     ? `total: 'JSON', "offset": 'JSON', results: ${literal(`STRUCT(${ACTIVITY_TYPES.map(([n, t]) => `${n} ${t}`).join(', ')})[]`)}`
     : ACTIVITY_TYPES.map(([name, type]) => `${name}: ${literal(type)}`).join(', ');
-  const scan = `read_json(${literal(path)}, format = ${literal(layout)}, compression = 'uncompressed',
-    maximum_object_size = ${MAXIMUM_OBJECT_BYTES}, columns = {${types}})`;
+  const scan = `read_json(${pathList(members)}, filename = true, format = ${literal(first.layout)}, compression = 'uncompressed',
+    maximum_object_size = ${objectBytes}, columns = {${types}})`;
   const cells = (record: string) => ACTIVITY_FIELDS.map((f) => `${record}${f.path} AS ${identifier(f.column)}`).join(', ');
-  const relation = `raw_${id}`;
+  const source = await sourceNumber(members, store);
+  const relation = `raw_${first.id}`;
   if (isEnvelope) {
-    await store.run(`CREATE TEMP TABLE pages_${id} AS SELECT total, "offset", results FROM ${scan}`);
-    await checkPages(file, id, store);
+    const pages = `pages_${first.id}`;
+    await store.run(`CREATE TEMP TABLE ${pages} AS SELECT ${source} AS source, total, "offset", results FROM ${scan}`);
+    await checkPages(pages, members, store);
     await store.run(
       `CREATE TEMP TABLE ${relation} AS
-       SELECT page, item, page_total, page_offset, ${cells('r.')}
-       FROM (SELECT rowid + 1 AS page, total AS page_total, "offset" AS page_offset, unnest(results) AS r,
-                    generate_subscripts(results, 1) AS item FROM pages_${id})`,
+       SELECT source, page, item, page_total, page_offset, ${cells('r.')}
+       FROM (SELECT source, rowid AS page, total AS page_total, "offset" AS page_offset, unnest(results) AS r,
+                    generate_subscripts(results, 1) AS item FROM ${pages})`,
     );
-    await store.run(`DROP TABLE pages_${id}`);
+    await store.run(`DROP TABLE ${pages}`);
   } else {
-    await store.run(`CREATE TEMP TABLE ${relation} AS SELECT ${cells('')} FROM ${scan}`);
+    await store.run(`CREATE TEMP TABLE ${relation} AS SELECT ${source} AS source, ${cells('')} FROM ${scan}`);
   }
   const fields = isEnvelope ? [...ENVELOPE_FIELDS, ...ACTIVITY_FIELDS] : ACTIVITY_FIELDS;
   return {
-    id,
-    file,
-    path,
     form: isEnvelope ? 'envelope' : 'activity',
-    unit: layout === 'newline_delimited' ? 'line' : 'record',
+    members,
+    unit: first.layout === 'newline_delimited' ? 'line' : 'record',
     relation,
-    ordinal: isEnvelope ? 'page' : 'rowid + 1',
+    order: isEnvelope ? 'page' : 'rowid',
     columns: fields.map((field) => ({ field, shape: 'json' as const })),
     isView: false,
   };
 }
 
-async function checkPages(file: InputFile, id: number, store: Store): Promise<void> {
-  const { page } = await store.row(`SELECT min(rowid + 1) AS page FROM pages_${id} WHERE results IS NULL`);
-  if (page !== null && page !== undefined) {
-    throw new InputError(`${file.name} response ${page}: results is missing`, [
-      'A saved response has the keys limit, offset, total and results.',
-    ]);
-  }
+async function checkPages(pages: string, members: readonly Member[], store: Store): Promise<void> {
+  const [row] = await store.rows(
+    `SELECT source, number FROM (SELECT source, results, row_number() OVER (PARTITION BY source ORDER BY rowid) AS number FROM ${pages})
+     WHERE results IS NULL ORDER BY source, number LIMIT 1`,
+  );
+  if (row === undefined) return;
+  const name = members.find(({ id }) => id === toNumber(row['source']))?.file.name;
+  throw new InputError(`${name} response ${toNumber(row['number'])}: results is missing`, [
+    'A saved response has the keys limit, offset, total and results.',
+  ]);
 }
 
-async function readTable(recognised: Recognised & { form: TableForm }, id: number, store: Store): Promise<RawSource> {
-  const { file, path, form, format, columns } = recognised;
+async function readTable(first: Numbered & { form: TableForm }, members: readonly Member[], store: Store): Promise<RawSource> {
+  const { file, form, format, columns } = first;
   const types = new Map(columns.map((c) => [c.name, c.type]));
-  const fields = FORM_FIELDS[form].filter((f) => types.has(f.column));
-  const raw: RawColumn[] = fields.map((field) => {
-    const type = types.get(field.column) ?? 'VARCHAR';
-    if (INEXACT_TYPES.test(type) && field.kind !== 'text') {
-      throw new InputError(`${file.name}: column ${field.column} is ${type}, which cannot hold its values exactly`, [
-        field.kind === 'integer' ? 'Write it as BIGINT.' : 'Write it as text (VARCHAR).',
-      ]);
-    }
-    return { field, shape: shapeOf(field, type) };
-  });
+  const raw: RawColumn[] = FORM_FIELDS[form]
+    .filter((f) => types.has(f.column))
+    .map((field) => {
+      const type = types.get(field.column) ?? 'VARCHAR';
+      if (INEXACT_TYPES.test(type) && field.kind !== 'text') {
+        throw new InputError(`${file.name}: column ${field.column} is ${type}, which cannot hold its values exactly`, [
+          field.kind === 'integer' ? 'Write it as BIGINT.' : 'Write it as text (VARCHAR).',
+        ]);
+      }
+      return { field, shape: shapeOf(field, type) };
+    });
   const cells = raw.map(({ field, shape }) =>
     shape === 'integer' ? identifier(field.column) : `${identifier(field.column)}::VARCHAR AS ${identifier(field.column)}`,
   );
-  const relation = `raw_${id}`;
+  const source = await sourceNumber(members, store);
+  const relation = `raw_${first.id}`;
   if (format === 'parquet') {
-    const scan = `read_parquet(${literal(path)}, file_row_number = true)`;
-    await store.run(`CREATE TEMP VIEW ${relation} AS SELECT file_row_number, ${cells.join(', ')} FROM ${scan}`);
+    const scan = `read_parquet(${pathList(members)}, filename = true, file_row_number = true)`;
+    await store.run(`CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan}`);
   } else {
-    const types = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
+    const texts = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
     // PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
     await store.run(
-      `CREATE TEMP TABLE ${relation} AS SELECT ${cells.join(', ')}
-       FROM read_csv(${literal(path)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '',
-         allow_quoted_nulls = false, compression = 'none', columns = {${types}})`,
+      `CREATE TEMP TABLE ${relation} AS SELECT ${source} AS source, ${cells.join(', ')}
+       FROM read_csv(${pathList(members)}, filename = true, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
+         nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}})`,
     );
   }
   return {
-    id,
-    file,
-    path,
     form,
+    members,
     unit: 'row',
     relation,
-    ordinal: format === 'parquet' ? 'file_row_number + 1' : 'rowid + 1',
+    order: format === 'parquet' ? 'file_row_number' : 'rowid',
     columns: raw,
     isView: format === 'parquet',
   };
@@ -195,8 +230,7 @@ export function canonicalSelect(source: RawSource, more: readonly string[] = [])
     return value(column);
   });
   const eventIndex = value(EVENT_INDEX.column);
-  const all = [`${source.id}`, ...selected, eventIndex, `coalesce(${eventIndex}, -(${source.ordinal}))`];
-  return named(all, source.relation, more);
+  return named(['source', ...selected, eventIndex, `coalesce(${eventIndex}, -${source.order})`], source.relation, more);
 }
 
 /**
@@ -226,24 +260,27 @@ export function ledgerSelect(source: RawSource): string {
     ['output', `CASE WHEN "output" IS NOT NULL THEN ${value('tx_id')} END`],
   ]);
   const selected = ACTIVITY_FIELDS.map(({ column }) => expressions.get(column) ?? value(column));
-  const all = [`${source.id}`, ...selected, value('event_index'), value('event_index')];
-  return named(all, `${source.relation} JOIN runes r ON r.id = rune_id`);
+  const eventIndex = value('event_index');
+  return named(['source', ...selected, eventIndex, eventIndex], `${source.relation} JOIN runes r ON r.id = rune_id`);
 }
 
 const named = (expressions: readonly string[], from: string, more: readonly string[] = []): string =>
   `SELECT ${[...expressions.map((e, i) => `${e} AS ${identifier(CANONICAL_COLUMNS[i] ?? '')}`), ...more].join(', ')} FROM ${from}`;
 
-/** A file is scanned once for each batch of blocks, so a big one must hold its blocks together; else it is sorted once. */
+/** Served order: blocks ascending, in a block the last transaction first, in a transaction the last event first. */
+export const SERVED_ORDER = 'block_height, tx_index DESC, ord DESC';
+
+/** Input is scanned once for each batch of blocks, so a big one must hold its blocks together; else it is sorted once. */
 const SORT_FROM_RECORDS = 200_000;
-/** How often a height may be covered by the row groups of a Parquet file before sorting is cheaper. */
+/** How often a height may be covered by the row groups of Parquet files before sorting is cheaper. */
 const MOST_OVERLAP = 3;
 
-/** Whether batches of blocks can be read from this Parquet file directly, judged by its row groups' statistics. */
-export async function isClustered(path: string, store: Store): Promise<boolean> {
+/** Whether batches of blocks can be read from these Parquet files directly, judged by their row groups' statistics. */
+export async function isClustered(source: RawSource, store: Store): Promise<boolean> {
   const groups = await store.row(
     `SELECT sum(rows) AS rows, sum(high - low + 1) / (max(high) - min(low) + 1) AS overlap, count(*) FILTER (low IS NULL) AS unknown
      FROM (SELECT row_group_num_rows AS rows, TRY_CAST(stats_min_value AS DOUBLE) AS low, TRY_CAST(stats_max_value AS DOUBLE) AS high
-           FROM parquet_metadata(${literal(path)}) WHERE path_in_schema = 'block_height')`,
+           FROM parquet_metadata(${pathList(source.members)}) WHERE path_in_schema = 'block_height')`,
   );
   if (toNumber(groups['rows']) < SORT_FROM_RECORDS) return true;
   return toNumber(groups['unknown']) === 0 && toNumber(groups['overlap']) <= MOST_OVERLAP;
@@ -259,6 +296,3 @@ export async function isTableClustered(table: string, store: Store): Promise<boo
   );
   return toNumber(counts['runs']) <= 2 * toNumber(counts['heights']) + 16;
 }
-
-/** Served order: blocks ascending, in a block the last transaction first, in a transaction the last event first. */
-export const SERVED_ORDER = 'block_height, tx_index DESC, ord DESC';

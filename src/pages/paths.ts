@@ -56,9 +56,3 @@ export function pagesOf(total: number, site: Site): PageId[] {
   }
   return pages;
 }
-
-/** How many pages `pagesOf` gives, without making them. */
-export function countPages(total: number, site: Site): number {
-  if (!hasFolder(total, site)) return 1;
-  return site.pageSizes.reduce((sum, limit) => sum + Math.ceil(total / limit), 0);
-}

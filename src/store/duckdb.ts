@@ -1,7 +1,9 @@
 /**
  * The only module that talks to DuckDB. Everything is in memory and spills to the scratch folder when it outgrows the limit.
  */
+
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
+import { BuildError, messageOf } from '../errors.ts';
 
 export interface StoreOptions {
   /** DuckDB's `memory_limit`, e.g. `1GB`. */
@@ -38,12 +40,12 @@ export class Store {
   }
 
   async run(sql: string): Promise<void> {
-    await this.#connection.run(sql);
+    await this.#connection.run(sql).catch(explainResources);
   }
 
   /** All rows of a query whose answer is small. */
   async rows(sql: string): Promise<Row[]> {
-    const reader = await this.#connection.runAndReadAll(sql);
+    const reader = await this.#connection.runAndReadAll(sql).catch(explainResources);
     return reader.getRowObjectsJS() as unknown as Row[];
   }
 
@@ -56,9 +58,9 @@ export class Store {
 
   /** Chunks of at most 2,048 rows, without holding the whole answer. */
   async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
-    const result = await this.#connection.stream(sql);
+    const result = await this.#connection.stream(sql).catch(explainResources);
     for (;;) {
-      const chunk = await result.fetchChunk();
+      const chunk = await result.fetchChunk().catch(explainResources);
       if (chunk === null || chunk.rowCount === 0) return;
       yield chunk;
     }
@@ -79,6 +81,20 @@ export class Store {
     this.#connection.closeSync();
     this.#instance.closeSync();
   }
+}
+
+/** Memory and disk that run out are no fault of the input or the program; every other error is passed on. */
+function explainResources(error: unknown): never {
+  const [first = ''] = messageOf(error).split('\n');
+  if (/^Out of Memory Error/.test(first)) {
+    throw new BuildError(`DuckDB needs more memory than --memory-limit allows: ${first}`, [
+      'Raise --memory-limit, or lower --threads: each thread needs some of its own.',
+    ]);
+  }
+  if (/No space left on device|could not write|Could not write/.test(first)) {
+    throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or name another folder with --cache.']);
+  }
+  throw error;
 }
 
 /** A string as an SQL literal. */

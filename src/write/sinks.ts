@@ -95,7 +95,7 @@ export class DiskSink implements FileSink {
   }
 
   #prepare(path: string): string {
-    const folder = path.slice(0, path.lastIndexOf('/'));
+    const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
     if (!this.#folders.has(folder)) {
       mkdirSync(`${this.#root}/${folder}`, { recursive: true });
       // The folders of lists are many and each is used for a moment; only the common ones are worth remembering.

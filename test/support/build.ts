@@ -1,9 +1,8 @@
 /** Builds and folders for tests. */
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { type BuildOptions, type BuildResult, build } from '../../src/build/build.ts';
 import type { Log } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
@@ -12,12 +11,8 @@ import { CliError } from '../../src/errors.ts';
 export const CONFORMANCE = new URL('../fixtures/conformance/', import.meta.url).pathname;
 export const CONFORMANCE_INPUTS = [join(CONFORMANCE, 'ledger.csv'), join(CONFORMANCE, 'runes.csv')];
 
-/** A temporary folder that is removed after the test (or after the suite, with `keep`). */
-export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'mirror-test-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
+/** A fresh folder, removed at the end of the run (see globalSetup.ts). */
+export const temporaryFolder = (): string => mkdtempSync(join(process.env['MIRROR_TEST_FOLDER'] ?? tmpdir(), 'test-'));
 
 /** A log that keeps what is said. */
 export class RecordingLog implements Log {

@@ -1,0 +1,28 @@
+/** Small inputs and the whole trees that they make, byte for byte, in both dialects. See test/fixtures/README.md. */
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { DIALECTS } from '../src/pages/lists.ts';
+import { VERSION } from '../src/version.ts';
+import { filesBelow, temporaryFolder, testBuild } from './support/build.ts';
+
+const GOLDEN = new URL('./fixtures/golden/', import.meta.url).pathname;
+
+/** The version is the one thing in a build that a release changes. */
+const read = (folder: string) =>
+  Object.fromEntries(filesBelow(folder).map((path) => [path, readFileSync(join(folder, path), 'utf8').replaceAll(VERSION, 'VERSION')]));
+
+describe.each(['activity', 'ledger'])('the input %s', (name) => {
+  it.each(DIALECTS)('in dialect %s', async (dialect) => {
+    const out = join(temporaryFolder(), 'dist');
+    // Page sizes small enough that lists of a few records have every kind of page.
+    await testBuild(out, { inputs: [join(GOLDEN, name, 'input')], dialect, pageSizes: [2, 4] });
+    const expected = join(GOLDEN, name, dialect);
+    if (process.env['UPDATE_GOLDEN'] === '1') {
+      rmSync(expected, { recursive: true, force: true });
+      cpSync(out, expected, { recursive: true });
+    }
+    expect(existsSync(expected)).toBe(true);
+    expect(read(out)).toEqual(process.env['UPDATE_GOLDEN'] === '1' ? read(out) : read(expected));
+  });
+});

@@ -1,0 +1,48 @@
+/** A real local server on a free port, and raw requests to it. */
+import { type IncomingHttpHeaders, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createMirrorServer } from '../../src/hosts/node.ts';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A host under test: everything that the case table needs of it. */
+export interface Host {
+  /** Sends the target as it is, without any normalisation. */
+  send(method: string, target: string, headers?: Readonly<Record<string, string>>): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** Requests to a server of this machine. */
+export function sendTo(port: number): Host['send'] {
+  return (method, target, headers = {}) =>
+    new Promise((resolve, reject) => {
+      const outgoing = request({ host: '127.0.0.1', port, method, path: target, headers, agent: false }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('end', () =>
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks).toString('utf8') }),
+        );
+        response.on('error', reject);
+      });
+      outgoing.on('error', reject);
+      outgoing.end();
+    });
+}
+
+export async function startServer(dir: string): Promise<Host> {
+  const server = createMirrorServer(dir);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    send: sendTo(port),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
