@@ -242,8 +242,10 @@ describe('ids', () => {
     expect(listOf('/runes/v1/blocks/000/activity')).toEqual({ kind: 'block', block: '0' });
     expect(listOf(`/runes/v1/blocks/${'0'.repeat(63)}/activity`)).toEqual({ kind: 'block', block: '0' });
   });
-  it('a height of exactly 64 significant digits cannot be mistaken for a path of another list', () => {
-    expect(listOf(`/runes/v1/blocks/${'1'.repeat(65)}/activity`)).toEqual({ kind: 'block', block: '1'.repeat(65) });
+  it('of heights beyond any data are one, however long', () => {
+    for (const digits of [17, 65, 10_000]) {
+      expect(listOf(`/runes/v1/blocks/${'1'.repeat(digits)}/activity`)).toEqual({ kind: 'block', block: '9007199254740992' });
+    }
   });
 });
 

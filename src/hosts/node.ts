@@ -72,7 +72,7 @@ function watchSite(dir: string): () => Site {
     const now = Date.now();
     if (known !== undefined && now - known.checked < 1000) return known.site;
     try {
-      const stamp = statSync(path).mtimeMs;
+      const stamp = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
       if (known === undefined || known.stamp !== stamp) known = { site: readSite(path), stamp, checked: now };
       known.checked = now;
       return known.site;
@@ -161,7 +161,7 @@ function targetOf(request: IncomingMessage): string {
 /** Files outside the API's routes: the landing page, the manifest, pages by their own path. Everything else is a JSON 404. */
 async function serveFile(request: IncomingMessage, response: ServerResponse, dir: string, target: string): Promise<void> {
   const missing = () => sendError(request, response, notFound(request.method ?? 'GET', target));
-  if (request.method !== 'GET' && request.method !== 'HEAD') return missing();
+  if ((request.method !== 'GET' && request.method !== 'HEAD') || !isPlainPath(target)) return missing();
   // serve-handler finds a folder's index.html only together with clean URLs, which would also answer /runes/v1/blocks/840000.
   request.url = target === '/' || target.startsWith('/?') ? '/index.html' : target;
   response.setHeader('access-control-allow-origin', '*');
@@ -169,6 +169,16 @@ async function serveFile(request: IncomingMessage, response: ServerResponse, dir
   response.setHeader('cache-control', CACHE_CONTROL);
   const options = { public: dir, cleanUrls: false, directoryListing: false, etag: true };
   await serveHandler(request, response, options, { sendError: async () => missing() });
+}
+
+/** Whether a target is one that a file can have: serve-handler would answer the others with a page of its own. */
+function isPlainPath(target: string): boolean {
+  try {
+    const path = decodeURIComponent(target.split('?')[0] ?? '');
+    return !/[\0\\]/.test(path) && !path.split('/').includes('..');
+  } catch {
+    return false;
+  }
 }
 
 async function sendPage(request: IncomingMessage, response: ServerResponse, page: FilePage): Promise<void> {

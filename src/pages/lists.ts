@@ -45,11 +45,15 @@ export const parseHexId = (text: string): string | undefined => (text.length <= 
 
 /**
  * A block id of a request: a hash (64 hex digits; decimal digits count as hex), or else a height in decimal digits.
- * Leading zeros of a height are dropped. Undefined for anything else.
+ * Leading zeros of a height are dropped, and all heights that no data can have are one. Undefined for anything else.
  */
 export function parseBlockId(text: string): string | undefined {
   const hash = parseHexId(text);
   if (hash !== undefined) return hash;
   if (!/^[0-9]+$/.test(text)) return undefined;
-  return text.replace(/^0+(?=[0-9])/, '');
+  const height = text.replace(/^0+(?=[0-9])/, '');
+  return height.length > BEYOND_ANY_HEIGHT.length ? BEYOND_ANY_HEIGHT : height;
 }
+
+/** 2^53: input holds heights up to 2^53 - 1. A path of thousands of digits would be an error on most file systems. */
+const BEYOND_ANY_HEIGHT = '9007199254740992';

@@ -16,6 +16,11 @@ export interface Host {
   close(): Promise<void>;
 }
 
+/** A host that listens on this machine. */
+export interface LocalHost extends Host {
+  readonly port: number;
+}
+
 /** Requests to a server of this machine. */
 export function sendTo(port: number): Host['send'] {
   return (method, target, headers = {}) =>
@@ -33,11 +38,12 @@ export function sendTo(port: number): Host['send'] {
     });
 }
 
-export async function startServer(dir: string): Promise<Host> {
+export async function startServer(dir: string): Promise<LocalHost> {
   const server = createMirrorServer(dir);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
+    port,
     send: sendTo(port),
     close: () =>
       new Promise((resolve) => {

@@ -1,0 +1,180 @@
+/** The commands from outside: flags, what they print, exit codes, signals; and that the documents name every flag. */
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { BUILD_COMMAND } from '../src/build/command.ts';
+import { SERVE_COMMAND } from '../src/hosts/command.ts';
+import { temporaryFolder, tree, writeFiles } from './support/build.ts';
+import { ROOT, run, start } from './support/cli.ts';
+import { ndjson, record } from './support/records.ts';
+import { sendTo } from './support/server.ts';
+
+/** A folder with one good input file. */
+function workFolder(): string {
+  const work = temporaryFolder();
+  writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
+  return work;
+}
+
+describe('npm run build', () => {
+  it('builds with its defaults: input to dist', async () => {
+    const work = workFolder();
+    const { code, stdout, stderr } = await run('build', [], work);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(
+      /^Read 1 record of 1 block from 1 file in [\d.]+ s\.\nWrote 5 files \(0\.0 MB\) of 1 transaction and 1 block to dist in [\d.]+ s\.\n$/,
+    );
+    expect(JSON.parse(readFileSync(join(work, 'dist/runes/v1/index.json'), 'utf8'))).toMatchObject({ status: 'ready', block_height: 5 });
+    expect(existsSync(join(work, '.cache'))).toBe(false);
+  });
+
+  it('takes every flag', async () => {
+    const work = workFolder();
+    writeFiles(work, { 'more/b.ndjson': ndjson([record(6, 1)]) });
+    const flags = [
+      '--input',
+      'input',
+      '--input=more/*.ndjson',
+      '--out',
+      'site',
+      '--cache',
+      'work',
+      '--dialect',
+      'hiro',
+      '--page-sizes',
+      '10,500',
+      '--memory-limit',
+      '500MB',
+      '--threads',
+      '1',
+    ];
+    expect((await run('build', flags, work)).code).toBe(0);
+    expect(JSON.parse(readFileSync(join(work, 'site/runes/v1/manifest.json'), 'utf8'))).toMatchObject({
+      generator: 'rune-activity-mirror',
+      layout: 'files',
+      dialect: 'hiro',
+      page_sizes: [10, 500],
+      heights: [[5, 6]],
+      blocks: 2,
+      transactions: 2,
+      records: 2,
+      files: 10,
+    });
+  });
+
+  it('with --dry-run writes nothing and says what it would', async () => {
+    const work = workFolder();
+    const before = tree(work);
+    const dry = await run('build', ['--dry-run'], work);
+    expect([dry.code, tree(work)]).toEqual([0, before]);
+    expect(dry.stdout).toContain('Dry run: would write 5 files (0.0 MB) of 1 transaction and 1 block to dist. Nothing was written.');
+    const json = async (flags: string[]) =>
+      (await run('build', ['--log', 'json', ...flags], work)).stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const [[, would], [, did]] = [await json(['--dry-run']), await json([])];
+    expect(would).toMatchObject({ event: 'dry-run', files: did?.['files'], bytes: did?.['bytes'] });
+    expect(did).toMatchObject({ level: 'info', event: 'built', records: 1, kept: 0, removed: 0 });
+  });
+
+  it.each([
+    [['--inptu', 'x'], "Unknown option '--inptu'"],
+    [['dist'], "Unexpected argument 'dist'"],
+    [['--out'], "Option '--out <value>' argument missing"],
+    [['--out='], '--out has no value'],
+    [['--out', 'a', '--out', 'b'], '--out is given 2 times; it takes one value'],
+    [['--dry-run=1'], "Option '--dry-run' does not take an argument"],
+    [['--dialect', 'contrat'], '--dialect "contrat" must be one of contract, hiro'],
+    [['--threads', '0'], '--threads "0" must be a whole number from 1 to 256'],
+    [['--page-sizes', '60,20'], '--page-sizes "60,20" must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000'],
+    [['--page-sizes', '20,,60'], '--page-sizes "20,,60" must be ascending'],
+    [['--memory-limit', 'much'], '--memory-limit "much" must be a size such as 500MB or 2GB'],
+    [['--log', 'xml'], '--log "xml" must be one of text, json'],
+  ])('refuses %j with exit code 1', async (flags, message) => {
+    const work = workFolder();
+    const { code, stderr } = await run('build', flags, work);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`Error: ${message}`);
+    expect(existsSync(join(work, 'dist'))).toBe(false);
+  });
+
+  it('reports bad input with exit code 2, in text and in JSON', async () => {
+    const work = workFolder();
+    writeFiles(work, { 'input/a.ndjson': ndjson([{ ...record(5, 1), operation: 'x' }]) });
+    const finding = 'input/a.ndjson line 1: operation "x" must be one of etching, mint, burn, send, receive';
+    const text = await run('build', [], work);
+    expect([text.code, text.stderr]).toEqual([2, `Error: the input has 1 fault(s); nothing was written\n  ${finding}\n`]);
+    const json = await run('build', ['--log', 'json'], work);
+    expect([json.code, JSON.parse(json.stderr)]).toEqual([
+      2,
+      { level: 'error', event: 'error', message: 'the input has 1 fault(s); nothing was written', details: [finding], exitCode: 2 },
+    ]);
+  });
+
+  it('reports an output folder that cannot be written with exit code 3', async () => {
+    const work = workFolder();
+    writeFiles(work, { file: 'x' });
+    const { code, stderr } = await run('build', ['--out', 'file/dist'], work);
+    expect([code, stderr.split('\n')[0]]).toEqual([3, expect.stringMatching(/^Error: writing the output failed: ENOTDIR/)]);
+    expect((await run('build', ['--cache', 'file/cache'], work)).code).toBe(3);
+  });
+});
+
+describe('npm start', () => {
+  it('prints its address, answers, and ends on SIGTERM', async () => {
+    const work = workFolder();
+    await run('build', [], work);
+    const child = start('serve', ['--port', '0'], work);
+    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+    const port = Number(/^Serving dist on http:\/\/127\.0\.0\.1:(\d+) \(Ctrl-C ends it\)\.\n$/.exec(line.toString())?.[1]);
+    const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity');
+    expect(JSON.parse(answer.body)).toMatchObject({ total: 1 });
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  it('says what is missing', async () => {
+    const work = temporaryFolder();
+    const { code, stderr } = await run('serve', ['--port', '0'], work);
+    expect([code, stderr]).toEqual([
+      2,
+      'Error: there is no build: dist/runes/v1/manifest.json is missing\n  Run npm run build first, or name the folder with --dir.\n',
+    ]);
+    expect((await run('serve', ['--port', '70000'], work)).code).toBe(1);
+  });
+
+  it('names a port that is in use', async () => {
+    const work = workFolder();
+    await run('build', [], work);
+    const child = start('serve', ['--port', '0'], work);
+    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+    const port = /:(\d+) /.exec(line.toString())?.[1] ?? '';
+    const { code, stderr } = await run('serve', ['--port', port], work);
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    expect([code, stderr.split('\n')[0]]).toEqual([1, `Error: port ${port} of 127.0.0.1 is in use; choose another with --port`]);
+  });
+});
+
+describe('help and documents', () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+  it.each([
+    ['build', BUILD_COMMAND],
+    ['serve', SERVE_COMMAND],
+  ] as const)('of %s name every flag', async (name, command) => {
+    const { code, stdout } = await run(name, ['--help'], ROOT);
+    expect(code).toBe(0);
+    for (const flag of command.flags) {
+      expect(stdout).toContain(`--${flag.name}`);
+      const row = `| \`--${flag.name}${flag.value === undefined ? '' : ` ${flag.value}`}\` |`;
+      expect(readme).toContain(row);
+      if (flag.byDefault !== undefined) expect(readme.split(row)[1]?.split('\n')[0]).toContain(flag.byDefault);
+    }
+  });
+
+  it('the README names every exit code', () => {
+    for (const row of ['| 0 |', '| 1 |', '| 2 |', '| 3 |']) expect(readme).toContain(row);
+  });
+});

@@ -1,0 +1,181 @@
+/** The output folder: what a build may touch, what it leaves, and what it removes. */
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { envelope, manifest } from '../src/contract/schemas.ts';
+import { DIALECTS, OPERATIONS } from '../src/pages/lists.ts';
+import { CONFORMANCE_INPUTS, failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { hex, ndjson, record } from './support/records.ts';
+
+const SAMPLE = new URL('../input', import.meta.url).pathname;
+
+describe('a build of the sample', () => {
+  it.each(DIALECTS)('in dialect %s fits the contract, page for page', async (dialect) => {
+    const out = join(temporaryFolder(), 'dist');
+    const { manifest: made } = await testBuild(out, { inputs: [SAMPLE], dialect });
+    const schema = envelope(dialect);
+    const pages = filesBelow(join(out, 'runes/v1')).filter((path) => path.includes('/'));
+    let bytes = 0;
+    for (const path of pages) {
+      const text = readFileSync(join(out, 'runes/v1', path), 'utf8');
+      bytes += Buffer.byteLength(text);
+      const page = schema.parse(JSON.parse(text));
+      expect(JSON.stringify(page)).toHaveLength(text.length);
+      expect(page.results).toHaveLength(Math.min(page.limit, page.total - page.offset));
+      const operation = OPERATIONS.find((name) => path.includes(`/${name}`));
+      if (operation !== undefined) expect(new Set(page.results.map((r) => r.operation))).toEqual(new Set([operation]));
+    }
+    expect(made).toMatchObject({ files: pages.length, bytes });
+    expect(manifest.parse(JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')))).toEqual(made);
+  });
+
+  it('has hard links for block hashes', async () => {
+    const out = join(temporaryFolder(), 'dist');
+    await testBuild(out, { inputs: [SAMPLE] });
+    const blocks = join(out, 'runes/v1/blocks');
+    const hash = readdirSync(blocks).find((name) => name.startsWith('0x00000000f00d99dc') && name.endsWith('.json')) ?? '';
+    for (const path of ['.json', '/60/0.json', '/send.json', '/send/20/20.json']) {
+      expect(statSync(`${blocks}/2000007${path}`).ino).toBe(statSync(`${blocks}/${hash.replace('.json', '')}${path}`).ino);
+    }
+  });
+});
+
+describe('a second build', () => {
+  it('of the same input touches no page', async () => {
+    const out = join(temporaryFolder(), 'dist');
+    await testBuild(out, { inputs: [SAMPLE] });
+    const old = new Date('2001-01-01');
+    for (const path of filesBelow(out)) utimesSync(join(out, path), old, old);
+    const { kept, removed, manifest } = await testBuild(out, { inputs: [SAMPLE] });
+    expect([kept, removed]).toEqual([manifest.files, 0]);
+    for (const path of filesBelow(out)) expect(statSync(join(out, path)).mtime).toEqual(old);
+  });
+
+  it.each([
+    ['other records', { inputs: ['b'] }],
+    ['another dialect', { inputs: ['a'], dialect: 'hiro' as const }],
+    ['other page sizes', { inputs: ['a'], pageSizes: [5, 10, 25] }],
+    ['the recorded data', { inputs: CONFORMANCE_INPUTS }],
+  ])('of %s equals a fresh one, and removes what is no more', async (_name, { inputs, ...options }) => {
+    const work = temporaryFolder();
+    const many = (height: number, tx: number, n: number, amount: string) => Array.from({ length: n }, () => record(height, tx, { amount }));
+    writeFiles(work, {
+      // Block 6 is replaced by one with another hash, block 7 shrinks, block 8 goes, a transaction moves.
+      'a/a.ndjson': ndjson([...many(5, 1, 70, '1'), ...many(6, 1, 70, '1'), ...many(7, 1, 130, '1'), ...many(8, 1, 70, '1')]),
+      'b/b.ndjson': ndjson([
+        ...many(5, 1, 70, '1'),
+        ...many(6, 1, 70, '1').map((r) => ({ ...r, location: { ...r.location, block_hash: hex('other') } })),
+        ...many(7, 1, 5, '2'),
+        record(9, 1, { location: { tx_id: `0x${hex('tx 8 1')}` } }),
+      ]),
+    });
+    const paths = inputs.map((path) => join(path.startsWith('/') ? '/' : work, path));
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'a')] });
+    // What a killed build may leave behind goes too.
+    writeFiles(join(work, 'out/runes/v1'), {
+      'blocks/5.json.tmp': '{',
+      'transactions/0xab.json.tmp': '{',
+      'blocks/77/20/20.json': '{}',
+      'blocks/5/zz.json': '{}',
+    });
+    writeFileSync(join(work, 'out/runes/v1/blocks/5.json'), '{"half');
+    await testBuild(join(work, 'out'), { inputs: paths, ...options });
+    await testBuild(join(work, 'fresh'), { inputs: paths, ...options });
+    expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'fresh')));
+    const folders = (root: string) => readdirSync(root, { recursive: true, withFileTypes: true }).filter((e) => e.isDirectory()).length;
+    expect(folders(join(work, 'out'))).toBe(folders(join(work, 'fresh')));
+  });
+
+  it('replaces a page that a hash path shares', async () => {
+    const work = temporaryFolder();
+    const build = async (amount: string) => {
+      writeFiles(work, { 'a.ndjson': ndjson([record(5, 1, { amount })]) });
+      await testBuild(join(work, 'out'), { inputs: [join(work, 'a.ndjson')] });
+    };
+    await build('1');
+    await build('2');
+    const [byHeight, byHash] = ['5', `0x${hex('block 5')}`].map((name) => join(work, `out/runes/v1/blocks/${name}.json`));
+    expect(readFileSync(byHash ?? '', 'utf8')).toContain('"amount":"2"');
+    expect(statSync(byHash ?? '').ino).toBe(statSync(byHeight ?? '').ino);
+  });
+});
+
+describe('an output folder', () => {
+  it('that someone else made is left alone', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'out/precious.txt': 'x' });
+    const error = await failedBuild(join(work, 'out'), { inputs: [SAMPLE] });
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      `the output folder ${join(work, 'out')} holds files that this program did not make, so it is left alone`,
+    ]);
+    expect(filesBelow(join(work, 'out'))).toEqual(['precious.txt']);
+  });
+
+  it('that is a file is refused', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { out: 'x' });
+    expect((await failedBuild(join(work, 'out'), { inputs: [SAMPLE] })).message).toBe(
+      `the output ${join(work, 'out')} is a file, not a folder`,
+    );
+  });
+
+  it('that is empty, or lost its marker but has a manifest, is used', async () => {
+    const work = temporaryFolder();
+    mkdirSync(join(work, 'out'));
+    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
+    const before = tree(join(work, 'out'));
+    rmSync(join(work, 'out/.rune-activity-mirror'));
+    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
+    expect(tree(join(work, 'out'))).toEqual(before);
+  });
+
+  it('on a file system without hard links is written all the same', async () => {
+    // No such file system can be had here, so links are made to fail as they do there: a file can have only so many.
+    const work = temporaryFolder();
+    writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'a.ndjson')] });
+    const page = join(work, 'out/runes/v1/blocks/5.json');
+    let links = 0;
+    try {
+      for (; links < 70_000; links += 1) linkSync(page, join(work, `link-${links}`));
+    } catch {
+      // The limit of the file system is reached.
+    }
+    rmSync(join(work, `out/runes/v1/blocks/0x${hex('block 5')}.json`));
+    if (links < 70_000) linkSync(page, join(work, 'last'));
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'a.ndjson')] });
+    expect(readFileSync(join(work, `out/runes/v1/blocks/0x${hex('block 5')}.json`))).toEqual(readFileSync(page));
+  });
+
+  it.skipIf(process.getuid?.() === 0)('that may not be written is an error with advice', async () => {
+    const work = temporaryFolder();
+    mkdirSync(join(work, 'locked'));
+    chmodSync(join(work, 'locked'), 0o555);
+    const error = await failedBuild(join(work, 'locked/out'), { inputs: [SAMPLE], cache: join(work, 'cache') });
+    expect([error.exitCode, error.details]).toEqual([
+      3,
+      ['This user may not write there: change the rights, or build into another folder with --out.'],
+    ]);
+  });
+});
+
+describe('memory', () => {
+  it('that does not suffice is an error with advice, and leaves no output', async () => {
+    const work = temporaryFolder();
+    const error = await failedBuild(join(work, 'out'), { inputs: CONFORMANCE_INPUTS, memoryLimit: '1MB' });
+    expect([error.exitCode, error.details]).toEqual([3, ['Raise --memory-limit, or lower --threads: each thread needs some of its own.']]);
+    expect(existsSync(join(work, 'out'))).toBe(false);
+  });
+});
