@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BUILD_COMMAND } from '../src/build/command.ts';
+import { status } from '../src/contract/schemas.ts';
 import { SERVE_COMMAND } from '../src/hosts/command.ts';
 import { temporaryFolder, tree, writeFiles } from './support/build.ts';
 import { ROOT, run, start } from './support/cli.ts';
@@ -25,7 +26,7 @@ describe('npm run build', () => {
     expect(stdout).toMatch(
       /^Read 1 record of 1 block from 1 file in [\d.]+ s\.\nWrote 5 files \(0\.0 MB\) of 1 transaction and 1 block to dist in [\d.]+ s\.\n$/,
     );
-    expect(JSON.parse(readFileSync(join(work, 'dist/runes/v1/index.json'), 'utf8'))).toMatchObject({ status: 'ready', block_height: 5 });
+    expect(status.parse(JSON.parse(readFileSync(join(work, 'dist/runes/v1/index.json'), 'utf8')))).toMatchObject({ block_height: 5 });
     expect(existsSync(join(work, '.cache'))).toBe(false);
   });
 

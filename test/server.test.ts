@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
 import { CASES, checkCase, SAMPLE_INPUT } from './support/cases.ts';
+import { ROOT } from './support/cli.ts';
 import { ndjson, record } from './support/records.ts';
 import { type LocalHost, startServer } from './support/server.ts';
 
@@ -21,6 +22,15 @@ afterAll(() => host.close());
 
 describe('the case table', () => {
   it.each(CASES)('$name', (one) => checkCase(host, one));
+});
+
+describe('the README', () => {
+  it('shows the answer that its curl gets', async () => {
+    const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
+    const target = /^curl 'http:\/\/127\.0\.0\.1:3000([^']+)'$/m.exec(readme)?.[1] ?? '';
+    const shown = /^```json\n(.*)\n```$/m.exec(readme)?.[1];
+    expect((await host.send('GET', target)).body).toBe(shown);
+  });
 });
 
 describe('files', () => {

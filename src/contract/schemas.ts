@@ -3,7 +3,7 @@
  */
 import { z } from 'zod';
 import { DIALECTS, type Dialect, OPERATIONS } from '../pages/lists.ts';
-import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_DIVISIBILITY, MAX_INTEGER, RULES } from './fields.ts';
+import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
@@ -29,7 +29,7 @@ const outpointIndex = (output: unknown): number | undefined =>
   typeof output === 'string' && output.includes(':') ? Number(output.slice(output.indexOf(':') + 1)) : undefined;
 
 /** An outpoint carries its index, so a `vout` beside it must be the same. */
-export function checkOutpoint(output: unknown, vout: unknown): string | undefined {
+function checkOutpoint(output: unknown, vout: unknown): string | undefined {
   const index = outpointIndex(output);
   if (index === undefined || vout === undefined || vout === null || Number(vout) === index) return undefined;
   return `names output ${index}, but vout is ${String(vout)}`;
@@ -86,7 +86,7 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 const integer = z.int().min(0);
 
 /** An Activity as a build of this dialect answers it. Fields without a value are left out. */
-export function activityOutput(dialect: Dialect) {
+function activityOutput(dialect: Dialect) {
   const hex = dialect === 'contract' ? '0x[0-9a-f]' : '[0-9a-f]';
   const hash = z.string().regex(new RegExp(`^${hex}{64}$`));
   const output = dialect === 'contract' ? /^0x[0-9a-f]+$/ : /^[0-9a-f]+(?::[0-9]+)?$/;
@@ -143,6 +143,3 @@ export const manifest = z.object({
   bytes: integer,
 });
 export type Manifest = z.infer<typeof manifest>;
-
-/** What the runes table may hold as divisibility. */
-export const divisibility = z.int().min(0).max(MAX_DIVISIBILITY);

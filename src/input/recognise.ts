@@ -9,11 +9,11 @@ import { type Compression, decompress, magicOf } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 
 /** How the objects of a JSON file are laid out; DuckDB's names. */
-export type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
+type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
 
 export type TableForm = 'ledger' | 'runes' | 'flat';
 
-export interface TableColumn {
+interface TableColumn {
   /** As the file spells it. */
   readonly name: string;
   /** DuckDB's type; always VARCHAR in CSV files. */

@@ -4,7 +4,7 @@
 import { InputError } from '../errors.ts';
 
 /** How many findings a report shows. */
-export const REPORT_LIMIT = 20;
+const REPORT_LIMIT = 20;
 
 export interface Finding {
   /** File and line, row or record, e.g. `input/a.ndjson line 3`. */

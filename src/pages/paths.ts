@@ -10,7 +10,7 @@
  */
 import { type ActivityList, defaultLimit, type Operation, type Site, spellHex } from './lists.ts';
 
-export const API_ROOT = 'runes/v1';
+const API_ROOT = 'runes/v1';
 export const STATUS_PATH = `${API_ROOT}/index.json`;
 export const MANIFEST_PATH = `${API_ROOT}/manifest.json`;
 export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
@@ -40,7 +40,7 @@ export const pagePath = (stem: string, page: PageId, site: Site): string =>
   page.offset === 0 && page.limit === defaultLimit(site) ? `${stem}.json` : `${stem}/${page.limit}/${page.offset}.json`;
 
 /** Whether a list of this many records has more pages than the first, and so a folder. */
-export const hasFolder = (total: number, site: Site): boolean => total > defaultLimit(site);
+const hasFolder = (total: number, site: Site): boolean => total > defaultLimit(site);
 
 /**
  * Every page that a list of `total` records has: its first page, and, when that does not hold all of it, the pages of

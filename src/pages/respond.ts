@@ -27,7 +27,7 @@ export type Answer<Page> =
   /** Not for the API: `underApi` tells whether the path is under `/runes` (a file or a JSON 404) or elsewhere (the host's files). */
   | { readonly kind: 'other'; readonly underApi: boolean };
 
-export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
+const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
 
 /** Headers that every answer of the API carries. */
 export const API_HEADERS: Readonly<Record<string, string>> = {

@@ -114,7 +114,7 @@ export class DiskSink implements FileSink {
 }
 
 /** Ending of a file that is about to replace another. One that a killed build left behind is swept like any stranger. */
-export const TEMPORARY_SUFFIX = '.tmp';
+const TEMPORARY_SUFFIX = '.tmp';
 
 /** Creates a file with these bytes. Throws EEXIST when it is there; leaves no half-written file behind when the disk is full. */
 function writeNew(path: string, bytes: Uint8Array): void {

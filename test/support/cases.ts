@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { envelope, errorResponse } from '../../src/contract/schemas.ts';
 import { ROOT } from './cli.ts';
 import type { Answer, Host } from './server.ts';
 
@@ -123,7 +124,10 @@ export async function checkCase(host: Host, { method = 'GET', target, status, bo
   expect(answer.headers).toMatchObject({ 'access-control-allow-origin': '*', ...headers });
   if (method === 'OPTIONS') return;
   expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
-  if (status !== 200) return;
+  if (status !== 200) {
+    errorResponse.parse(JSON.parse(answer.body));
+    return;
+  }
   const { etag } = answer.headers;
   expect(etag).toMatch(/^"[^"]+"$/);
   const again = await host.send(method, target, { 'if-none-match': `"x", W/${String(etag)}` });
@@ -133,5 +137,6 @@ export async function checkCase(host: Host, { method = 'GET', target, status, bo
 function bodyOf(answer: Answer, expected: Case['body']): unknown {
   if (typeof expected === 'string' || expected === undefined) return answer.body;
   const { limit, offset, total, results } = JSON.parse(answer.body) as { limit: number; offset: number; total: number; results: unknown[] };
+  envelope('contract').parse(JSON.parse(answer.body));
   return [limit, offset, total, results.length];
 }

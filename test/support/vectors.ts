@@ -24,7 +24,7 @@ export function readVectors(): Vector[] {
 }
 
 /** The bytes of a recorded body. */
-export const recordedBody = (vector: Vector): string => (typeof vector.body === 'string' ? vector.body : JSON.stringify(vector.body));
+const recordedBody = (vector: Vector): string => (typeof vector.body === 'string' ? vector.body : JSON.stringify(vector.body));
 
 /** The ETag that all recorded answers share; a mirror has one for each answer. */
 export const RECORDED_ETAG = '00000000000000060d55383e4e7f8eac0aacb091339172792f4e557c98c91973';
