@@ -1,8 +1,7 @@
 /**
  * The page map for hosts that speak Request and Response: edge functions and workers. Each of them is a few lines around this.
  */
-import { manifest } from '../contract/schemas.ts';
-import type { Site } from '../pages/lists.ts';
+import { type Site, siteOf } from '../pages/lists.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import { API_HEADERS, CACHE_CONTROL, matchesEtag, notFound, type PageSource, PREFLIGHT_HEADERS, respond } from '../pages/respond.ts';
 
@@ -81,6 +80,5 @@ async function etagOf(body: string): Promise<string> {
 export async function fetchSite(fetchFile: FetchFile): Promise<Site> {
   const response = await fetchFile(MANIFEST_PATH);
   if (!response.ok) throw new Error(`${MANIFEST_PATH} was answered with status ${response.status}`);
-  const { dialect, page_sizes } = manifest.parse(await response.json());
-  return { dialect, pageSizes: page_sizes };
+  return siteOf(await response.json());
 }

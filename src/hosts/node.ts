@@ -8,9 +8,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import serveHandler from 'serve-handler';
-import { manifest } from '../contract/schemas.ts';
 import { codeOf, InputError, messageOf } from '../errors.ts';
-import type { Site } from '../pages/lists.ts';
+import { type Site, siteOf } from '../pages/lists.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import {
   API_HEADERS,
@@ -91,16 +90,10 @@ function readSite(path: string): Site {
   } catch {
     throw new InputError(`there is no build: ${path} is missing`, ['Run npm run build first, or name the folder with --dir.']);
   }
-  const parsed = manifest.safeParse(parseJson(text));
-  if (!parsed.success) throw new InputError(`${path} is not the manifest of a build`, ['Run npm run build again.']);
-  return { dialect: parsed.data.dialect, pageSizes: parsed.data.page_sizes };
-}
-
-function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+    return siteOf(JSON.parse(text));
+  } catch (error) {
+    throw new InputError(`${path} is not the manifest of a build: ${messageOf(error)}`, ['Run npm run build again.']);
   }
 }
 

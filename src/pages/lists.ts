@@ -29,6 +29,21 @@ export interface Site {
   readonly pageSizes: readonly number[];
 }
 
+/**
+ * What a build's manifest says about it. Throws for anything that is no manifest of this program. Checked by hand because it runs in
+ * edge functions, where the schema library would be 90 % of the bundle.
+ */
+export function siteOf(manifest: unknown): Site {
+  const { generator, layout, dialect, page_sizes } = Object(manifest) as Readonly<Record<string, unknown>>;
+  const known = DIALECTS.find((name) => name === dialect);
+  const pageSizes: readonly number[] = Array.isArray(page_sizes) ? page_sizes : [];
+  const isAscending = pageSizes.every((size, i) => Number.isSafeInteger(size) && size > (pageSizes[i - 1] ?? 0));
+  if (generator !== 'rune-activity-mirror' || layout !== 'files' || known === undefined || pageSizes.length === 0 || !isAscending) {
+    throw new Error('this is not a manifest of rune-activity-mirror, or one of another version');
+  }
+  return { dialect: known, pageSizes };
+}
+
 /** The default limit: the smallest page size of the build. */
 export const defaultLimit = (site: Site): number => site.pageSizes[0] ?? 20;
 

@@ -39,6 +39,7 @@ interface EdgeHandler {
   initialized: boolean;
   denoServerProcess: EdgeProcess | undefined;
   match(request: Request): Promise<{ handle(request: Request, origin: string): Promise<Response> } | undefined>;
+  getFunctionConfigs(port: number, functions: Record<string, string>): Promise<unknown>;
   initialize(env: Record<string, string>): Promise<{ denoPort: number; success: boolean }>;
   waitForDenoServer(port: number): Promise<void>;
   stop(): Promise<void>;
@@ -142,7 +143,14 @@ export async function startNetlify({ dist, edge }: NetlifyOptions): Promise<Netl
  */
 function startEdgeFunctions({ EdgeFunctionsHandler }: Engines): { handler: EdgeHandler; log: string[] } {
   const log: string[] = [];
+  let configs: Promise<unknown> | undefined;
   class LocalEdgeFunctions extends EdgeFunctionsHandler {
+    /** Read once: the emulator would start a worker for it at every request. */
+    override getFunctionConfigs(port: number, functions: Record<string, string>): Promise<unknown> {
+      configs ??= super.getFunctionConfigs(port, functions);
+      return configs;
+    }
+
     override async initialize(): Promise<{ denoPort: number; success: boolean }> {
       const denoPort = await freePort();
       const program = pathToFileURL(join(PACKAGES, '@netlify/edge-functions-dev/dist/deno/server.mjs')).href;
@@ -212,6 +220,8 @@ async function toRequest(incoming: IncomingMessage, origin: string): Promise<Req
 
 async function sendResponse(response: Response, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const body = Buffer.from(await response.arrayBuffer());
-  for (const [name, value] of response.headers) if (name !== 'transfer-encoding') outgoing.setHeader(name, value);
+  for (const [name, value] of response.headers) {
+    if (!['connection', 'keep-alive', 'transfer-encoding'].includes(name)) outgoing.setHeader(name, value);
+  }
   outgoing.writeHead(response.status).end(incoming.method === 'HEAD' ? undefined : body);
 }

@@ -94,7 +94,8 @@ export const CASES: readonly Case[] = [
   missing('a path that is none', '/runes/v1/nothing'),
   missing('a path with a slash at its end', block(2000007).concat('/')),
   missing('a folder', '/runes/v1/blocks/2000007'),
-  missing('a file that does not exist', '/runes/v1/blocks/1.json'),
+  // A host with a file server of its own words this 404 itself.
+  { name: 'a file that does not exist', target: '/runes/v1/blocks/1.json', status: 404 },
   {
     name: 'another method',
     method: 'POST',
@@ -117,7 +118,7 @@ export const CASES: readonly Case[] = [
 /** Sends a case to a host and checks the answer. */
 export async function checkCase(host: Host, { method = 'GET', target, status, body, headers = {} }: Case): Promise<void> {
   const answer = await host.send(method, target);
-  expect({ status: answer.status, body: bodyOf(answer, body) }).toEqual({
+  expect({ status: answer.status, body: body && bodyOf(answer, body) }).toEqual({
     status,
     body: typeof body === 'string' ? body : body && [...body],
   });
@@ -135,7 +136,7 @@ export async function checkCase(host: Host, { method = 'GET', target, status, bo
 }
 
 function bodyOf(answer: Answer, expected: Case['body']): unknown {
-  if (typeof expected === 'string' || expected === undefined) return answer.body;
+  if (typeof expected === 'string') return answer.body;
   const { limit, offset, total, results } = JSON.parse(answer.body) as { limit: number; offset: number; total: number; results: unknown[] };
   envelope('contract').parse(JSON.parse(answer.body));
   return [limit, offset, total, results.length];

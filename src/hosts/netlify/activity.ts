@@ -5,11 +5,6 @@
 import type { Site } from '../../pages/lists.ts';
 import { type FetchFile, fetchSite, jsonNotFound, respondToFetch } from '../fetch.ts';
 
-/** The part of Netlify's context that is used. */
-interface Context {
-  next(): Promise<Response>;
-}
-
 /** Files are left to the CDN (`excludedPath`), so reading a page does not call this function again. */
 export const config = {
   path: ['/runes', '/runes/*'],
@@ -20,16 +15,14 @@ export const config = {
 /** A deploy has its own instances of this function, so its manifest is read once by each. */
 let site: Promise<Site> | undefined;
 
-export default async function activity(request: Request, context: Context): Promise<Response> {
+export default async function activity(request: Request): Promise<Response> {
   const fetchFile: FetchFile = (path) => fetch(new URL(`/${path}`, request.url));
   site ??= fetchSite(fetchFile);
   try {
-    const answer = await respondToFetch(request, await site, fetchFile);
-    if (answer !== undefined) return answer;
+    // What is no request of the API is a 404 at once: the redirect rules would take paths with a stray slash for the API's.
+    return (await respondToFetch(request, await site, fetchFile)) ?? jsonNotFound(request);
   } catch (error) {
     site = undefined;
     throw error;
   }
-  const other = await context.next();
-  return other.status === 404 ? jsonNotFound(request) : other;
 }
