@@ -118,9 +118,9 @@ export const CASES: readonly Case[] = [
 /** Sends a case to a host and checks the answer. */
 export async function checkCase(host: Host, { method = 'GET', target, status, body, headers = {} }: Case): Promise<void> {
   const answer = await host.send(method, target);
-  expect({ status: answer.status, body: body && bodyOf(answer, body) }).toEqual({
+  expect({ status: answer.status, body: body === undefined ? body : bodyOf(answer, body) }).toEqual({
     status,
-    body: typeof body === 'string' ? body : body && [...body],
+    body: typeof body === 'string' || body === undefined ? body : [...body],
   });
   expect(answer.headers).toMatchObject({ 'access-control-allow-origin': '*', ...headers });
   if (method === 'OPTIONS') return;
