@@ -300,6 +300,29 @@ describe('a file that', () => {
       /^in\/a\.ndjson is broken JSON: .*line 2/,
     );
   });
+  it('is no UTF-8, or holds half a character', async () => {
+    const line = ndjson([record(5, 2)]);
+    const broken = Buffer.from(line.replace('bc1qexample', 'bc1q\u00e9'), 'latin1');
+    expect((await refusal({ 'a.ndjson': Buffer.concat([Buffer.from(line), broken]) })).message).toBe(
+      'in/a.ndjson is broken JSON: line 2: not UTF-8',
+    );
+    expect((await refusal({ 'a.ndjson': `${line}${line.replace('bc1qexample', '\\ud800')}` })).message).toBe(
+      'in/a.ndjson is broken JSON: line 2: half of a surrogate pair (\\ud800 to \\udfff)',
+    );
+  });
+  it('has integers written as fractions', async () => {
+    const text = ndjson([record(5, 1)]).replace('"tx_index":1', '"tx_index":1.0');
+    expect((await refusal({ 'a.ndjson': text })).details).toEqual([
+      'in/a.ndjson line 1: location.tx_index 1 must be written as a plain integer, without fraction or exponent',
+    ]);
+    const page = `{"limit":20,"offset":0,"total":1e0,"results":[${JSON.stringify(record(5, 1))}]}`;
+    expect((await refusal({ 'a.json': page })).details).toEqual([
+      'in/a.json line 1 results[0]: total 1 must be written as a plain integer, without fraction or exponent',
+    ]);
+    expect((await refusal({ 'a.json': page.replace('1e0', '"1"') })).details).toEqual([
+      `in/a.json line 1 results[0]: total "1" ${INTEGER}`,
+    ]);
+  });
   it('is broken JSON among good ones', async () => {
     const good = ndjson([record(5, 2)]);
     expect((await refusal({ 'a.ndjson': good, 'b.ndjson': `${good.slice(0, 80)}\n`, 'c.ndjson': good })).message).toMatch(
@@ -338,5 +361,15 @@ describe('a file that', () => {
     );
     const { message } = await refusal({ 'a.parquet': readFileSync(join(folder, 'double.parquet')) });
     expect(message).toBe('in/a.parquet: column number is DOUBLE, which cannot hold its values exactly');
+    const again = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: folder });
+    await again.run(`COPY (SELECT ${columns.join(', ').replace("'1' AS name", "['a'] AS name")}) TO '${folder}/list.parquet'`);
+    await again.run(`COPY (SELECT ${columns.join(', ')}, 5 AS file_row_number) TO '${folder}/number.parquet'`);
+    again.close();
+    expect((await refusal({ 'a.parquet': readFileSync(join(folder, 'list.parquet')) })).message).toBe(
+      'in/a.parquet: column name is VARCHAR[], not a single value',
+    );
+    expect((await refusal({ 'a.parquet': readFileSync(join(folder, 'number.parquet')) })).message).toBe(
+      'in/a.parquet has a column file_row_number, a name that DuckDB needs for itself',
+    );
   });
 });

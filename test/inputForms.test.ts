@@ -5,7 +5,16 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DIALECTS, type Dialect } from '../src/pages/lists.ts';
 import { Store } from '../src/store/duckdb.ts';
-import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import {
+  CONFORMANCE_INPUTS,
+  failedBuild,
+  filesBelow,
+  RecordingLog,
+  temporaryFolder,
+  testBuild,
+  tree,
+  writeFiles,
+} from './support/build.ts';
 import { type Activity, hex, ndjson, record } from './support/records.ts';
 
 const folder = temporaryFolder();
@@ -73,6 +82,7 @@ const FORMS: Readonly<Record<string, () => Files>> = {
     data: `\r\n${ndjson(saved('hiro').records).replaceAll('\n', '\r\n\r\n')}`,
   }),
   'a JSON array': () => ({ 'a.json': JSON.stringify(saved('contract').records) }),
+  'a JSON array with a byte order mark': () => ({ 'a.json': `\ufeff${JSON.stringify(saved('contract').records)}` }),
   'a pretty-printed JSON array': () => ({ 'a.json': JSON.stringify(saved('hiro').records, null, 2) }),
   gzip: () => ({ 'a.ndjson.gz': gzipSync(ndjson(saved('contract').records)) }),
   zstd: () => async (into: string) => {
@@ -151,6 +161,62 @@ describe('the recorded data', () => {
       await testBuild(join(work, `out-${i}`), { inputs: [join(work, String(i))], threads: [1, 2, 5][i] ?? 1 });
       expect(tree(join(work, `out-${i}`))).toEqual(reference.get('contract'));
     }
+  });
+});
+
+describe('file names', () => {
+  it('with the characters of patterns, quotes and other scripts name just that file', async () => {
+    const work = temporaryFolder();
+    const names = ['a[1].ndjson', 'a1.ndjson', '**.ndjson', 'a?b.ndjson', 'o\'clock "x".ndjson', 'données 记录.ndjson', '{a,b}.ndjson'];
+    writeFiles(join(work, 'in'), Object.fromEntries(names.map((name, i) => [name, ndjson([record(i, 1)])])));
+    const { manifest } = await testBuild(join(work, 'out'), { inputs: [join(work, 'in')] });
+    expect(manifest).toMatchObject({ heights: [[0, 6]], records: 7 });
+    for (const [i, name] of names.entries()) {
+      const { manifest } = await testBuild(join(work, `one-${i}`), { inputs: [join(work, 'in', name)] });
+      expect(manifest).toMatchObject({ heights: [[i, i]], records: 1 });
+    }
+    const columns =
+      'rune_id, 0 AS rune_number, rune_name, rune_spaced_name, address, receiver_address, amount, operation, block_hash, block_height, tx_id, tx_index, vout, output, timestamp';
+    await store.run(`COPY (SELECT ${columns} FROM flat WHERE block_height = 840000) TO '${join(work, 'x[0-9].parquet')}'`);
+    await store.run(`COPY (SELECT ${columns} FROM flat WHERE block_height = 840002) TO '${join(work, 'x5.parquet')}'`);
+    const { manifest: parquet } = await testBuild(join(work, 'parquet'), {
+      inputs: [join(work, 'x[0-9].parquet'), join(work, 'x5.parquet')],
+    });
+    expect(parquet).toMatchObject({
+      heights: [
+        [840000, 840000],
+        [840002, 840002],
+      ],
+    });
+  });
+
+  it('may be columns too: further columns are passed over', async () => {
+    const work = temporaryFolder();
+    await store.run(`COPY (SELECT *, 'x' AS filename, 'a,"b"' AS "odd, ""name""" FROM flat) TO '${join(work, 'a.csv')}' (header)`);
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'a.csv')] });
+    expect(tree(join(work, 'out'))).toEqual(reference.get('contract'));
+  });
+});
+
+describe('the output folder inside the input folder', () => {
+  it('is no input', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
+    for (let i = 0; i < 2; i += 1) {
+      const { manifest } = await testBuild(join(work, 'dist'), { inputs: [work] });
+      expect(manifest.records).toBe(1);
+    }
+  });
+
+  it('is refused as the only input', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
+    await testBuild(join(work, 'dist'), { inputs: [join(work, 'a.ndjson')] });
+    const mine = join(work, 'dist/runes/v1/blocks/mine.ndjson');
+    writeFileSync(mine, ndjson([record(5, 1)]));
+    const { message } = await failedBuild(join(work, 'dist'), { inputs: [mine] });
+    expect(message).toBe(`the input ${mine} is in the output or cache folder, whose files builds replace and remove`);
+    expect(readFileSync(mine, 'utf8')).toBe(ndjson([record(5, 1)]));
   });
 });
 

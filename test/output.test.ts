@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -121,6 +122,19 @@ describe('an output folder', () => {
       `the output folder ${join(work, 'out')} holds files that this program did not make, so it is left alone`,
     ]);
     expect(filesBelow(join(work, 'out'))).toEqual(['precious.txt']);
+  });
+
+  it('whose folders of lists are symbolic links is refused', async () => {
+    const work = temporaryFolder();
+    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
+    writeFiles(work, { 'elsewhere/keep.json': 'x' });
+    rmSync(join(work, 'out/runes/v1/transactions'), { recursive: true });
+    symlinkSync(join(work, 'elsewhere'), join(work, 'out/runes/v1/transactions'));
+    const { message } = await failedBuild(join(work, 'out'), { inputs: [SAMPLE] });
+    expect(message).toBe(
+      `${join(work, 'out/runes/v1/transactions')} is a symbolic link; a build would write and remove files outside the output folder`,
+    );
+    expect(filesBelow(join(work, 'elsewhere'))).toEqual(['keep.json']);
   });
 
   it('that is a file is refused', async () => {

@@ -74,6 +74,9 @@ describe('files', () => {
       '/runes/v1/blocks/840000/..%2f2000007/activity',
       '/runes/v1/blocks/..%2f..%2f..%2fsecret/activity',
       '/.git/config',
+      '/.rune-activity-mirror',
+      `/runes/v1/${'b'.repeat(300)}`,
+      `/${'c'.repeat(300)}.json`,
     ]) {
       const { status, body } = await host.send('GET', target);
       expect([target, [200, 400, 404].includes(status), body.includes('secret":1'), body.includes('<title>'), body.includes(dist)]).toEqual(

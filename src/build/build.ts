@@ -48,7 +48,7 @@ export async function build(options: BuildOptions, log: Log): Promise<BuildResul
     const pool = new WriterPool(writerThreads(options.threads), options.site, options.dryRun ? undefined : options.out);
     const clock = new Stopwatch();
     try {
-      const loaded = await loadInput(options.inputs, scratch, store);
+      const loaded = await loadInput(options.inputs, [options.out, options.cache], scratch, store);
       for (const notice of loaded.notices) log.notice(notice);
       log.info(
         'loaded',

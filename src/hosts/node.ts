@@ -164,11 +164,15 @@ async function serveFile(request: IncomingMessage, response: ServerResponse, dir
   await serveHandler(request, response, options, { sendError: async () => missing() });
 }
 
-/** Whether a target is one that a file can have: serve-handler would answer the others with a page of its own. */
+/** Bytes of a file name on common file systems. */
+const LONGEST_NAME = 255;
+
+/** Whether a target is one that a file of a build can have: serve-handler would answer the others with a page of its own. */
 function isPlainPath(target: string): boolean {
   try {
     const path = decodeURIComponent(target.split('?')[0] ?? '');
-    return !/[\0\\]/.test(path) && !path.split('/').includes('..');
+    const fits = (name: string) => !name.startsWith('.') && Buffer.byteLength(name) <= LONGEST_NAME;
+    return !/[\0\\]/.test(path) && path.split('/').every(fits);
   } catch {
     return false;
   }

@@ -17,7 +17,8 @@ export interface RawColumn {
 
 /** DuckDB's integer types that need no text check. HUGEINT and DECIMAL are checked as text. */
 const INTEGER_TYPES = /^U?(TINYINT|SMALLINT|INTEGER|BIGINT)$/;
-/** Types that cannot hold the numbers exactly. */
+/** Types that hold several values or raw bytes, and types that cannot hold the numbers exactly. */
+export const NESTED_TYPES = /\[|^(?:STRUCT|MAP|UNION|BLOB)/;
 export const INEXACT_TYPES = /^(FLOAT|DOUBLE|REAL)$/;
 
 export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'integer' && INTEGER_TYPES.test(type) ? 'integer' : 'text');

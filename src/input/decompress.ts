@@ -9,7 +9,7 @@ import { Transform, type TransformCallback } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
-import { codeOf, InputError, messageOf } from '../errors.ts';
+import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
 import type { InputFile } from './discover.ts';
 
 export type Compression = 'gzip' | 'zstd';
@@ -47,12 +47,20 @@ export async function decompress(file: InputFile, compression: Compression, targ
   try {
     await pipeline(createReadStream(file.path), unpack, createWriteStream(target));
   } catch (error) {
-    // Only a full or unwritable disk has a code that begins with E and is not about the data.
-    if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO'].includes(codeOf(error) ?? '')) throw error;
+    if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO'].includes(codeOf(error) ?? '')) {
+      throw new BuildError(`${file.name} cannot be unpacked into the cache folder: ${messageOf(error)}`, [
+        'Free some space there, or name another folder with --cache.',
+      ]);
+    }
     throw new InputError(`${file.name} is not a whole ${compression} file: ${messageOf(error)}`, [
       'It is damaged or was cut off; fetch or write it again.',
     ]);
   }
+}
+
+/** Copies a file without its first three bytes, a byte order mark. */
+export async function withoutMark(from: string, to: string): Promise<void> {
+  await pipeline(createReadStream(from, { start: 3 }), createWriteStream(to));
 }
 
 class UnpackZstd extends Transform {

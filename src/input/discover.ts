@@ -4,7 +4,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
-import { InputError } from '../errors.ts';
+import { InputError, messageOf } from '../errors.ts';
 
 export interface InputFile {
   /** Absolute path. */
@@ -15,19 +15,33 @@ export interface InputFile {
 
 /**
  * The files of all inputs, each once, in the order of their names. An input is a folder (searched whole; files that begin with a
- * dot and Markdown files are passed over), a file, or a glob. Throws an InputError for an input that is not there or holds nothing.
+ * dot and Markdown files are passed over), a file, or a glob. Files below the build's `own` folders are passed over. Throws an InputError for an input that is not there or holds nothing.
  */
-export async function discover(inputs: readonly string[], cwd = process.cwd()): Promise<InputFile[]> {
+export async function discover(inputs: readonly string[], own: readonly string[] = [], cwd = process.cwd()): Promise<InputFile[]> {
   const found = new Map<string, InputFile>();
+  const ownFolders = own.filter((folder) => existsSync(folder)).map((folder) => realpathSync(folder) + sep);
   for (const input of inputs) {
     const paths = await expand(input, cwd);
-    for (const path of paths) {
-      const name = relative(cwd, path).split(sep).join('/');
-      const real = realpathSync(path);
-      if (!found.has(real)) found.set(real, { path, name });
+    const files = paths.map((path) => ({ path, real: realPath(path), name: relative(cwd, path).split(sep).join('/') }));
+    const outside = files.filter(({ real }) => !ownFolders.some((folder) => real.startsWith(folder)));
+    if (outside.length === 0) {
+      throw new InputError(`the input ${input} is in the output or cache folder, whose files builds replace and remove`, [
+        'Move it elsewhere, or name other folders with --out and --cache.',
+      ]);
     }
+    for (const { path, real, name } of outside) if (!found.has(real)) found.set(real, { path, name });
   }
   return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    throw new InputError(`the input file ${JSON.stringify(path)} cannot be opened: ${messageOf(error)}`, [
+      'Backslashes in file names are not supported; rename the file.',
+    ]);
+  }
 }
 
 async function expand(input: string, cwd: string): Promise<string[]> {

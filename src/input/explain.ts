@@ -4,6 +4,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { z } from 'zod';
+import { RULES } from '../contract/fields.ts';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';
 import { identifier, type Row, type Store, toNumber } from '../store/duckdb.ts';
 import { describe, type Finding, type Report } from './report.ts';
@@ -73,10 +74,11 @@ function checkJson(source: RawSource, row: Row): Checked {
     const [head = '', tail] = field.path.split('.');
     if (tail === undefined) value[head] = parsed;
     else (value[head] as Record<string, unknown>)[tail] = parsed;
-    // The envelope's own numbers are not part of an Activity.
-    if (field.column.startsWith('page_') && !(typeof parsed === 'number' && textRule('integer').safeParse(cell).success)) {
-      issues.push({ path: [field.path], message: textRule('integer').safeParse(undefined).error?.issues[0]?.message ?? '' });
-    }
+    if (field.kind !== 'integer' || textRule('integer').safeParse(cell).success) continue;
+    const isWhole = Number.isSafeInteger(parsed) && Number(parsed) >= 0;
+    // The envelope's own numbers are not part of an Activity, and JSON.parse makes 1 of 1.0.
+    if (isWhole) issues.push({ path: field.path.split('.'), message: 'must be written as a plain integer, without fraction or exponent' });
+    else if (field.column.startsWith('page_')) issues.push({ path: [field.path], message: RULES.integer.rule });
   }
   return { value, issues: [...issues, ...(activityInput.safeParse(value).error?.issues ?? [])] };
 }

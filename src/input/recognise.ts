@@ -4,8 +4,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { InputError, messageOf } from '../errors.ts';
-import { literal, type Store, toText } from '../store/duckdb.ts';
-import { type Compression, decompress, magicOf } from './decompress.ts';
+import { pathLiteral, type Store, toText } from '../store/duckdb.ts';
+import { type Compression, decompress, magicOf, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 
 /** How the objects of a JSON file are laid out; DuckDB's names. */
@@ -53,9 +53,17 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
   const common: Common = { file, path, bytes };
   const text = head.toString('utf8').replace(/^\ufeff/, '');
   const first = text.trimStart()[0];
-  if (first === '{' || first === '[') return recogniseJson(common, text);
+  if (first === '{' || first === '[') {
+    if (!head.subarray(0, 3).equals(BYTE_ORDER_MARK)) return recogniseJson(common, text);
+    const plain = `${scratch}.without-mark`;
+    await withoutMark(path, plain);
+    return recogniseJson({ ...common, path: plain }, text);
+  }
   return recogniseCsv(common, text);
 }
+
+/** What some editors put before UTF-8 text; DuckDB takes it for broken JSON. */
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 function readHead(path: string): { head: Buffer; bytes: number } {
   const handle = openSync(path, 'r');
@@ -112,13 +120,16 @@ function jsonLayout(head: string): JsonLayout {
 
 function recogniseCsv(common: Common, head: string): Recognised {
   const line = head.slice(0, head.search(/\r?\n|$/));
-  const columns = line.split(',').map((name) => ({ name: name.trim().replace(/^"(.*)"$/, '$1'), type: 'VARCHAR' }));
+  const cells = [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((match) => match[1] ?? '');
+  // The end of the line matches once more, as an empty cell.
+  if (cells.length > 1) cells.pop();
+  const columns = cells.map((cell) => ({ name: cell.replace(/^"(.*)"$/, '$1').replaceAll('""', '"'), type: 'VARCHAR' }));
   return { ...common, ...recogniseTable(common.file, columns), format: 'csv', columns };
 }
 
 async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
   try {
-    const rows = await store.rows(`DESCRIBE SELECT * FROM read_parquet(${literal(common.path)})`);
+    const rows = await store.rows(`DESCRIBE SELECT * FROM read_parquet(${pathLiteral(common.path)})`);
     const columns = rows.map((row) => ({ name: toText(row['column_name']), type: toText(row['column_type']) }));
     return { ...common, ...recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {

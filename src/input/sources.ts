@@ -5,9 +5,9 @@
  */
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { CliError, InputError, messageOf } from '../errors.ts';
-import { identifier, literal, type Store, toNumber } from '../store/duckdb.ts';
+import { identifier, literal, pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
 import { whereBroken } from './brokenJson.ts';
-import { canonicalValue, INEXACT_TYPES, isValid, outpointIndex, outputHex, type RawColumn, shapeOf } from './checks.ts';
+import { canonicalValue, INEXACT_TYPES, isValid, NESTED_TYPES, outpointIndex, outputHex, type RawColumn, shapeOf } from './checks.ts';
 import type { InputFile } from './discover.ts';
 import { duckdbMessage, printable, type Recognised, type TableForm } from './recognise.ts';
 
@@ -95,8 +95,11 @@ export async function readSource(files: readonly Numbered[], store: Store): Prom
   }
 }
 
+/** The column that DuckDB puts a record's file into: a name that no input has. */
+const SOURCE_FILE = '__mirror_source_file';
+
 /** SQL list of the members' paths. */
-const pathList = (members: readonly Member[]): string => `[${members.map(({ path }) => literal(path)).join(', ')}]`;
+const pathList = (members: readonly Member[]): string => `[${members.map(({ path }) => pathLiteral(path)).join(', ')}]`;
 
 /** SQL of a record's `source`: the number of the file that it is from. */
 async function sourceNumber(members: readonly Member[], store: Store): Promise<string> {
@@ -106,7 +109,7 @@ async function sourceNumber(members: readonly Member[], store: Store): Promise<s
   // An enumeration of the names turns each into a small number by a hash look-up.
   const type = `files_${first.id}`;
   await store.run(`CREATE TYPE ${type} AS ENUM (${members.map(({ path }) => literal(path)).join(', ')})`);
-  return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(filename::${type}) + 1)`;
+  return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(${SOURCE_FILE}::${type}) + 1)`;
 }
 
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
@@ -120,7 +123,7 @@ async function readJson(first: Numbered & { layout: string }, members: readonly 
   const types = isEnvelope
     ? `total: 'JSON', "offset": 'JSON', results: ${literal(`STRUCT(${ACTIVITY_TYPES.map(([n, t]) => `${n} ${t}`).join(', ')})[]`)}`
     : ACTIVITY_TYPES.map(([name, type]) => `${name}: ${literal(type)}`).join(', ');
-  const scan = `read_json(${pathList(members)}, filename = true, format = ${literal(first.layout)}, compression = 'uncompressed',
+  const scan = `read_json(${pathList(members)}, filename = '${SOURCE_FILE}', format = ${literal(first.layout)}, compression = 'uncompressed',
     maximum_object_size = ${objectBytes}, columns = {${types}})`;
   const cells = (record: string) => ACTIVITY_FIELDS.map((f) => `${record}${f.path} AS ${identifier(f.column)}`).join(', ');
   const source = await sourceNumber(members, store);
@@ -170,6 +173,11 @@ async function readTable(first: Numbered & { form: TableForm }, members: readonl
     .filter((f) => types.has(f.column))
     .map((field) => {
       const type = types.get(field.column) ?? 'VARCHAR';
+      if (NESTED_TYPES.test(type)) {
+        throw new InputError(`${file.name}: column ${field.column} is ${type}, not a single value`, [
+          'Write it as text (VARCHAR) or BIGINT.',
+        ]);
+      }
       if (INEXACT_TYPES.test(type) && field.kind !== 'text') {
         throw new InputError(`${file.name}: column ${field.column} is ${type}, which cannot hold its values exactly`, [
           field.kind === 'integer' ? 'Write it as BIGINT.' : 'Write it as text (VARCHAR).',
@@ -177,20 +185,25 @@ async function readTable(first: Numbered & { form: TableForm }, members: readonl
       }
       return { field, shape: shapeOf(field, type) };
     });
+  if (types.has('file_row_number')) {
+    throw new InputError(`${file.name} has a column file_row_number, a name that DuckDB needs for itself`, [
+      'Write it without that column.',
+    ]);
+  }
   const cells = raw.map(({ field, shape }) =>
     shape === 'integer' ? identifier(field.column) : `${identifier(field.column)}::VARCHAR AS ${identifier(field.column)}`,
   );
   const source = await sourceNumber(members, store);
   const relation = `raw_${first.id}`;
   if (format === 'parquet') {
-    const scan = `read_parquet(${pathList(members)}, filename = true, file_row_number = true)`;
+    const scan = `read_parquet(${pathList(members)}, filename = '${SOURCE_FILE}', file_row_number = true)`;
     await store.run(`CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan}`);
   } else {
     const texts = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
     // PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
     await store.run(
       `CREATE TEMP TABLE ${relation} AS SELECT ${source} AS source, ${cells.join(', ')}
-       FROM read_csv(${pathList(members)}, filename = true, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
+       FROM read_csv(${pathList(members)}, filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
          nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}})`,
     );
   }

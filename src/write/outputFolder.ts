@@ -2,7 +2,7 @@
  * The output folder as a whole: whose it is, its own files, and what of an earlier build has to go.
  */
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { codeOf, InputError, messageOf } from '../errors.ts';
 import { type Operation, type Site, spellHex } from '../pages/lists.ts';
 import { BLOCKS_FOLDER, blockStem, MANIFEST_PATH, pagePath, pagesOf, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
@@ -22,6 +22,13 @@ export function inspectOutput(root: string): OutputState {
   if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Name a folder with --out.']);
   const entries = readdirSync(root);
   if (entries.length === 0) return 'empty';
+  for (const folder of ['runes', dirname(BLOCKS_FOLDER), BLOCKS_FOLDER, TRANSACTIONS_FOLDER]) {
+    if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+      throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
+        'Replace it by a folder, or name another output folder with --out.',
+      ]);
+    }
+  }
   if (entries.includes(MARKER) || isOurManifest(join(root, MANIFEST_PATH))) return 'ours';
   throw new InputError(`the output folder ${root} holds files that this program did not make, so it is left alone`, [
     'Name another folder with --out, or empty this one yourself.',
