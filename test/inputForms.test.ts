@@ -44,13 +44,18 @@ function saved(dialect: Dialect): { responses: string[]; records: Activity[] } {
 
 let store: Store;
 
+/** The recorded data without its one block of 5,000 records, which would be most of the work and shows nothing more. */
+const INPUTS = [join(folder, 'ledger.csv'), CONFORMANCE_INPUTS[1] ?? ''];
+
 beforeAll(async () => {
+  const rows = readFileSync(CONFORMANCE_INPUTS[0] ?? '', 'utf8').split('\n');
+  writeFileSync(INPUTS[0] ?? '', rows.filter((row) => !row.includes(',840001,')).join('\n'));
   for (const dialect of DIALECTS) {
-    await testBuild(join(folder, dialect), { inputs: CONFORMANCE_INPUTS, dialect });
+    await testBuild(join(folder, dialect), { inputs: INPUTS, dialect });
     reference.set(dialect, tree(join(folder, dialect)));
   }
   store = await Store.open({ memoryLimit: '1GB', threads: 2, scratch: join(folder, 'scratch') });
-  const [ledger, runes] = CONFORMANCE_INPUTS;
+  const [ledger, runes] = INPUTS;
   await store.run(`CREATE TABLE ledger AS FROM read_csv('${ledger}', all_varchar = true)`);
   await store.run(`CREATE TABLE runes AS FROM read_csv('${runes}', all_varchar = true)`);
   const digits = "lpad(amount, greatest(length(amount), divisibility::INTEGER + 1)::INTEGER, '0')";
@@ -107,10 +112,10 @@ const FORMS: Readonly<Record<string, () => Files>> = {
     await copy('SELECT * REPLACE (number::INTEGER AS number, divisibility::SMALLINT AS divisibility) FROM runes', 'r.parquet')(into);
   },
   'a ledger as CSV, gzipped, with its runes in two files': () => ({
-    'export.csv.gz': gzipSync(readFileSync(CONFORMANCE_INPUTS[0] ?? '')),
+    'export.csv.gz': gzipSync(readFileSync(INPUTS[0] ?? '')),
     ...Object.fromEntries(
       [0, 1].map((part) => {
-        const [header, ...rows] = readFileSync(CONFORMANCE_INPUTS[1] ?? '', 'utf8')
+        const [header, ...rows] = readFileSync(INPUTS[1] ?? '', 'utf8')
           .trimEnd()
           .split('\n');
         return [`runes-${part}.csv`, `${[header, ...rows.filter((_, i) => i % 2 === part || i < 5)].join('\n')}\n`];
