@@ -169,6 +169,20 @@ describe('the recorded data', () => {
   });
 });
 
+describe('hundreds of files', () => {
+  it('are read in little memory, and named rightly when one is wrong', async () => {
+    const work = temporaryFolder();
+    const files = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`${1000 + i}.ndjson`, ndjson([record(i, 2), record(i, 1)])]));
+    writeFiles(join(work, 'in'), files);
+    const { manifest } = await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], memoryLimit: '300MB' });
+    expect(manifest).toMatchObject({ heights: [[0, 399]], records: 800 });
+    writeFiles(join(work, 'in'), { '1300.ndjson': ndjson([record(300, 2), { ...record(300, 1), operation: 'x' }]) });
+    const { details } = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')] });
+    expect(details).toHaveLength(1);
+    expect(details[0]).toContain('/in/1300.ndjson line 2: operation "x"');
+  });
+});
+
 describe('file names', () => {
   it('with the characters of patterns, quotes and other scripts name just that file', async () => {
     const work = temporaryFolder();

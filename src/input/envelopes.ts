@@ -2,7 +2,8 @@
  * Puts saved responses together: the pages of one list may lie in several files, in any order, and overlap.
  *
  * A response does not say what was asked, so that is worked out: a page with records of several transactions is of a block's list; pages
- * with one transaction each are of transactions' lists when every such list is complete by itself, and else of a block's. A list whose pages do not cover its total is refused: a mirror that answers with a part would be wrong.
+ * with one transaction each are of transactions' lists when every such list is complete by itself, and else of a block's. A list whose
+ * pages do not cover its total is refused: a mirror that answers with a part would be wrong.
  */
 import { type Store, toNumber, toText } from '../store/duckdb.ts';
 import { Report } from './report.ts';

@@ -112,6 +112,23 @@ async function sourceNumber(members: readonly Member[], store: Store): Promise<s
   return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(${SOURCE_FILE}::${type}) + 1)`;
 }
 
+/** DuckDB holds buffers for every text file of a scan, so thousands of them are read in portions. */
+const FILES_A_SCAN = 64;
+
+/** Makes a table of what `select` reads from the members, in their order; it is given the SQL of `source` and the files to read. */
+async function fillTable(
+  table: string,
+  members: readonly Member[],
+  store: Store,
+  select: (source: string, some: readonly Member[]) => string,
+): Promise<void> {
+  for (let i = 0; i < members.length; i += FILES_A_SCAN) {
+    const some = members.slice(i, i + FILES_A_SCAN);
+    const sql = select(await sourceNumber(some, store), some);
+    await store.run(i === 0 ? `CREATE TEMP TABLE ${table} AS ${sql}` : `INSERT INTO ${table} ${sql}`);
+  }
+}
+
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
 const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 
@@ -123,14 +140,13 @@ async function readJson(first: Numbered & { layout: string }, members: readonly 
   const types = isEnvelope
     ? `total: 'JSON', "offset": 'JSON', results: ${literal(`STRUCT(${ACTIVITY_TYPES.map(([n, t]) => `${n} ${t}`).join(', ')})[]`)}`
     : ACTIVITY_TYPES.map(([name, type]) => `${name}: ${literal(type)}`).join(', ');
-  const scan = `read_json(${pathList(members)}, filename = '${SOURCE_FILE}', format = ${literal(first.layout)}, compression = 'uncompressed',
-    maximum_object_size = ${objectBytes}, columns = {${types}})`;
+  const scan = (some: readonly Member[]) => `read_json(${pathList(some)}, filename = '${SOURCE_FILE}', format = ${literal(first.layout)},
+    compression = 'uncompressed', maximum_object_size = ${objectBytes}, columns = {${types}})`;
   const cells = (record: string) => ACTIVITY_FIELDS.map((f) => `${record}${f.path} AS ${identifier(f.column)}`).join(', ');
-  const source = await sourceNumber(members, store);
   const relation = `raw_${first.id}`;
   if (isEnvelope) {
     const pages = `pages_${first.id}`;
-    await store.run(`CREATE TEMP TABLE ${pages} AS SELECT ${source} AS source, total, "offset", results FROM ${scan}`);
+    await fillTable(pages, members, store, (source, some) => `SELECT ${source} AS source, total, "offset", results FROM ${scan(some)}`);
     await checkPages(pages, members, store);
     await store.run(
       `CREATE TEMP TABLE ${relation} AS
@@ -140,7 +156,7 @@ async function readJson(first: Numbered & { layout: string }, members: readonly 
     );
     await store.run(`DROP TABLE ${pages}`);
   } else {
-    await store.run(`CREATE TEMP TABLE ${relation} AS SELECT ${source} AS source, ${cells('')} FROM ${scan}`);
+    await fillTable(relation, members, store, (source, some) => `SELECT ${source} AS source, ${cells('')} FROM ${scan(some)}`);
   }
   const fields = isEnvelope ? [...ENVELOPE_FIELDS, ...ACTIVITY_FIELDS] : ACTIVITY_FIELDS;
   return {
@@ -193,17 +209,20 @@ async function readTable(first: Numbered & { form: TableForm }, members: readonl
   const cells = raw.map(({ field, shape }) =>
     shape === 'integer' ? identifier(field.column) : `${identifier(field.column)}::VARCHAR AS ${identifier(field.column)}`,
   );
-  const source = await sourceNumber(members, store);
   const relation = `raw_${first.id}`;
   if (format === 'parquet') {
+    const source = await sourceNumber(members, store);
     const scan = `read_parquet(${pathList(members)}, filename = '${SOURCE_FILE}', file_row_number = true)`;
     await store.run(`CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan}`);
   } else {
     const texts = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
     // PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
-    await store.run(
-      `CREATE TEMP TABLE ${relation} AS SELECT ${source} AS source, ${cells.join(', ')}
-       FROM read_csv(${pathList(members)}, filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
+    await fillTable(
+      relation,
+      members,
+      store,
+      (source, some) => `SELECT ${source} AS source, ${cells.join(', ')}
+       FROM read_csv(${pathList(some)}, filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
          nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}})`,
     );
   }
