@@ -265,6 +265,11 @@ describe('a file that', () => {
   it('is not there', async () => {
     expect((await refusal({}, 'missing')).message).toMatch(/^the input .*missing is not there$/);
   });
+  it('has a backslash in its name', async () => {
+    expect((await refusal({ 'a\\b.ndjson': ndjson([record(5, 1)]) })).details).toEqual([
+      'Backslashes in file names are not supported; rename the file.',
+    ]);
+  });
   it('matches no pattern', async () => {
     expect((await refusal({}, '*.parquet')).message).toMatch(/^the input pattern .* matches no file$/);
   });
