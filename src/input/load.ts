@@ -32,7 +32,10 @@ export interface Loaded extends Holdings {
   readonly notices: readonly string[];
 }
 
-/** Loads all inputs; `own` are the build's own folders, which are no input. Afterwards the store has the view `kept` and the tables `blocks` and `transactions` (see consistency.ts). */
+/**
+ * Loads all inputs; `own` are the build's own folders, which are no input. Afterwards the store has the view `kept` and the tables `blocks`
+ * and `transactions` (see consistency.ts).
+ */
 export async function loadInput(inputs: readonly string[], own: readonly string[], scratch: string, store: Store): Promise<Loaded> {
   const files = await discover(inputs, own);
   const notices: string[] = [];

@@ -27,8 +27,6 @@ export class WriterPool {
       totals: { files: 0, bytes: 0, kept: 0 },
       busy: undefined,
     }));
-    // A pool that is closed before its threads were used must not keep the process alive.
-    for (const { worker } of this.#writers) worker.unref();
   }
 
   /** Resolves when a writer has taken the batch; the batch is gone from this thread. Throws a BuildError when writing failed. */
