@@ -3,6 +3,6 @@ import { build } from '../src/build/build.ts';
 import { BUILD_COMMAND, buildOptions } from '../src/build/command.ts';
 import { runCommand } from '../src/cli/run.ts';
 
-await runCommand(BUILD_COMMAND, process.argv.slice(2), async (flags, log) => {
+void runCommand(BUILD_COMMAND, process.argv.slice(2), async (flags, log) => {
   await build(buildOptions(flags), log);
 });

@@ -2,4 +2,4 @@
 import { runCommand } from '../src/cli/run.ts';
 import { SERVE_COMMAND, serve } from '../src/hosts/command.ts';
 
-await runCommand(SERVE_COMMAND, process.argv.slice(2), serve);
+void runCommand(SERVE_COMMAND, process.argv.slice(2), serve);

@@ -6,4 +6,4 @@ import packageJson from '../package.json' with { type: 'json' };
 export const VERSION: string = packageJson.version;
 
 /** What `server_version` of the status says. */
-export const SERVER_VERSION = `rune-activity-mirror v${VERSION}`;
+export const serverVersion = (version: string): string => `rune-activity-mirror v${version}`;

@@ -1,11 +1,12 @@
 /** The commands from outside: flags, what they print, exit codes, signals; and that the documents name every flag. */
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BUILD_COMMAND } from '../src/build/command.ts';
 import { status } from '../src/contract/schemas.ts';
 import { SERVE_COMMAND } from '../src/hosts/command.ts';
+import { VERIFY_COMMAND } from '../src/verify/command.ts';
 import { temporaryFolder, tree, writeFiles } from './support/build.ts';
 import { ROOT, run, start } from './support/cli.ts';
 import { ndjson, record } from './support/records.ts';
@@ -27,7 +28,7 @@ describe('npm run build', () => {
       /^Read 1 record of 1 block from 1 file in [\d.]+ s\.\nWrote 5 files \(0\.0 MB\) of 1 transaction and 1 block to dist in [\d.]+ s\.\n$/,
     );
     expect(status.parse(JSON.parse(readFileSync(join(work, 'dist/runes/v1/index.json'), 'utf8')))).toMatchObject({ block_height: 5 });
-    expect(existsSync(join(work, '.cache'))).toBe(false);
+    expect(readdirSync(join(work, '.cache')).sort()).toEqual(['changes', 'state.duckdb']);
   });
 
   it('takes every flag', async () => {
@@ -164,6 +165,7 @@ describe('help and documents', () => {
   it.each([
     ['build', BUILD_COMMAND],
     ['serve', SERVE_COMMAND],
+    ['verify', VERIFY_COMMAND],
   ] as const)('of %s name every flag', async (name, command) => {
     const { code, stdout } = await run(name, ['--help'], ROOT);
     expect(code).toBe(0);
@@ -176,6 +178,6 @@ describe('help and documents', () => {
   });
 
   it('the README names every exit code', () => {
-    for (const row of ['| 0 |', '| 1 |', '| 2 |', '| 3 |']) expect(readme).toContain(row);
+    for (const row of ['| 0 |', '| 1 |', '| 2 |', '| 3 |', '| 4 |']) expect(readme).toContain(row);
   });
 });

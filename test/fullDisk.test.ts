@@ -1,6 +1,6 @@
 /** Full disks, for real: a small tmpfs is mounted where this user may, as root on Linux. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,6 +21,15 @@ function mount(): boolean {
   }
 }
 
+/** Uses up what is left of the disk, but for so many bytes. */
+function fill(left: number): void {
+  try {
+    for (;;) writeFileSync(join(disk, 'filler'), Buffer.alloc(4096), { flag: 'a' });
+  } catch {
+    truncateSync(join(disk, 'filler'), statSync(join(disk, 'filler')).size - left);
+  }
+}
+
 const mounted = mount();
 
 describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)', () => {
@@ -36,22 +45,46 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     expect([error.exitCode, error.message, error.details]).toEqual([
       3,
       expect.stringMatching(/^writing the output failed: ENOSPC/),
-      ['The disk is full, or out of inodes: free some, or build into another folder with --out. Then build again.'],
+      ['The disk is full, or out of inodes: free some, or name folders elsewhere with --out and --cache. Then build again.'],
     ]);
     const whole = join(temporaryFolder(), 'dist');
     await testBuild(whole, { inputs: [SAMPLE_INPUT], cache });
-    const written = tree(out);
+    // All but the marker, which says that the build did not finish.
+    const { '.rune-activity-mirror': marker, ...written } = tree(out);
+    expect(marker).not.toBe(tree(whole)['.rune-activity-mirror']);
     expect(Object.keys(written).length).toBeGreaterThan(10);
     expect(tree(whole)).toMatchObject(written);
   });
 
   it('of the cache: exit code 3 and advice, and the output is not begun', async () => {
     const work = temporaryFolder();
+    rmSync(join(disk, 'dist'), { recursive: true });
     const packed = gzipSync(ndjson(Array.from({ length: 20_000 }, (_, i) => record(5, i))));
     writeFiles(work, { 'a.ndjson.gz': packed });
     const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'a.ndjson.gz')], cache: join(disk, 'cache') });
     expect([error.exitCode, error.details]).toEqual([3, ['Free some space there, or name another folder with --cache.']]);
     expect(error.message).toContain('a.ndjson.gz cannot be unpacked into the cache folder: ENOSPC');
     expect(() => readFileSync(join(work, 'out'))).toThrow('ENOENT');
+  });
+
+  it.each([
+    ['the lists of changes are', 0, /^writing the output failed: .*changes.added-\d+\.part: ENOSPC/],
+    ['the state is', 250_000, /^the disk of the cache folder is full: /],
+  ])('of the cache when %s written: exit code 3, and the next build makes all whole', async (_, left, message) => {
+    const work = temporaryFolder();
+    const [out, cache] = [join(work, 'out'), join(disk, `cache-${left}`)];
+    const build = { inputs: [join(work, 'in')], cache };
+    writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
+    await testBuild(out, build);
+    writeFiles(work, { 'in/b.ndjson': ndjson(Array.from({ length: 2000 }, (_, i) => record(5, i))) });
+    fill(left);
+    const error = await failedBuild(out, build);
+    rmSync(join(disk, 'filler'));
+    expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(message)]);
+    expect(error.details[0]).toMatch(/--cache/);
+    await testBuild(out, build);
+    await testBuild(join(work, 'fresh'), { inputs: build.inputs });
+    expect(tree(out)).toEqual(tree(join(work, 'fresh')));
+    rmSync(cache, { recursive: true });
   });
 });

@@ -1,21 +1,27 @@
 /**
- * The build, top to bottom: load and check the input, render it in batches of blocks, write the files, then the manifest.
+ * The build, top to bottom: load and check what changed in the input, render its blocks in batches, write the files of those that are not as
+ * they were, remove what is no more, and then the manifest and the state for the next build.
  */
 import type { Log } from '../cli/log.ts';
 import type { Manifest } from '../contract/schemas.ts';
-import { codeOf, messageOf } from '../errors.ts';
+import { CliError, messageOf } from '../errors.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
 import type { Site } from '../pages/lists.ts';
-import { MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
-import { errorBody } from '../pages/respond.ts';
+import type { BatchBlock } from '../render/assembler.ts';
 import { renderBatches } from '../render/batches.ts';
-import { landingPage } from '../site/landing.ts';
-import { Store, toNumber } from '../store/duckdb.ts';
-import { SERVER_VERSION, VERSION } from '../version.ts';
-import { claimOutput, inspectOutput, sweep } from '../write/outputFolder.ts';
-import { WriterPool, writeFailure } from '../write/pool.ts';
-import { DiskSink, type SinkTotals } from '../write/sinks.ts';
+import { hasState, removeState, State } from '../state/state.ts';
+import { type BlockChanges, type NewBlock, updateBlocks, updateInputs } from '../state/update.ts';
+import { Store, toNumber, toText } from '../store/duckdb.ts';
+import { Changes, PathList } from '../write/changes.ts';
+import { claimOutput, digestOf, finishOutput, inspectOutput, type OutputState, releaseOutput } from '../write/outputFolder.ts';
+import { explainFiles, WriterPool } from '../write/pool.ts';
+import { DiskSink } from '../write/sinks.ts';
+import { removeOutdated, sweep } from '../write/stale.ts';
+import { writeDigests } from './digests.ts';
+import { describeBuild, ownFiles } from './ownFiles.ts';
+import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './report.ts';
 import { withScratch } from './scratch.ts';
+import { Stopwatch } from './stopwatch.ts';
 
 export interface BuildOptions {
   /** Folders, files and globs, relative to the working directory. */
@@ -26,124 +32,164 @@ export interface BuildOptions {
   /** DuckDB's limit, e.g. `1GB`. */
   readonly memoryLimit: string;
   readonly threads: number;
+  /** Build everything, whatever the cache says, and compare every file. */
+  readonly full: boolean;
   readonly dryRun: boolean;
-}
-
-export interface BuildResult {
-  readonly manifest: Manifest;
-  /** Files that were there already with the same bytes. */
-  readonly kept: number;
-  /** Files of an earlier build that are no more. */
-  readonly removed: number;
 }
 
 /**
  * Builds once. Throws an InputError before anything is written when the input or the output folder is not fit, and a BuildError when
- * writing fails; then what was written stays, and the next build goes on from it.
+ * writing fails; then what was written stays, and the next build makes the output whole.
  */
 export async function build(options: BuildOptions, log: Log): Promise<BuildResult> {
   const output = inspectOutput(options.out);
-  return withScratch(options.cache, async (scratch) => {
-    const store = await Store.open({ memoryLimit: options.memoryLimit, threads: options.threads, scratch });
-    const pool = new WriterPool(writerThreads(options.threads), options.site, options.dryRun ? undefined : options.out);
-    const clock = new Stopwatch();
-    try {
-      const loaded = await loadInput(options.inputs, [options.out, options.cache], scratch, store);
-      for (const notice of loaded.notices) log.notice(notice);
-      log.info(
-        'loaded',
-        `Read ${count(loaded.records, 'record')} of ${count(loaded.blocks, 'block')} from ${count(loaded.files, 'file')} in ${clock.lap('load')} s.`,
-        { ...loaded },
-      );
+  const attempt: Attempt = { options, output, log, usesState: !options.dryRun && hasState(options.cache) };
+  try {
+    return await buildOnce(attempt);
+  } catch (error) {
+    // What fails beyond the known ways while there was a state is laid to the state, which may be damaged.
+    if (error instanceof CliError || !attempt.usesState) throw error;
+    log.notice(`the cache cannot be used (${messageOf(error).split('\n')[0]}), so everything is built`);
+    removeState(options.cache);
+    return buildOnce({ ...attempt, output: inspectOutput(options.out) });
+  }
+}
 
-      if (!options.dryRun) claimOutput(options.out);
-      const totals = await renderAndWrite(store, options.site, pool);
+interface Attempt {
+  readonly options: BuildOptions;
+  readonly output: OutputState;
+  readonly log: Log;
+  /** Whether there is a state of an earlier build. */
+  readonly usesState: boolean;
+}
+
+/** What the stages share. */
+interface Context {
+  readonly options: BuildOptions;
+  readonly output: OutputState;
+  readonly store: Store;
+  readonly state: State;
+  readonly pool: WriterPool;
+  readonly changes: Changes;
+}
+
+function buildOnce(attempt: Attempt): Promise<BuildResult> {
+  const { options, output, log } = attempt;
+  const { out, cache, site, threads, memoryLimit, dryRun } = options;
+  return withScratch(cache, async (scratch) => {
+    const clock = new Stopwatch();
+    const store = await Store.open({ memoryLimit, threads, scratch });
+    const changes = new Changes(cache);
+    let isClaimed = false;
+    let state: State | undefined;
+    const listKept = output.kind === 'ours' && output.manifest === undefined;
+    const writer = (i: number) => ({ root: out, added: changes.addedPart(i), listKept });
+    const pool = new WriterPool(site, dryRun ? [undefined] : Array.from({ length: writers(threads) }, (_, i) => writer(i)));
+    try {
+      state = await State.attach(store, dryRun ? undefined : cache, site, output.manifest, options.full ? '--full was given' : undefined);
+      const loaded = await loadInput(options.inputs, [out, cache], scratch, store);
+      reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
+      const context: Context = { options, output, store, state, pool, changes };
+      if (!dryRun && state.whyFull === undefined && !loaded.hasChanges)
+        return await reportUnchanged(options, await keepAll(context, loaded), clock, log);
+
+      if (!dryRun) {
+        await claimOutput(out, output, store);
+        isClaimed = true;
+        changes.begin();
+      }
+      const rendered = await renderAndWrite(context);
       clock.lap('write');
-      const removed = options.dryRun || output !== 'ours' ? 0 : await sweep(options.out, options.site, store);
-      const manifest = await describe(store, loaded, totals, options.site);
-      if (!options.dryRun) writeOwnFiles(options.out, manifest);
+      const result = await finish(context, loaded, rendered);
       clock.lap('finish');
-      report(options, { manifest, kept: totals.kept, removed }, clock, log);
-      return { manifest, kept: totals.kept, removed };
+      reportBuilt(options, result, clock, log);
+      return result;
     } finally {
       await pool.close();
+      if (isClaimed) await releaseOutput(out, store);
+      if (state?.isBlank === true) removeState(cache);
       store.close();
     }
   });
 }
 
-/** One core renders while the others write: a second writer on one folder gains little (the folder's lock). */
-const writerThreads = (threads: number): number => Math.min(4, Math.max(1, threads - 1));
+/** The kernel makes files on as many cores as ask it, though not quite in proportion: a folder has one lock. */
+const writers = (threads: number): number => Math.min(4, threads);
 
-async function renderAndWrite(store: Store, site: Site, pool: WriterPool): Promise<SinkTotals> {
-  for await (const batch of renderBatches(store, site.dialect)) await pool.submit(batch);
-  return pool.finish();
+/** The input is what it was: at most its files' times are new. */
+async function keepAll({ store, state, output, options }: Context, loaded: Loaded): Promise<Manifest> {
+  if (loaded.isListStale) {
+    await state.commit(async () => {
+      await updateInputs(loaded, store);
+      return output.manifest ?? '';
+    });
+  }
+  return describeBuild(options.site, store);
 }
 
-async function describe(store: Store, loaded: Loaded, totals: SinkTotals, site: Site): Promise<Manifest> {
-  const runs = await store.rows(
-    `SELECT min(block_height) AS first, max(block_height) AS last
-     FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM blocks) GROUP BY run ORDER BY first`,
-  );
-  return {
-    generator: 'rune-activity-mirror',
-    version: VERSION,
-    layout: 'files',
-    dialect: site.dialect,
-    page_sizes: [...site.pageSizes],
-    heights: runs.map((run) => [toNumber(run['first']), toNumber(run['last'])]),
-    blocks: loaded.blocks,
-    transactions: loaded.transactions,
-    records: loaded.records,
-    files: totals.files,
-    bytes: totals.bytes,
+interface Rendered {
+  readonly blocks: readonly NewBlock[];
+  readonly kept: number;
+}
+
+/** Renders all blocks that were read, and writes the pages of those that the state does not know as they are now. */
+async function renderAndWrite({ options, store, pool }: Context): Promise<Rendered> {
+  const rows = await store.rows('SELECT b.*, k.digest FROM blocks b LEFT JOIN known_blocks k USING (block_height) ORDER BY b.block_height');
+  const known = new Map(rows.map((row) => [toNumber(row['block_height']), toText(row['digest'])]));
+  const expected = rows.map((row) => ({
+    height: toNumber(row['block_height']),
+    hash: toText(row['block_hash']),
+    records: toNumber(row['records']),
+  }));
+  const changed = new Map<number, BatchBlock>();
+  if (expected.length > 0) {
+    for await (const batch of renderBatches(store, options.site.dialect, expected)) {
+      const blocks = batch.blocks.filter((block) => known.get(block.height) !== block.digest);
+      for (const block of blocks) changed.set(block.height, block);
+      if (blocks.length > 0) await pool.submit({ ...batch, blocks });
+    }
+  }
+  const written = await pool.finish();
+  const blocks = [...changed.values()].map((block) => {
+    const pages = written.blocks.get(block.height);
+    if (pages === undefined) throw new Error(`block ${block.height} was rendered and not written`);
+    return { ...block, ...pages };
+  });
+  return { blocks, kept: written.kept };
+}
+
+/** All that comes after the pages. The order is what a build that dies relies on: pages, removals, manifest, state, marker. */
+async function finish(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
+  const { options, output, store, state, changes } = context;
+  const removedList = changes.removedList();
+  const addedList = new PathList(changes.addedPart(Number.MAX_SAFE_INTEGER));
+  const sink = new DiskSink(options.out, addedList);
+  let blocks: BlockChanges = { heights: [], written: 0, gone: 0 };
+  let removed = 0;
+  let manifest: Manifest | undefined;
+  const commit = async () => {
+    blocks = await updateBlocks(rendered.blocks, store);
+    await updateInputs(loaded, store);
+    manifest = await describeBuild(options.site, store);
+    if (options.dryRun) return '';
+    const emptyDigests = await writeDigests(blocks.heights, sink, store);
+    if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, emptyDigests, removedList, store);
+    else if (output.kind === 'ours') removed = await sweep(options.out, options.site, removedList, store);
+    const own = ownFiles(manifest);
+    for (const [path, content] of own) sink.file(path, content);
+    return digestOf(own.at(-1)?.[1] ?? Buffer.alloc(0));
   };
-}
-
-/** The files that are not pages; the manifest is the last file of a build. */
-function writeOwnFiles(out: string, manifest: Manifest): void {
-  const tip = manifest.heights.at(-1)?.[1] ?? 0;
-  const status = { server_version: SERVER_VERSION, status: 'ready', block_height: tip };
-  const sink = new DiskSink(out);
   try {
-    sink.file('index.html', Buffer.from(landingPage(manifest)));
-    // What a static host answers for a path that is none.
-    sink.file('404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body));
-    sink.file(STATUS_PATH, Buffer.from(JSON.stringify(status)));
-    sink.file(MANIFEST_PATH, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`));
-  } catch (error) {
-    throw writeFailure({ message: messageOf(error), code: codeOf(error) });
+    await explainFiles(() => state.commit(commit));
+    // Both files are there afterwards, if only empty.
+    if (!options.dryRun) for (const list of [removedList, addedList]) await explainFiles(async () => list.flush());
+  } finally {
+    for (const list of [removedList, addedList]) list.close();
   }
-}
-
-function report(options: BuildOptions, result: BuildResult, clock: Stopwatch, log: Log): void {
-  const { manifest, kept, removed } = result;
-  const what = `${count(manifest.files, 'file')} (${(manifest.bytes / 1e6).toFixed(1)} MB) of ${count(manifest.transactions, 'transaction')} and ${count(manifest.blocks, 'block')}`;
-  const changes = kept + removed === 0 ? '' : ` ${kept} were there already, ${removed} old ones removed.`;
-  const message = options.dryRun
-    ? `Dry run: would write ${what} to ${options.out}. Nothing was written.`
-    : `Wrote ${what} to ${options.out} in ${clock.total} s.${changes}`;
-  log.info(options.dryRun ? 'dry-run' : 'built', message, { ...manifest, kept, removed, seconds: clock.laps });
-}
-
-const count = (n: number, what: string): string => `${n.toLocaleString('en-US')} ${what}${n === 1 ? '' : 's'}`;
-
-/** Seconds by stage. */
-class Stopwatch {
-  readonly laps: Record<string, number> = {};
-  readonly #start = performance.now();
-  #last = this.#start;
-
-  /** Ends a stage; returns its seconds. */
-  lap(stage: string): number {
-    const now = performance.now();
-    const seconds = Number(((now - this.#last) / 1000).toFixed(2));
-    this.laps[stage] = seconds;
-    this.#last = now;
-    return seconds;
+  if (manifest === undefined) throw new Error('a build without a manifest');
+  if (!options.dryRun) {
+    await explainFiles(async () => changes.finish(options.out));
+    finishOutput(options.out);
   }
-
-  get total(): string {
-    return ((performance.now() - this.#start) / 1000).toFixed(1);
-  }
+  return { manifest, kept: rendered.kept, removed, blocks, wasFull: state.whyFull !== undefined || options.dryRun };
 }

@@ -3,9 +3,8 @@
  */
 import { availableParallelism } from 'node:os';
 import { type Command, type Flags, HELP } from '../cli/flags.ts';
-import { pageSizes } from '../contract/schemas.ts';
 import { UsageError } from '../errors.ts';
-import { DIALECTS } from '../pages/lists.ts';
+import { arePageSizes, DIALECTS } from '../pages/lists.ts';
 import type { BuildOptions } from './build.ts';
 
 export const BUILD_COMMAND: Command = {
@@ -14,11 +13,12 @@ export const BUILD_COMMAND: Command = {
   flags: [
     { name: 'input', value: 'PATH', repeatable: true, byDefault: 'input', about: 'A folder, a file or a glob of activity data.' },
     { name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
-    { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'Where working files go.' },
+    { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'What a build remembers for the next one, and working files.' },
     { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'How responses are spelled: contract or hiro.' },
     { name: 'page-sizes', value: 'LIST', byDefault: '20,60', about: 'Ascending; the first is the default limit, the last the maximum.' },
     { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'What DuckDB may use before it spills to disk.' },
     { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Threads to work with.' },
+    { name: 'full', about: 'Build everything, and compare every file, whatever the cache says.' },
     { name: 'dry-run', about: 'Validate, render and count, but write nothing.' },
     { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
     HELP,
@@ -44,13 +44,14 @@ export function buildOptions(flags: Flags): BuildOptions {
     },
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),
+    full: flags.has('full'),
     dryRun: flags.has('dry-run'),
   };
 }
 
-function parsePageSizes(text: string): number[] {
+function parsePageSizes(text: string): readonly number[] {
   const sizes = text.split(',').map((size) => (/^[0-9]{1,6}$/.test(size) ? Number(size) : Number.NaN));
-  if (!pageSizes.safeParse(sizes).success) {
+  if (!arePageSizes(sizes)) {
     throw new UsageError(
       `--page-sizes ${JSON.stringify(text)} must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000`,
     );

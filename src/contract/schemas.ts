@@ -2,7 +2,7 @@
  * The contract as zod schemas: what is taken in, and what goes out. Field rules come from fields.ts.
  */
 import { z } from 'zod';
-import { DIALECTS, type Dialect, OPERATIONS } from '../pages/lists.ts';
+import { arePageSizes, DIALECTS, type Dialect, OPERATIONS } from '../pages/lists.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
@@ -118,13 +118,8 @@ export const errorResponse = z.strictObject({ statusCode: z.int(), error: z.stri
 /** The body of `/runes/v1/`. `block_height` is the highest block in the data. */
 export const status = z.strictObject({ server_version: z.string(), status: z.literal('ready'), block_height: integer });
 
-/** A list of page sizes: ascending, none twice, the first is the default limit and the last the maximum. */
-export const pageSizes = z
-  .array(z.int().min(1).max(100_000))
-  .min(1)
-  .refine((sizes) => sizes.every((size, i) => i === 0 || size > (sizes[i - 1] ?? 0)), {
-    error: 'must be ascending, none twice',
-  });
+/** A list of page sizes: the first is the default limit and the last the maximum. */
+const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
 
 /** `runes/v1/manifest.json`: what a build holds. No times, so that the same input makes the same bytes. */
 export const manifest = z.object({
@@ -141,5 +136,7 @@ export const manifest = z.object({
   /** Files of pages and what they hold, hash paths counted as the files that they are to a client. */
   files: integer,
   bytes: integer,
+  /** SHA-256 over all blocks' digests (build/digests.ts): two mirrors with the same digest hold the same data. */
+  digest: z.string().regex(/^[0-9a-f]{64}$/),
 });
 export type Manifest = z.infer<typeof manifest>;

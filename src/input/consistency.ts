@@ -5,7 +5,7 @@ import { type Store, toNumber, toText } from '../store/duckdb.ts';
 import { Report } from './report.ts';
 import { CANONICAL_COLUMNS } from './sources.ts';
 
-/** What the input holds, in the tables `blocks` (block_height, block_hash, records) and `transactions` (tx_id, block_height, records). */
+/** What was read and is to be rendered, in the tables `blocks` (block_height, block_hash, records) and `transactions` (tx_id, block_height, records). */
 export interface Holdings {
   readonly records: number;
   readonly blocks: number;
@@ -16,13 +16,15 @@ export interface Holdings {
 
 /**
  * Makes the view `kept` (records without the copies of blocks that several files hold) and the tables `blocks` and `transactions`.
- * Throws an InputError that lists what contradicts itself. `names` are the files by source number.
+ * Throws an InputError that lists what contradicts itself, or what the last build kept of unchanged files. `names` are the files by
+ * source number.
  */
 export async function checkConsistency(names: ReadonlyMap<number, string>, store: Store): Promise<Holdings> {
   const report = new Report();
-  await store.run(`CREATE TEMP TABLE held AS
-    SELECT source, block_height, block_hash, count(*) AS records FROM activity GROUP BY ALL`);
   const summary = (count: number) => `the input contradicts itself about ${count} block(s)`;
+  await store.run(`CREATE TEMP VIEW all_holds AS SELECT * FROM holds
+    UNION ALL SELECT * FROM known_held WHERE source IN (SELECT * FROM unnest([${[...names.keys()].join(', ')}]::INTEGER[]))
+      AND source NOT IN (SELECT source FROM holds)`);
   await reportHashes(names, report, store);
   report.throwIfAny(summary);
   await reportDifferingCopies(names, report, store);
@@ -55,14 +57,14 @@ const nameOf = (names: Names, cell: unknown): string => names.get(Number(cell)) 
 async function reportHashes(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows(
     `SELECT block_height, min(block_hash) AS a, max(block_hash) AS b, arg_min(source, block_hash) AS in_a, arg_max(source, block_hash) AS in_b
-     FROM held GROUP BY block_height HAVING count(DISTINCT block_hash) > 1 ORDER BY block_height`,
+     FROM all_holds GROUP BY block_height HAVING count(DISTINCT block_hash) > 1 ORDER BY block_height`,
   )) {
     const [height, a, b] = [toNumber(row['block_height']), toText(row['a']), toText(row['b'])];
     report.add([`block height ${height} has two hashes: ${a} (${nameOf(names, row['in_a'])}) and ${b} (${nameOf(names, row['in_b'])})`]);
   }
   for (const row of await store.rows(
     `SELECT block_hash, min(block_height) AS a, max(block_height) AS b, arg_min(source, block_height) AS in_a, arg_max(source, block_height) AS in_b
-     FROM held GROUP BY block_hash HAVING count(DISTINCT block_height) > 1 ORDER BY block_hash`,
+     FROM all_holds GROUP BY block_hash HAVING count(DISTINCT block_height) > 1 ORDER BY block_hash`,
   )) {
     const [hash, a, b] = [toText(row['block_hash']), toNumber(row['a']), toNumber(row['b'])];
     report.add([`block hash ${hash} is at two heights: ${a} (${nameOf(names, row['in_a'])}) and ${b} (${nameOf(names, row['in_b'])})`]);
@@ -97,40 +99,90 @@ async function reportDifferingCopies(names: Names, report: Report, store: Store)
   }
 }
 
+/** Indexes up to this one are counted as bits of one BIGINT. */
+const MOST_BITS = 62;
+
 async function reportTransactions(names: Names, report: Report, store: Store): Promise<void> {
+  // One row for each transaction, unless something contradicts itself: the checks below ask whether anything is there twice.
   await store.run(`CREATE TEMP TABLE transactions AS
-    SELECT tx_id, min(block_height) AS block_height, max(block_height) AS last_height, min(tx_index) AS tx_index, max(tx_index) AS last_index,
-      count(*) AS records, count(event_index) AS numbered, min(source) AS source, max(source) AS last_source
-    FROM kept GROUP BY tx_id`);
+    SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
+      bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
+    FROM kept GROUP BY block_height, tx_index, tx_id`);
+  const counts = await store.row(`SELECT count(*) AS transactions, (SELECT count(DISTINCT tx_id) FROM transactions) AS ids,
+    (SELECT count(*) FROM (SELECT DISTINCT block_height, tx_index FROM transactions)) AS places FROM transactions`);
+  if (counts['ids'] !== counts['transactions']) await reportTwoPlaces(names, report, store);
+  await reportKnownElsewhere(names, report, store);
+  if (counts['places'] !== counts['transactions']) await reportSharedPlaces(names, report, store);
+  await reportEventIndexes(names, report, store);
+}
+
+/** Files that hold a block, as a list for a message. */
+async function holdersOf(heights: readonly number[], names: Names, store: Store): Promise<string> {
+  const rows = await store.rows(`SELECT DISTINCT source FROM all_holds WHERE block_height IN (${heights.join(', ')}) ORDER BY source`);
+  return [...new Set(rows.map((row) => nameOf(names, row['source'])))].join(', ');
+}
+
+async function reportTwoPlaces(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows(
-    'SELECT * FROM transactions WHERE block_height <> last_height OR tx_index <> last_index ORDER BY block_height, tx_id',
+    `SELECT tx_id, min(block_height) AS height, max(block_height) AS last, min(tx_index) AS place, max(tx_index) AS last_place
+     FROM transactions GROUP BY tx_id HAVING count(*) > 1 ORDER BY height, tx_id`,
   )) {
+    const [height, last] = [toNumber(row['height']), toNumber(row['last'])];
+    const files = await holdersOf([height, last], names, store);
     const tx = toText(row['tx_id']);
-    const files = [...new Set([nameOf(names, row['source']), nameOf(names, row['last_source'])])].join(', ');
-    const [height, last] = [toNumber(row['block_height']), toNumber(row['last_height'])];
-    const [index, lastIndex] = [toNumber(row['tx_index']), toNumber(row['last_index'])];
     if (height !== last) report.add([`tx_id ${tx} is in two blocks: ${height} and ${last} (${files})`]);
-    else report.add([`tx_id ${tx} has two values of tx_index in block ${height}: ${index} and ${lastIndex} (${files})`]);
+    else
+      report.add([
+        `tx_id ${tx} has two values of tx_index in block ${height}: ${toNumber(row['place'])} and ${toNumber(row['last_place'])} (${files})`,
+      ]);
   }
+}
+
+/** Transactions that are also in a block which has not changed. */
+async function reportKnownElsewhere(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows(
-    `SELECT block_height, tx_index, min(tx_id) AS a, max(tx_id) AS b, min(source) AS source FROM transactions
+    `SELECT t.tx_id, least(t.block_height, k.block_height) AS height, greatest(t.block_height, k.block_height) AS last
+     FROM transactions t JOIN known_transactions k ON k.tx_id = t.tx_id
+     WHERE k.block_height NOT IN (SELECT block_height FROM affected) ORDER BY height, t.tx_id`,
+  )) {
+    const [height, last] = [toNumber(row['height']), toNumber(row['last'])];
+    const files = await holdersOf([height, last], names, store);
+    report.add([`tx_id ${toText(row['tx_id'])} is in two blocks: ${height} and ${last} (${files})`]);
+  }
+}
+
+async function reportSharedPlaces(names: Names, report: Report, store: Store): Promise<void> {
+  for (const row of await store.rows(
+    `SELECT block_height, tx_index, min(tx_id) AS a, max(tx_id) AS b FROM transactions
      GROUP BY block_height, tx_index HAVING count(*) > 1 ORDER BY block_height, tx_index`,
   )) {
+    const height = toNumber(row['block_height']);
+    const files = await holdersOf([height], names, store);
     report.add([
-      `block ${toNumber(row['block_height'])} has two transactions at tx_index ${toNumber(row['tx_index'])}: ${toText(row['a'])} and ${toText(row['b'])} (${nameOf(names, row['source'])})`,
+      `block ${height} has two transactions at tx_index ${toNumber(row['tx_index'])}: ${toText(row['a'])} and ${toText(row['b'])} (${files})`,
     ]);
   }
+}
+
+async function reportEventIndexes(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows('SELECT * FROM transactions WHERE numbered NOT IN (0, records) ORDER BY block_height, tx_id')) {
+    const files = await holdersOf([toNumber(row['block_height'])], names, store);
     report.add([
-      `tx_id ${toText(row['tx_id'])}: ${toNumber(row['numbered'])} of its ${toNumber(row['records'])} records have an event_index; all or none must have one (${nameOf(names, row['source'])})`,
+      `tx_id ${toText(row['tx_id'])}: ${toNumber(row['numbered'])} of its ${toNumber(row['records'])} records have an event_index; all or none must have one (${files})`,
     ]);
   }
+  // As many bits as records: all indexes are different. Only the others have to be looked at one by one.
+  const unsure = 'SELECT tx_id FROM transactions WHERE numbered > 0 AND bit_count(event_bits) <> records';
+  const { any } = await store.row(`SELECT count(*) AS any FROM (${unsure})`);
+  if (toNumber(any) === 0) return;
   for (const row of await store.rows(
-    `SELECT tx_id, event_index, count(*) AS times, min(source) AS source, min(block_height) AS height FROM kept
-     WHERE event_index IS NOT NULL GROUP BY tx_id, event_index HAVING count(*) > 1 ORDER BY height, tx_id, event_index`,
+    `SELECT tx_id, event_index, count(*) AS times, min(block_height) AS height FROM kept
+     WHERE event_index IS NOT NULL AND tx_id IN (${unsure})
+     GROUP BY tx_id, event_index HAVING count(*) > 1 ORDER BY height, tx_id, event_index`,
   )) {
+    const files = await holdersOf([toNumber(row['height'])], names, store);
     report.add([
-      `tx_id ${toText(row['tx_id'])} has ${toNumber(row['times'])} records with event_index ${toNumber(row['event_index'])} (${nameOf(names, row['source'])})`,
+      `tx_id ${toText(row['tx_id'])} has ${toNumber(row['times'])} records with event_index ${toNumber(row['event_index'])} (${files})`,
     ]);
   }
 }

@@ -17,8 +17,9 @@ const RECORD = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord']
 export async function assembleEnvelopes(sources: readonly RawSource[], relation: string, store: Store): Promise<number> {
   const names = new Map(sources.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const place = ['page', 'page_total::BIGINT AS total', 'page_offset::BIGINT + item - 1 AS position'];
-  const all = sources.map((source) => canonicalSelect(source, place));
-  await store.run(`CREATE TEMP TABLE saved AS ${all.join(' UNION ALL ')}`);
+  const all = sources.map((source) => canonicalSelect(source, place)).join(' UNION ALL ');
+  // Of unchanged files that were read for one block, the other blocks' pages may lie in files that were not read.
+  await store.run(`CREATE TEMP TABLE saved AS SELECT * FROM (${all}) WHERE block_height IN (SELECT block_height FROM affected)`);
   const report = new Report();
   for (const row of await store.rows(
     `SELECT source, page FROM saved GROUP BY source, page HAVING count(DISTINCT block_hash) > 1 ORDER BY ALL`,

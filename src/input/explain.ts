@@ -1,18 +1,16 @@
 /**
- * Says in people's words what is wrong with the records that the bulk check refused. The schemas are asked, not a second set of rules.
+ * Says in people's words what is wrong with the records that the bulk check refused, and where they are.
  */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import type { z } from 'zod';
-import { RULES } from '../contract/fields.ts';
-import { activityInput, textRow, textRule } from '../contract/schemas.ts';
 import { identifier, type Row, type Store, toNumber } from '../store/duckdb.ts';
-import { describe, type Finding, type Report } from './report.ts';
+import { judge } from './judge.ts';
+import { describe, type Report } from './report.ts';
 import { type Member, type RawSource, validity } from './sources.ts';
 
 /** Adds the records of a source that break a rule of their fields. */
 export const reportBadRecords = (source: RawSource, report: Report, store: Store): Promise<void> =>
-  reportRecords(source, `NOT (${validity(source)})`, report, store, (where, row) => explain(source, where, row).map(describe));
+  reportRecords(source, `NOT (${validity(source)})`, report, store, (where, row) => judge(source, where, row).map(describe));
 
 /**
  * Adds the records for which `condition` (SQL) holds: `explain` says what is wrong with one, given where it is (`input/a.ndjson line 3`)
@@ -40,47 +38,6 @@ export async function reportRecords(
   for (const row of rows) lines.push(...explain(await places.of(row), row));
   // A record may break several rules, so there can be more lines than bad records.
   report.add(lines, Math.max(toNumber(bad) - rows.length, 0) + lines.length);
-}
-
-function explain(source: RawSource, where: string, row: Row): Finding[] {
-  const { value, issues } = source.unit === 'row' ? checkCells(source, row) : checkJson(source, row);
-  const findings = issues.map((issue) => ({
-    where,
-    field: issue.path.join('.'),
-    value: issue.path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value),
-    rule: issue.message,
-  }));
-  if (findings.length > 0) return findings;
-  // The two checks disagree: a fault of this program, which must not pass the record all the same.
-  return [{ where, field: 'the record', value: undefined, rule: 'was refused by the bulk check; please report this' }];
-}
-
-interface Checked {
-  readonly value: unknown;
-  readonly issues: readonly Pick<z.core.$ZodIssue, 'path' | 'message'>[];
-}
-
-function checkCells(source: RawSource, row: Row): Checked {
-  const value = Object.fromEntries(source.columns.map(({ field }) => [field.column, row[field.column]]));
-  return { value, issues: textRow(source.columns.map((c) => c.field)).safeParse(value).error?.issues ?? [] };
-}
-
-function checkJson(source: RawSource, row: Row): Checked {
-  const value: Record<string, unknown> = { rune: {}, location: {} };
-  const issues: Checked['issues'][number][] = [];
-  for (const { field } of source.columns) {
-    const cell = row[field.column];
-    const parsed: unknown = typeof cell === 'string' ? JSON.parse(cell) : undefined;
-    const [head = '', tail] = field.path.split('.');
-    if (tail === undefined) value[head] = parsed;
-    else (value[head] as Record<string, unknown>)[tail] = parsed;
-    if (field.kind !== 'integer' || textRule('integer').safeParse(cell).success) continue;
-    const isWhole = Number.isSafeInteger(parsed) && Number(parsed) >= 0;
-    // The envelope's own numbers are not part of an Activity, and JSON.parse makes 1 of 1.0.
-    if (isWhole) issues.push({ path: field.path.split('.'), message: 'must be written as a plain integer, without fraction or exponent' });
-    else if (field.column.startsWith('page_')) issues.push({ path: [field.path], message: RULES.integer.rule });
-  }
-  return { value, issues: [...issues, ...(activityInput.safeParse(value).error?.issues ?? [])] };
 }
 
 /** Names the places of records. */

@@ -9,11 +9,13 @@ import { reportRecords } from './explain.ts';
 import { Report, shorten } from './report.ts';
 import type { RawSource } from './sources.ts';
 
-/** Makes the table `runes`. Throws an InputError when two files disagree on a rune, or when there is a ledger and no runes file. */
-export async function loadRunes(runes: readonly RawSource[], ledgers: readonly RawSource[], store: Store): Promise<void> {
-  const [ledger] = ledgers;
+/**
+ * Makes the table `runes`. `ledger` names one of the ledgers that need it, if there are any. Throws an InputError when two files disagree
+ * on a rune, or when there is a ledger and no runes file.
+ */
+export async function loadRunes(runes: readonly RawSource[], ledger: string | undefined, store: Store): Promise<void> {
   if (ledger !== undefined && runes.length === 0) {
-    throw new InputError(`${ledger.members[0]?.file.name} is a ledger export, and no runes table was found among the inputs`, [
+    throw new InputError(`${ledger} is a ledger export, and no runes table was found among the inputs`, [
       'A ledger names runes by id only. Put the export of the runes table (runes.csv or runes.parquet) beside it,',
       'or name it with a further --input.',
     ]);
@@ -43,6 +45,15 @@ export async function loadRunes(runes: readonly RawSource[], ledgers: readonly R
   }
   report.throwIfAny((count) => `the runes tables have ${count} fault(s)`);
   await store.run('CREATE TEMP TABLE runes AS SELECT DISTINCT id, number, name, spaced_name, divisibility FROM all_runes');
+}
+
+/** Whether a rune that the last build knew is another now, or gone, so that records of unchanged ledgers change. New runes change none. */
+export async function haveRunesChanged(store: Store): Promise<boolean> {
+  const { changed } = await store.row(
+    `SELECT count(*) AS changed FROM known_runes k LEFT JOIN runes r ON r.id = k.id
+     WHERE (r.number, r.name, r.spaced_name, r.divisibility) IS DISTINCT FROM (k.number, k.name, k.spaced_name, k.divisibility)`,
+  );
+  return toNumber(changed) > 0;
 }
 
 /** Adds the ledger rows whose rune is not in any runes table: the recorded server drops them silently, a mirror must not. */

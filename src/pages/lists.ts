@@ -36,12 +36,21 @@ export interface Site {
 export function siteOf(manifest: unknown): Site {
   const { generator, layout, dialect, page_sizes } = Object(manifest) as Readonly<Record<string, unknown>>;
   const known = DIALECTS.find((name) => name === dialect);
-  const pageSizes: readonly number[] = Array.isArray(page_sizes) ? page_sizes : [];
-  const isAscending = pageSizes.every((size, i) => Number.isSafeInteger(size) && size > (pageSizes[i - 1] ?? 0));
-  if (generator !== 'rune-activity-mirror' || layout !== 'files' || known === undefined || pageSizes.length === 0 || !isAscending) {
+  if (generator !== 'rune-activity-mirror' || layout !== 'files' || known === undefined || !arePageSizes(page_sizes)) {
     throw new Error('this is not a manifest of rune-activity-mirror, or one of another version');
   }
-  return { dialect: known, pageSizes };
+  return { dialect: known, pageSizes: page_sizes };
+}
+
+/** The largest page size that a build may have. */
+const MAX_PAGE_SIZE = 100_000;
+
+/** Whether this is a list of page sizes: ascending whole numbers, none twice. */
+export function arePageSizes(sizes: unknown): sizes is readonly number[] {
+  if (!Array.isArray(sizes) || sizes.length === 0) return false;
+  return sizes.every(
+    (size: unknown, i) => Number.isSafeInteger(size) && Number(size) > Number(sizes[i - 1] ?? 0) && Number(size) <= MAX_PAGE_SIZE,
+  );
 }
 
 /** The default limit: the smallest page size of the build. */

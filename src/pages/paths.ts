@@ -3,6 +3,7 @@
  *
  *     runes/v1/index.json                                  status
  *     runes/v1/manifest.json                               what the build holds
+ *     runes/v1/digests/840000.json                         digests of the blocks from 840000 to 840999
  *     runes/v1/blocks/840000.json                          first page of a list: default limit, offset 0
  *     runes/v1/blocks/840000/20/20.json                    <limit>/<offset>.json, only for lists of more than one page
  *     runes/v1/blocks/840000/mint.json, .../mint/60/0.json the block's list filtered by operation
@@ -13,8 +14,15 @@ import { type ActivityList, defaultLimit, type Operation, type Site, spellHex } 
 const API_ROOT = 'runes/v1';
 export const STATUS_PATH = `${API_ROOT}/index.json`;
 export const MANIFEST_PATH = `${API_ROOT}/manifest.json`;
+export const DIGESTS_FOLDER = `${API_ROOT}/digests`;
 export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
 export const TRANSACTIONS_FOLDER = `${API_ROOT}/transactions`;
+
+/** How many heights share a file of digests. */
+export const DIGESTS_PER_FILE = 1000;
+
+/** The file with the digest of the block at this height. */
+export const digestsPath = (height: number): string => `${DIGESTS_FOLDER}/${height - (height % DIGESTS_PER_FILE)}.json`;
 
 /** A page: a window that a file of its own exists for. */
 export interface PageId {

@@ -5,7 +5,8 @@
 import { envelopeHead } from '../pages/envelope.ts';
 import { OPERATIONS, type Site, spellHex } from '../pages/lists.ts';
 import { blockStem, pagePath, pagesOf, stemOf } from '../pages/paths.ts';
-import type { Batch, BatchBlock } from './batches.ts';
+import type { Batch, BatchBlock } from './assembler.ts';
+import { RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 
 /** Where files go: to disk, or nowhere when only counting. Paths are those of pages/paths.ts. */
 export interface FileSink {
@@ -15,38 +16,33 @@ export interface FileSink {
   link(path: string, target: string): void;
 }
 
-/** Gives every file of the batch to the sink. */
-export function emitFiles(batch: Batch, site: Site, sink: FileSink): void {
-  let first = 0;
-  for (const [i, txId] of batch.txIds.entries()) {
+/** Gives every file of one block of the batch, and of its transactions, to the sink. */
+export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: FileSink): void {
+  let first = block.first;
+  for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
+    const start = first;
     const records = batch.txRecords[i] ?? 0;
-    const stem = stemOf({ kind: 'transaction', txId }, site);
-    emitList(stem, records, site, sink, (from, to) => sliceRecords(batch.bytes, batch.offsets, first + from, first + to));
+    const stem = stemOf({ kind: 'transaction', txId: batch.txIds[i] ?? '' }, site);
+    emitList(stem, records, site, sink, (from, to) => sliceRecords(batch, start + from, start + to));
     first += records;
   }
-  for (const block of batch.blocks) emitBlock(batch, block, site, sink);
+  emitBlock(batch, block, site, sink);
 }
 
 function emitBlock(batch: Batch, block: BatchBlock, site: Site, sink: FileSink): void {
   const byHeight = blockStem(String(block.height));
   const byHash = blockStem(spellHex(block.hash, site.dialect));
-  emitList(byHeight, block.records, site, sink, (from, to) =>
-    sliceRecords(batch.bytes, batch.offsets, block.first + from, block.first + to),
-  );
+  emitList(byHeight, block.records, site, sink, (from, to) => sliceRecords(batch, block.first + from, block.first + to));
   linkList(byHash, byHeight, block.records, site, sink);
   for (const [code, operation] of OPERATIONS.entries()) {
-    const { bytes, offsets } = gather(batch, block, code);
-    const total = offsets.length - 1;
+    const total = block.operations[code] ?? 0;
     if (total === 0) continue;
+    const gathered = gather(batch, block, code);
     const stem = blockStem(String(block.height), operation);
-    emitList(stem, total, site, sink, (from, to) => sliceRecords(bytes, offsets, from, to));
+    emitList(stem, total, site, sink, (from, to) => sliceRecords(gathered, from, to));
     linkList(blockStem(spellHex(block.hash, site.dialect), operation), stem, total, site, sink);
   }
 }
-
-/** Records `from` up to, not including, `to`, without the comma after the last. */
-const sliceRecords = (bytes: Uint8Array, offsets: ArrayLike<number>, from: number, to: number): Uint8Array =>
-  bytes.subarray(offsets[from], Math.max((offsets[to] ?? 0) - 1, offsets[from] ?? 0));
 
 type Slice = (from: number, to: number) => Uint8Array;
 
@@ -62,22 +58,15 @@ function linkList(stem: string, target: string, total: number, site: Site, sink:
 }
 
 /** The records of one operation of a block, copied together, laid out as in a batch. */
-function gather(batch: Batch, block: BatchBlock, code: number): { bytes: Uint8Array; offsets: number[] } {
-  const chosen: number[] = [];
+function gather(batch: Batch, block: BatchBlock, code: number): RecordSlices {
+  const end = block.first + block.records;
   let length = 0;
-  for (let i = block.first; i < block.first + block.records; i += 1) {
-    if (batch.operations[i] !== code) continue;
-    chosen.push(i);
-    length += (batch.offsets[i + 1] ?? 0) - (batch.offsets[i] ?? 0);
+  for (let i = block.first; i < end; i += 1) {
+    if (batch.operations[i] === code) length += (batch.offsets[i + 1] ?? 0) - (batch.offsets[i] ?? 0);
   }
-  const bytes = new Uint8Array(length);
-  const offsets = [0];
-  let at = 0;
-  for (const i of chosen) {
-    const record = batch.bytes.subarray(batch.offsets[i], batch.offsets[i + 1]);
-    bytes.set(record, at);
-    at += record.length;
-    offsets.push(at);
+  const chosen = new RecordBytes(block.operations[code] ?? 0, length);
+  for (let i = block.first; i < end; i += 1) {
+    if (batch.operations[i] === code) chosen.add(sliceRecords(batch, i, i + 1));
   }
-  return { bytes, offsets };
+  return chosen;
 }

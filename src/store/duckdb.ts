@@ -66,12 +66,21 @@ export class Store {
     }
   }
 
-  /** Makes a table with the column `name` of these texts. */
-  async insertTexts(table: string, texts: readonly string[]): Promise<void> {
-    await this.run(`CREATE OR REPLACE TEMP TABLE ${table} (name VARCHAR)`);
+  /** Makes a temporary table of these columns and rows. */
+  async append(
+    table: string,
+    columns: Readonly<Record<string, 'VARCHAR' | 'BIGINT'>>,
+    rows: Iterable<readonly (string | number | bigint)[]>,
+  ): Promise<void> {
+    const types = Object.values(columns);
+    const definition = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
+    await this.run(`CREATE OR REPLACE TEMP TABLE ${table} (${definition.join(', ')})`);
     const appender = await this.#connection.createAppender(table, null, 'temp');
-    for (const text of texts) {
-      appender.appendVarchar(text);
+    for (const row of rows) {
+      for (const [i, cell] of row.entries()) {
+        if (types[i] === 'BIGINT') appender.appendBigInt(BigInt(cell));
+        else appender.appendVarchar(String(cell));
+      }
       appender.endRow();
     }
     appender.closeSync();

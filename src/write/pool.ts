@@ -3,28 +3,33 @@
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { BuildError } from '../errors.ts';
+import { BuildError, CliError, codeOf, messageOf } from '../errors.ts';
 import type { Site } from '../pages/lists.ts';
-import type { Batch } from '../render/batches.ts';
-import type { SinkTotals } from './sinks.ts';
-import type { WriterData, WriterReply } from './writer.ts';
+import type { Batch } from '../render/assembler.ts';
+import type { WriterData, WriterReply, WriterTarget, WrittenBlock } from './writer.ts';
 
 interface Writer {
   readonly worker: Worker;
-  totals: SinkTotals;
   /** The batch it works on; undefined when it is idle. */
   busy: Promise<void> | undefined;
 }
 
+/** Pages of blocks as they are on disk. */
+export interface Written {
+  readonly blocks: Map<number, WrittenBlock>;
+  /** Files that were there already with the same bytes. */
+  readonly kept: number;
+}
+
 export class WriterPool {
   readonly #writers: Writer[];
+  readonly #blocks = new Map<number, WrittenBlock>();
+  #kept = 0;
 
-  /** `root` is the output folder, undefined for a dry run. The threads start at once, while the input is still loading. */
-  constructor(threads: number, site: Site, root: string | undefined) {
-    const workerData: WriterData = { site, root };
-    this.#writers = Array.from({ length: threads }, () => ({
-      worker: new Worker(new URL('./writerThread.mjs', import.meta.url), { workerData }),
-      totals: { files: 0, bytes: 0, kept: 0 },
+  /** A thread for each target, or one that only counts for a dry run. They start at once, while the input is still loading. */
+  constructor(site: Site, targets: readonly (WriterTarget | undefined)[]) {
+    this.#writers = targets.map((target) => ({
+      worker: new Worker(new URL('./writerThread.cjs', import.meta.url), { workerData: { site, target } satisfies WriterData }),
       busy: undefined,
     }));
   }
@@ -46,20 +51,15 @@ export class WriterPool {
     worker.postMessage(batch, [batch.bytes.buffer as ArrayBuffer, batch.offsets.buffer as ArrayBuffer]);
     const [reply] = (await once(worker, 'message')) as [WriterReply];
     if (reply.kind === 'failed') throw writeFailure(reply);
-    writer.totals = reply.totals;
+    for (const block of reply.blocks) this.#blocks.set(block.height, block);
+    this.#kept += reply.kept;
     writer.busy = undefined;
   }
 
   /** Waits for all writers and returns what they wrote. */
-  async finish(): Promise<SinkTotals> {
+  async finish(): Promise<Written> {
     await Promise.all(this.#writers.map((w) => w.busy));
-    const totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
-    for (const { totals: own } of this.#writers) {
-      totals.files += own.files;
-      totals.bytes += own.bytes;
-      totals.kept += own.kept;
-    }
-    return totals;
+    return { blocks: this.#blocks, kept: this.#kept };
   }
 
   async close(): Promise<void> {
@@ -68,8 +68,8 @@ export class WriterPool {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  ENOSPC: 'The disk is full, or out of inodes: free some, or build into another folder with --out. Then build again.',
-  EDQUOT: 'The disk quota is used up: free some, or build into another folder with --out. Then build again.',
+  ENOSPC: 'The disk is full, or out of inodes: free some, or name folders elsewhere with --out and --cache. Then build again.',
+  EDQUOT: 'The disk quota is used up: free some, or name folders elsewhere with --out and --cache. Then build again.',
   EACCES: 'This user may not write there: change the rights, or build into another folder with --out.',
   EPERM: 'This user may not write there: change the rights, or build into another folder with --out.',
   EROFS: 'The file system is read-only: build into another folder with --out.',
@@ -81,4 +81,14 @@ const ADVICE: Readonly<Record<string, string>> = {
 export function writeFailure(error: { readonly message: string; readonly code?: string | undefined }): BuildError {
   const advice = ADVICE[error.code ?? ''];
   return new BuildError(`writing the output failed: ${error.message}`, advice === undefined ? [] : [advice]);
+}
+
+/** Runs file operations; a system error becomes one for people. */
+export async function explainFiles<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (codeOf(error) === undefined || error instanceof CliError) throw error;
+    throw writeFailure({ message: messageOf(error), code: codeOf(error) });
+  }
 }

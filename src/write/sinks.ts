@@ -6,6 +6,7 @@ import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
 import { BLOCKS_FOLDER } from '../pages/paths.ts';
 import type { FileSink } from '../render/files.ts';
+import type { PathList } from './changes.ts';
 
 /** What a sink was given. Both paths of a linked file count: to a client they are two. */
 export interface SinkTotals {
@@ -33,6 +34,8 @@ export class CountingSink implements FileSink {
     this.#add(bytes);
   }
 
+  flush(): void {}
+
   #add(bytes: number): void {
     this.totals.files += 1;
     this.totals.bytes += bytes;
@@ -47,12 +50,22 @@ export class CountingSink implements FileSink {
 export class DiskSink implements FileSink {
   readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
   readonly #root: string;
+  readonly #added: PathList | undefined;
+  readonly #listKept: boolean;
   readonly #folders = new Set<string>();
   #buffer = Buffer.allocUnsafeSlow(1 << 20);
   #sizes = new Map<string, number>();
 
-  constructor(root: string) {
+  /** New and replaced files are listed in `added`, and those that were there already if `listKept`. */
+  constructor(root: string, added?: PathList, listKept = false) {
     this.#root = root;
+    this.#added = added;
+    this.#listKept = listKept;
+  }
+
+  /** Brings the list of paths to disk. */
+  flush(): void {
+    this.#added?.flush();
   }
 
   page(path: string, head: string, records: Uint8Array): void {
@@ -75,9 +88,13 @@ export class DiskSink implements FileSink {
       writeNew(target, bytes);
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
-      if (readFileSync(target).equals(bytes)) this.totals.kept += 1;
-      else this.#replace(target, (temporary) => writeFileSync(temporary, bytes));
+      if (readFileSync(target).equals(bytes)) {
+        this.#keep(path);
+        return;
+      }
+      this.#replace(target, (temporary) => writeFileSync(temporary, bytes));
     }
+    this.#added?.add(path);
   }
 
   link(path: string, target: string): void {
@@ -89,9 +106,18 @@ export class DiskSink implements FileSink {
       linkOrCopy(from, to);
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
-      if (isSameFile(from, to)) this.totals.kept += 1;
-      else this.#replace(to, (temporary) => linkOrCopy(from, temporary));
+      if (isSameFile(from, to)) {
+        this.#keep(path);
+        return;
+      }
+      this.#replace(to, (temporary) => linkOrCopy(from, temporary));
     }
+    this.#added?.add(path);
+  }
+
+  #keep(path: string): void {
+    this.totals.kept += 1;
+    if (this.#listKept) this.#added?.add(path);
   }
 
   #prepare(path: string): string {

@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type BuildOptions, type BuildResult, build } from '../../src/build/build.ts';
+import { type BuildOptions, build } from '../../src/build/build.ts';
+import type { BuildResult } from '../../src/build/report.ts';
 import type { Log } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
 
@@ -45,6 +46,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       site: { dialect, pageSizes },
       memoryLimit: '1GB',
       threads: 2,
+      full: false,
       dryRun: false,
       ...rest,
     },

@@ -10,9 +10,9 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Starts `tsx scripts/<command>.ts` in a folder. */
+/** Starts a command of `scripts/` in a folder. */
 export function start(command: string, args: readonly string[], cwd: string): ChildProcess {
-  return spawn(process.execPath, [join(ROOT, 'node_modules/tsx/dist/cli.mjs'), join(ROOT, 'scripts', `${command}.ts`), ...args], {
+  return spawn(process.execPath, [join(ROOT, 'scripts/run.cjs'), command, ...args], {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,0 +1,114 @@
+/**
+ * Synthetic activity for benchmarks: as mainnet's in shape (about 3,500 records a block, 2.7 a transaction with a long tail, some
+ * transactions of hundreds), invented in content. Everything follows from SHA-256 of a number, so every machine makes the same records.
+ */
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+
+const FIRST_HEIGHT = 840_000;
+const RECORDS_PER_BLOCK = 3_500;
+/** Blocks at the end of the history that are a file each, as a source that follows the chain would write them. */
+const SINGLE_BLOCKS = 4;
+
+export interface Generated {
+  readonly records: number;
+  readonly blocks: number;
+  readonly transactions: number;
+  /** One file for the history and one for each of the last blocks: `<name>.parquet`, `<name>.ndjson`. */
+  readonly history: string;
+  /** Names of the files of the last blocks before the newest. */
+  readonly recent: readonly string[];
+  /** The block to add on top. */
+  readonly newest: string;
+  /** Replacements of the last three recent blocks, after a reorg. */
+  readonly replaced: readonly string[];
+}
+
+/** An 8-digit hexadecimal slice of a hash as a fraction of 1. */
+const fraction = (hash: string, from: number): string => `(('0x' || substr(${hash}, ${from}, 8))::BIGINT / 4294967296.0)`;
+
+/** Records of a transaction by chance: mostly 1 to 3, some dozens, few hundreds; 2.7 in the middle. */
+const SIZE = `CASE WHEN u < 0.45 THEN 1 WHEN u < 0.75 THEN 2 WHEN u < 0.88 THEN 3 WHEN u < 0.95 THEN 4 WHEN u < 0.985 THEN 5 + (v * 4)::INTEGER
+  WHEN u < 0.9985 THEN 10 + (v * 20)::INTEGER ELSE 100 + (v * 400)::INTEGER END`;
+
+/** Makes the views of blocks `from` up to, not including, `to`, as flat records; another `fork` has other hashes and half other transactions. */
+const recordsSql = (records: number, fork: string): string => `
+  WITH sized AS (
+    SELECT t, h, ${SIZE} AS size FROM (
+      SELECT t, h, ${fraction('h', 1)} AS u, ${fraction('h', 9)} AS v FROM (
+        SELECT t, sha256('transaction ' || t) AS h FROM range(0, ${Math.ceil(records / 2)}) r(t)))),
+  placed AS (SELECT *, (sum(size) OVER (ORDER BY t) - size)::BIGINT AS before FROM sized),
+  mined AS (
+    SELECT t, size, ${FIRST_HEIGHT} + before // ${RECORDS_PER_BLOCK} AS height,
+      CASE WHEN '${fork}' = '' OR t % 2 = 0 THEN h ELSE sha256(h || '${fork}') END AS tx_id
+    FROM placed WHERE before < ${records}),
+  indexed AS (SELECT *, (row_number() OVER (PARTITION BY height ORDER BY t)) * 2 AS tx_index FROM mined),
+  events AS (
+    SELECT height, tx_id, tx_index, e, sha256('event ' || t || ' ' || e) AS h
+    FROM (SELECT *, unnest(range(0, size)) AS e FROM indexed)),
+  drawn AS (
+    SELECT *, ${fraction('h', 1)} AS u, (pow(${fraction('h', 9)}, 3) * 2000)::INTEGER AS rune FROM events)
+  SELECT (840000 + rune // 10) || ':' || (rune % 10) AS rune_id, rune AS rune_number,
+    'INVENTEDRUNE' || chr(65 + rune // 676) || chr(65 + rune // 26 % 26) || chr(65 + rune % 26) AS rune_name,
+    'INVENTED•RUNE•' || chr(65 + rune // 676) || chr(65 + rune // 26 % 26) || chr(65 + rune % 26) AS rune_spaced_name,
+    'bc1p' || substr(h, 1, 58) AS address,
+    CASE WHEN u >= 0.6 AND u < 0.9 THEN 'bc1q' || substr(h, 20, 38) END AS receiver_address,
+    ('0x' || substr(h, 40, 8))::BIGINT || '.' || substr(lpad((('0x' || substr(h, 50, 8))::BIGINT % 100000)::VARCHAR, 5, '0'), 1, 5) AS amount,
+    CASE WHEN u < 0.02 THEN 'burn' WHEN u < 0.1 THEN 'mint' WHEN u < 0.1005 THEN 'etching' WHEN u < 0.6 THEN 'receive' ELSE 'send' END AS operation,
+    sha256('block ' || height || '${fork}') AS block_hash, height AS block_height, tx_id, tx_index,
+    CASE WHEN u >= 0.02 AND u < 0.6 THEN e END AS vout, CASE WHEN u >= 0.02 AND u < 0.6 THEN tx_id END AS "output",
+    1713571767 + (height - ${FIRST_HEIGHT}) * 600 AS "timestamp", e AS event_index
+  FROM drawn`;
+
+/** An Activity of the contract dialect, for NDJSON. */
+const ACTIVITY = `{rune: {id: rune_id, number: rune_number, name: rune_name, spaced_name: rune_spaced_name}, address: address,
+  receiver_address: receiver_address, amount: amount, operation: operation,
+  location: {block_hash: '0x' || block_hash, block_height: block_height, tx_id: '0x' || tx_id, tx_index: tx_index, vout: vout,
+  "output": '0x' || "output", "timestamp": "timestamp"}}`;
+
+/** Writes the data set of about this many records below \`folder\`, as \`parquet/\` and \`ndjson/\`. */
+export async function generate(records: number, folder: string): Promise<Generated> {
+  for (const form of ['parquet', 'ndjson']) mkdirSync(join(folder, form), { recursive: true });
+  const database = join(folder, 'generate.duckdb');
+  const instance = await DuckDBInstance.create(database, { memory_limit: '2GB', temp_directory: join(folder, 'generate.tmp') });
+  const connection = await instance.connect();
+  try {
+    const extra = records + RECORDS_PER_BLOCK * 2;
+    await connection.run(
+      `CREATE TABLE main AS SELECT * FROM (${recordsSql(extra, '')}) ORDER BY block_height, tx_index DESC, event_index DESC`,
+    );
+    await connection.run(`CREATE TABLE fork AS SELECT * FROM (${recordsSql(extra, ' fork')})
+      WHERE block_height > (SELECT max(block_height) FROM main) - 6 ORDER BY block_height, tx_index DESC, event_index DESC`);
+    // The last whole block within the wanted number is the tip; the one above it is the new one.
+    const tip = FIRST_HEIGHT + Math.max(Math.round(records / RECORDS_PER_BLOCK), SINGLE_BLOCKS + 1) - 1;
+    const write = async (name: string, table: string, low: number, high: number) => {
+      const where = `FROM ${table} WHERE block_height BETWEEN ${low} AND ${high} ORDER BY block_height, tx_index DESC, event_index DESC`;
+      await connection.run(`COPY (SELECT * ${where}) TO '${join(folder, 'parquet', name)}.parquet' (FORMAT parquet, COMPRESSION zstd)`);
+      const plain = where.replace(
+        'ORDER BY block_height, tx_index DESC, event_index DESC',
+        'ORDER BY block_height, tx_index DESC, event_index DESC',
+      );
+      await connection.run(
+        `COPY (SELECT to_json(${ACTIVITY})::VARCHAR ${plain}) TO '${join(folder, 'ndjson', name)}.ndjson' (FORMAT csv, QUOTE '', ESCAPE '', DELIMITER '\x01', HEADER false)`,
+      );
+      return name;
+    };
+    const first = tip - SINGLE_BLOCKS + 1;
+    const history = await write('history', 'main', 0, first - 1);
+    const recent: string[] = [];
+    for (let height = first; height <= tip; height += 1) recent.push(await write(`block-${height}`, 'main', height, height));
+    const newest = await write(`block-${tip + 1}`, 'main', tip + 1, tip + 1);
+    const replaced: string[] = [];
+    for (let height = tip - 2; height <= tip; height += 1) replaced.push(await write(`fork-${height}`, 'fork', height, height));
+    const reader = await connection.runAndReadAll(
+      `SELECT count(*)::INTEGER, count(DISTINCT block_height)::INTEGER, count(DISTINCT tx_id)::INTEGER FROM main WHERE block_height <= ${tip}`,
+    );
+    const [made = 0, blocks = 0, transactions = 0] = (reader.getRows()[0] ?? []).map(Number);
+    return { records: made, blocks, transactions, history, recent, newest, replaced };
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+    rmSync(database, { force: true });
+  }
+}

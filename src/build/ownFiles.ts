@@ -1,0 +1,48 @@
+/**
+ * The files of a build that are not pages of lists.
+ */
+import type { Manifest } from '../contract/schemas.ts';
+import type { Site } from '../pages/lists.ts';
+import { MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
+import { errorBody } from '../pages/respond.ts';
+import { landingPage } from '../site/landing.ts';
+import { type Store, toNumber } from '../store/duckdb.ts';
+import { serverVersion, VERSION } from '../version.ts';
+import { buildDigest } from './digests.ts';
+
+/** The manifest of the state's blocks. It has no times, so that the same input makes the same bytes. */
+export async function describeBuild(site: Site, store: Store): Promise<Manifest> {
+  const runs = await store.rows(
+    `SELECT min(block_height) AS first, max(block_height) AS last
+     FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM state.blocks) GROUP BY run ORDER BY first`,
+  );
+  const totals = await store.row(`SELECT count(*) AS blocks, sum(transactions)::BIGINT AS transactions, sum(records)::BIGINT AS records,
+    sum(files)::BIGINT AS files, sum(bytes)::BIGINT AS bytes FROM state.blocks`);
+  return {
+    generator: 'rune-activity-mirror',
+    version: VERSION,
+    layout: 'files',
+    dialect: site.dialect,
+    page_sizes: [...site.pageSizes],
+    heights: runs.map((run) => [toNumber(run['first']), toNumber(run['last'])]),
+    blocks: toNumber(totals['blocks']),
+    transactions: toNumber(totals['transactions']),
+    records: toNumber(totals['records']),
+    files: toNumber(totals['files']),
+    bytes: toNumber(totals['bytes']),
+    digest: await buildDigest(store),
+  };
+}
+
+/** Paths and contents, all of which follow from the manifest. The manifest itself is the last. */
+export function ownFiles(manifest: Manifest): [path: string, content: Buffer][] {
+  const tip = manifest.heights.at(-1)?.[1] ?? 0;
+  const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: tip };
+  return [
+    ['index.html', Buffer.from(landingPage(manifest))],
+    // What a static host answers for a path that is none.
+    ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
+    [STATUS_PATH, Buffer.from(JSON.stringify(status))],
+    [MANIFEST_PATH, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)],
+  ];
+}

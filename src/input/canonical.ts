@@ -1,0 +1,67 @@
+/**
+ * Makes canonical records of everything that was read: one row a record, the same columns for every form of input.
+ */
+import { ACTIVITY_FIELDS } from '../contract/fields.ts';
+import type { Store } from '../store/duckdb.ts';
+import { assembleEnvelopes } from './envelopes.ts';
+import {
+  CANONICAL_COLUMNS,
+  canonicalSelect,
+  isClustered,
+  isTableClustered,
+  ledgerSelect,
+  type RawSource,
+  SERVED_ORDER,
+} from './sources.ts';
+
+/**
+ * Makes the view `activity` of all canonical records and the table `held` (source, block_height, block_hash, records) of what is in it, both of
+ * the blocks in `affected` only. Returns notices.
+ */
+export async function makeActivity(sources: readonly RawSource[], store: Store): Promise<string[]> {
+  const relations: string[] = [];
+  const notices: string[] = [];
+  const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
+  for (const source of direct) relations.push(await makeRelation(source, `canonical_${relations.length}`, store));
+  const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
+  await store.run(`CREATE TEMP TABLE held AS SELECT * FROM holds
+    WHERE source IN (${ids.join(', ') || 'NULL'}) AND block_height IN (SELECT block_height FROM affected)`);
+  const saved = sources.filter((s) => s.form === 'envelope');
+  if (saved.length > 0) {
+    const copies = await assembleEnvelopes(saved, 'canonical_saved', store);
+    relations.push('canonical_saved');
+    await store.run('INSERT INTO held SELECT source, block_height, block_hash, count(*) FROM canonical_saved GROUP BY ALL');
+    if (copies > 0) notices.push(`${copies} record(s) are in several saved responses; one copy of each was taken`);
+  }
+  const columns = CANONICAL_COLUMNS.map((c) => `"${c}"`).join(', ');
+  const all = relations.map((r) => `SELECT ${columns} FROM ${r}`).join(' UNION ALL ');
+  // Where every block that was read is affected, which is usual, no record has to be asked.
+  const { other } = await store.row(
+    'SELECT count(*) > 0 AS other FROM holds WHERE block_height NOT IN (SELECT block_height FROM affected)',
+  );
+  const filter = other === true ? 'WHERE block_height IN (SELECT block_height FROM affected)' : '';
+  await store.run(`CREATE TEMP VIEW activity AS SELECT * FROM (${all === '' ? noRecords() : all}) ${filter}`);
+  return notices;
+}
+
+function noRecords(): string {
+  const texts = new Set(ACTIVITY_FIELDS.filter((f) => f.kind !== 'integer').map((f) => f.column));
+  return `SELECT ${CANONICAL_COLUMNS.map((c) => `NULL::${texts.has(c) ? 'VARCHAR' : 'BIGINT'} AS "${c}"`).join(', ')} WHERE false`;
+}
+
+/** A view where the source can be scanned in batches of blocks as it is, and else a sorted table. */
+async function makeRelation(source: RawSource, relation: string, store: Store): Promise<string> {
+  const select = source.form === 'ledger' ? ledgerSelect(source) : canonicalSelect(source);
+  if (source.isView && (await isClustered(source, store))) {
+    await store.run(`CREATE TEMP VIEW ${relation} AS ${select}`);
+    return relation;
+  }
+  await store.run(`CREATE TEMP TABLE ${relation} AS ${select} ${source.isView ? `ORDER BY ${SERVED_ORDER}` : ''}`);
+  if (source.isView) return relation;
+  await store.run(`DROP TABLE ${source.relation}`);
+  if (await isTableClustered(relation, store)) return relation;
+  await store.run(`CREATE TEMP TABLE sorted AS SELECT * FROM ${relation} ORDER BY ${SERVED_ORDER}`);
+  await store.run(`DROP TABLE ${relation}`);
+  await store.run(`ALTER TABLE sorted RENAME TO ${relation}`);
+  return relation;
+}

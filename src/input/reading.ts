@@ -1,0 +1,117 @@
+/**
+ * Reads the files that a build needs, in three steps: those that changed; ledgers again, when a rune that they name changed; and unchanged files
+ * that share a block with what was read. Every new file's records are checked; an unchanged file's were.
+ */
+import { join } from 'node:path';
+import { type Store, toNumber } from '../store/duckdb.ts';
+import { reportBadRecords } from './explain.ts';
+import { recognise } from './recognise.ts';
+import { Report } from './report.ts';
+import { haveRunesChanged, loadRunes, reportUnknownRunes } from './runes.ts';
+import type { NumberedFile, UnchangedFile } from './selection.ts';
+import { groupAlike, heldSelect, isInCanonicalForm, type Numbered, type RawSource, readSource, withCanonicalCells } from './sources.ts';
+
+export class Reading {
+  readonly #unchanged: readonly UnchangedFile[];
+  readonly #scratch: string;
+  readonly #store: Store;
+  readonly #forms: Map<number, string>;
+  readonly #read = new Set<number>();
+  /** Files by the number that their records carry. */
+  readonly names: Map<number, string>;
+  readonly sources: RawSource[] = [];
+  readonly notices: string[] = [];
+  hasRunes = false;
+
+  constructor(unchanged: readonly UnchangedFile[], scratch: string, store: Store) {
+    this.#unchanged = unchanged;
+    this.#scratch = scratch;
+    this.#store = store;
+    this.#forms = new Map(unchanged.map(({ id, form }) => [id, form]));
+    this.names = new Map(unchanged.map(({ id, file }) => [id, file.name]));
+  }
+
+  /** How many files were read. */
+  get count(): number {
+    return this.#read.size;
+  }
+
+  formOf(id: number): string {
+    return this.#forms.get(id) ?? '';
+  }
+
+  /** Reads and checks new and changed files, and what depends on them by runes. Makes the table `holds`. */
+  async readTouched(files: readonly NumberedFile[]): Promise<void> {
+    await this.#store.run('CREATE TEMP TABLE holds (source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT)');
+    for (const { id, file } of files) this.names.set(id, file.name);
+    const sources = await this.#readAll(files);
+    const report = new Report();
+    for (const source of sources) {
+      if (source.isView && (await isInCanonicalForm(source, this.#store))) this.#replace(source, withCanonicalCells(source));
+      else await reportBadRecords(source, report, this.#store);
+    }
+    report.throwIfAny(summary);
+    const forms = files.map(({ id }) => this.formOf(id));
+    const needsRunes = forms.includes('runes') || forms.includes('ledger') || (await this.#lostRunes());
+    if (needsRunes) await this.#settleRunes();
+    for (const source of this.sources) await this.#hold(source);
+  }
+
+  /** Reads unchanged files that hold a block of the table `affected`. */
+  async readRelated(): Promise<void> {
+    const rows = await this.#store.rows(
+      'SELECT DISTINCT source FROM known_held WHERE block_height IN (SELECT block_height FROM affected) ORDER BY source',
+    );
+    const holders = new Set(rows.map((row) => toNumber(row['source'])));
+    const related = this.#unchanged.filter(({ id }) => holders.has(id) && !this.#read.has(id));
+    const sources = await this.#readAll(related);
+    if (!this.hasRunes && sources.some((source) => source.form === 'ledger')) await this.#settleRunes();
+    for (const source of sources) await this.#hold(source);
+  }
+
+  async #readAll(files: readonly NumberedFile[]): Promise<RawSource[]> {
+    const recognised: Numbered[] = [];
+    for (const { id, file } of files) {
+      const found = await recognise(file, this.#store, join(this.#scratch, `${id}.plain`));
+      this.#forms.set(id, found.form);
+      this.#read.add(id);
+      if (found.form === 'no-records') this.notices.push(`${file.name} holds no records`);
+      else recognised.push({ ...found, id });
+    }
+    const sources: RawSource[] = [];
+    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#store));
+    this.sources.push(...sources);
+    return sources;
+  }
+
+  #replace(source: RawSource, by: RawSource): void {
+    this.sources[this.sources.indexOf(source)] = by;
+  }
+
+  async #hold(source: RawSource): Promise<void> {
+    if (source.form !== 'runes') await this.#store.run(`INSERT INTO holds ${heldSelect(source)}`);
+  }
+
+  /** Whether a file with runes is gone. */
+  async #lostRunes(): Promise<boolean> {
+    const kept = this.#unchanged.filter(({ form }) => form === 'runes').length;
+    const { known } = await this.#store.row(`SELECT count(*) AS known FROM known_files WHERE form = 'runes'`);
+    return toNumber(known) > kept;
+  }
+
+  /** Makes the table `runes` from all runes files. When a rune changed or is gone, every ledger is read again. */
+  async #settleRunes(): Promise<void> {
+    this.hasRunes = true;
+    const unread = (form: string) => this.#unchanged.filter((file) => file.form === form && !this.#read.has(file.id));
+    await this.#readAll(unread('runes'));
+    const runes = this.sources.filter((s) => s.form === 'runes');
+    const ledger = this.sources.find((s) => s.form === 'ledger')?.members[0]?.file.name ?? unread('ledger')[0]?.file.name;
+    await loadRunes(runes, ledger, this.#store);
+    if (await haveRunesChanged(this.#store)) await this.#readAll(unread('ledger'));
+    const report = new Report();
+    for (const source of this.sources.filter((s) => s.form === 'ledger')) await reportUnknownRunes(source, report, this.#store);
+    report.throwIfAny(summary);
+  }
+}
+
+const summary = (count: number) => `the input has ${count} fault(s); nothing was written`;

@@ -1,0 +1,249 @@
+/**
+ * Puts records that arrive in any order together to whole blocks in served order. Input mostly arrives in an order that keeps blocks
+ * together, and then what is held is a batch; where it arrives in served order, nothing is sorted or copied.
+ */
+import { createHash } from 'node:crypto';
+import { OPERATIONS } from '../pages/lists.ts';
+import { enlarged, RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
+
+/** A block that is to be rendered: how many records of it will arrive. */
+export interface ExpectedBlock {
+  readonly height: number;
+  /** 64 hex digits, no prefix. */
+  readonly hash: string;
+  readonly records: number;
+}
+
+/** A block and where its records and transactions lie in the batch. */
+export interface BatchBlock extends ExpectedBlock {
+  /** Number of its first record in the batch. */
+  readonly first: number;
+  /** Number of its first transaction in the batch, and how many it has. */
+  readonly firstTx: number;
+  readonly transactions: number;
+  /** Records of each operation, in the order of OPERATIONS. */
+  readonly operations: readonly number[];
+  /** SHA-256 over its records as the contract dialect spells them, in served order, joined by commas; 64 hex digits. */
+  readonly digest: string;
+}
+
+/** Rendered records of whole blocks, each block's in served order. Plain data: it moves to a writer's thread. */
+export interface Batch extends RecordSlices {
+  readonly blocks: readonly BatchBlock[];
+  /** The operation of every record, as its place in OPERATIONS. */
+  readonly operations: Uint8Array;
+  /** The transactions in served order, with the number of records of each. */
+  readonly txIds: readonly string[];
+  readonly txRecords: Uint32Array;
+}
+
+/** A record as it arrives. */
+export interface Arrival {
+  readonly height: number;
+  readonly txIndex: number;
+  /** Descending is served order within a transaction. */
+  readonly ord: number;
+  readonly operation: number;
+  readonly txId: string;
+  readonly json: Uint8Array;
+  /** Its JSON in the contract dialect, when `json` is in another. */
+  readonly contractJson: Uint8Array | undefined;
+}
+
+/** Bytes that a record has on average; only the first guess of a buffer's size. */
+const USUAL_RECORD_BYTES = 560;
+
+export class Assembler {
+  readonly #expected: ReadonlyMap<number, ExpectedBlock>;
+  readonly #batchRecords: number;
+  /** By height, what the blocks still lack; a block gets its rank, the order of arrival, with its first record. */
+  readonly #open = new Map<number, { rank: number; missing: number }>();
+  #current = { height: Number.NaN, rank: 0, missing: 0 };
+  #complete: { rank: number; block: ExpectedBlock }[] = [];
+  #completeRecords = 0;
+  #nextRank = 0;
+  #left: number;
+  #held: Held;
+
+  /** `batchRecords` is how many records of whole blocks make a batch. */
+  constructor(expected: readonly ExpectedBlock[], batchRecords: number) {
+    this.#expected = new Map(expected.map((block) => [block.height, block]));
+    this.#left = expected.length;
+    this.#batchRecords = batchRecords;
+    this.#held = new Held(batchRecords);
+  }
+
+  /** Takes a record. True when a batch can be taken without copying. */
+  add(record: Arrival): boolean {
+    if (record.height !== this.#current.height) this.#turnTo(record.height);
+    const current = this.#current;
+    this.#held.add(record, current.rank);
+    current.missing -= 1;
+    if (current.missing > 0) return false;
+    if (current.missing < 0) throw new Error(`block ${record.height} has more records than were counted`);
+    const block = this.#blockAt(record.height);
+    this.#open.delete(record.height);
+    this.#complete.push({ rank: current.rank, block });
+    this.#completeRecords += block.records;
+    this.#left -= 1;
+    return this.#completeRecords >= this.#batchRecords && this.#completeRecords === this.#held.count;
+  }
+
+  /** Whether there is a batch to take, at the cost of copying it when it is mixed with others. */
+  get isReady(): boolean {
+    return this.#completeRecords >= this.#batchRecords || (this.#left === 0 && this.#complete.length > 0);
+  }
+
+  /** The complete blocks. What is left of others stays. */
+  take(): Batch {
+    const held = this.#held;
+    const complete = this.#complete.sort((a, b) => a.rank - b.rank);
+    this.#complete = [];
+    this.#held = new Held(this.#batchRecords);
+    if (this.#completeRecords < held.count) {
+      const ranks = new Set(complete.map(({ rank }) => rank));
+      const chosen: number[] = [];
+      for (let i = 0; i < held.count; i += 1) {
+        if (ranks.has(held.ranks[i] ?? 0)) chosen.push(i);
+        else this.#held.copy(held, i);
+      }
+      this.#completeRecords = 0;
+      return batchOf(held, chosen, complete);
+    }
+    this.#completeRecords = 0;
+    return batchOf(held, undefined, complete);
+  }
+
+  /** Throws when a block lacks records: what was counted and what was read differ. */
+  finish(): void {
+    if (this.#left > 0) throw new Error(`${this.#left} block(s) have fewer records than were counted, first ${[...this.#open.keys()][0]}`);
+  }
+
+  #blockAt(height: number): ExpectedBlock {
+    const block = this.#expected.get(height);
+    if (block === undefined) throw new Error(`records of block ${height}, which was not counted`);
+    return block;
+  }
+
+  #turnTo(height: number): void {
+    let open = this.#open.get(height);
+    if (open === undefined) {
+      open = { rank: this.#nextRank, missing: this.#blockAt(height).records };
+      this.#nextRank += 1;
+      this.#open.set(height, open);
+    }
+    this.#current = Object.assign(open, { height });
+  }
+}
+
+/** Records as they arrived. */
+class Held {
+  readonly json: RecordBytes;
+  contract: RecordBytes | undefined;
+  ranks: Uint32Array<ArrayBuffer>;
+  txIndexes: Float64Array<ArrayBuffer>;
+  ords: Float64Array<ArrayBuffer>;
+  operations: Uint8Array<ArrayBuffer>;
+  readonly txIds: string[] = [];
+
+  constructor(records: number) {
+    // A batch ends with a whole block, so there is room for one more.
+    const room = Math.ceil(records * 1.1) + 64;
+    this.json = new RecordBytes(room, room * USUAL_RECORD_BYTES);
+    this.ranks = new Uint32Array(room);
+    this.txIndexes = new Float64Array(room);
+    this.ords = new Float64Array(room);
+    this.operations = new Uint8Array(room);
+  }
+
+  get count(): number {
+    return this.json.count;
+  }
+
+  add(record: Omit<Arrival, 'height'>, rank: number): void {
+    const i = this.count;
+    if (i === this.ranks.length) this.#grow();
+    this.ranks[i] = rank;
+    this.txIndexes[i] = record.txIndex;
+    this.ords[i] = record.ord;
+    this.operations[i] = record.operation;
+    this.txIds.push(record.txId);
+    this.json.add(record.json);
+    if (record.contractJson === undefined) return;
+    this.contract ??= new RecordBytes(this.ranks.length, this.json.bytes.length);
+    this.contract.add(record.contractJson);
+  }
+
+  /** Adds record `i` of another. */
+  copy(from: Held, i: number): void {
+    const record = {
+      txIndex: from.txIndexes[i] ?? 0,
+      ord: from.ords[i] ?? 0,
+      operation: from.operations[i] ?? 0,
+      txId: from.txIds[i] ?? '',
+      json: sliceRecords(from.json, i, i + 1),
+      contractJson: from.contract && sliceRecords(from.contract, i, i + 1),
+    };
+    this.add(record, from.ranks[i] ?? 0);
+  }
+
+  #grow(): void {
+    const room = this.ranks.length + 1;
+    this.ranks = enlarged(this.ranks, room, (length) => new Uint32Array(length));
+    this.txIndexes = enlarged(this.txIndexes, room, (length) => new Float64Array(length));
+    this.ords = enlarged(this.ords, room, (length) => new Float64Array(length));
+    this.operations = enlarged(this.operations, room, (length) => new Uint8Array(length));
+  }
+
+  /** Negative when record `a` is served before record `b`. */
+  compare(a: number, b: number): number {
+    return (
+      (this.ranks[a] ?? 0) - (this.ranks[b] ?? 0) ||
+      (this.txIndexes[b] ?? 0) - (this.txIndexes[a] ?? 0) ||
+      (this.ords[b] ?? 0) - (this.ords[a] ?? 0)
+    );
+  }
+
+  get isInServedOrder(): boolean {
+    for (let i = 1; i < this.count; i += 1) if (this.compare(i - 1, i) >= 0) return false;
+    return true;
+  }
+}
+
+/** The batch of these blocks: of the `chosen` records, or of all. */
+function batchOf(held: Held, chosen: number[] | undefined, complete: readonly { block: ExpectedBlock }[]): Batch {
+  if (chosen === undefined && held.isInServedOrder) return describe(held, complete);
+  const order = chosen ?? Array.from({ length: held.count }, (_, i) => i);
+  order.sort((a, b) => held.compare(a, b));
+  const sorted = new Held(order.length);
+  for (const i of order) sorted.copy(held, i);
+  return describe(sorted, complete);
+}
+
+function describe(held: Held, complete: readonly { block: ExpectedBlock }[]): Batch {
+  const txIds: string[] = [];
+  const txRecords: number[] = [];
+  const blocks: BatchBlock[] = [];
+  let first = 0;
+  for (const { block } of complete) {
+    const firstTx = txIds.length;
+    const operations = OPERATIONS.map(() => 0);
+    for (let i = first; i < first + block.records; i += 1) {
+      const code = held.operations[i] ?? 0;
+      operations[code] = (operations[code] ?? 0) + 1;
+      if (i > first && held.txIndexes[i] === held.txIndexes[i - 1]) {
+        txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
+      } else {
+        txIds.push(held.txIds[i] ?? '');
+        txRecords.push(1);
+      }
+    }
+    const digest = createHash('sha256')
+      .update(sliceRecords(held.contract ?? held.json, first, first + block.records))
+      .digest('hex');
+    blocks.push({ ...block, first, firstTx, transactions: txIds.length - firstTx, operations, digest });
+    first += block.records;
+  }
+  const { bytes, offsets } = held.json;
+  return { blocks, bytes, offsets, operations: held.operations, txIds, txRecords: Uint32Array.from(txRecords) };
+}

@@ -1,0 +1,53 @@
+/**
+ * Rendered records one after another in one growing buffer.
+ */
+const COMMA = 0x2c;
+
+/** The JSON of records, each followed by a comma, so that any run of records is one slice. */
+export interface RecordSlices {
+  readonly bytes: Uint8Array;
+  /** Record i is bytes[offsets[i], offsets[i + 1] - 1). Has one entry more than there are records, and maybe unused room behind. */
+  readonly offsets: Uint32Array;
+}
+
+export class RecordBytes implements RecordSlices {
+  bytes: Uint8Array<ArrayBuffer>;
+  offsets: Uint32Array<ArrayBuffer>;
+  count = 0;
+
+  constructor(records: number, bytes: number) {
+    this.bytes = new Uint8Array(bytes);
+    this.offsets = new Uint32Array(records + 1);
+  }
+
+  get length(): number {
+    return this.offsets[this.count] ?? 0;
+  }
+
+  add(record: Uint8Array): void {
+    const start = this.length;
+    const end = start + record.length + 1;
+    if (end > this.bytes.length) this.bytes = enlarged(this.bytes, end, (length) => new Uint8Array(length));
+    if (this.count + 2 > this.offsets.length) this.offsets = enlarged(this.offsets, this.count + 2, (length) => new Uint32Array(length));
+    this.bytes.set(record, start);
+    this.bytes[end - 1] = COMMA;
+    this.count += 1;
+    this.offsets[this.count] = end;
+  }
+}
+
+interface Growable<T> {
+  readonly length: number;
+  set(from: T): void;
+}
+
+/** A copy with room for at least `length` elements: twice what there was. */
+export function enlarged<T extends Growable<T>>(array: T, length: number, make: (length: number) => T): T {
+  const larger = make(Math.max(length, array.length * 2));
+  larger.set(array);
+  return larger;
+}
+
+/** Records `from` up to, not including, `to`, without the comma after the last. */
+export const sliceRecords = ({ bytes, offsets }: RecordSlices, from: number, to: number): Uint8Array =>
+  bytes.subarray(offsets[from], Math.max((offsets[to] ?? 0) - 1, offsets[from] ?? 0));

@@ -1,0 +1,162 @@
+/**
+ * What the last build left: which input files it read, which blocks and transactions it wrote. A DuckDB file in the cache folder, attached to
+ * the store as `state`; it never holds records, only what is needed to tell what changed, so it is a few hundredths of the output's size.
+ *
+ * The views `known_files`, `known_held`, `known_runes`, `known_blocks` and `known_transactions` are its tables when a build can go on from
+ * it, and empty when it has to begin anew. Nothing but `commit` changes the tables, in one transaction, so a build that dies leaves them as they were.
+ */
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { BuildError, messageOf } from '../errors.ts';
+import type { Site } from '../pages/lists.ts';
+import { literal, type Store, toText } from '../store/duckdb.ts';
+import { VERSION } from '../version.ts';
+
+const FILE = 'state.duckdb';
+
+/** Counts up when the tables change. */
+const FORMAT = 1;
+
+const TABLES: Readonly<Record<string, string>> = {
+  /** One row: what program and settings the state is of, and the SHA-256 of the manifest that the build wrote. */
+  basis: 'program VARCHAR, site VARCHAR, manifest VARCHAR',
+  /** Input files by the number that is their records' `source`. Times in nanoseconds; digest is SHA-256 of the content. */
+  files: 'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime BIGINT, ctime BIGINT, inode VARCHAR, digest VARCHAR',
+  /** Which file holds records of which block. */
+  held: 'source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT',
+  /** The runes tables of all inputs. */
+  runes: 'id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, divisibility BIGINT',
+  /** `operations`: records of each, in the order of OPERATIONS, with commas. `files` and `bytes`: of the block's pages and its transactions'. */
+  blocks:
+    'block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR, digest VARCHAR, files BIGINT, bytes BIGINT',
+  transactions: 'tx_id VARCHAR, block_height BIGINT, records BIGINT',
+};
+
+const program = `${VERSION} ${FORMAT}`;
+
+export class State {
+  readonly #store: Store;
+  readonly #site: Site;
+  /** Why the build begins anew; undefined when it goes on from the state. */
+  readonly whyFull: string | undefined;
+  /** Whether the file was made by this build and nothing is in it: there is no state to lose. */
+  isBlank: boolean;
+
+  private constructor(store: Store, site: Site, whyFull: string | undefined, isBlank: boolean) {
+    this.#store = store;
+    this.#site = site;
+    this.whyFull = whyFull;
+    this.isBlank = isBlank;
+  }
+
+  /**
+   * Attaches the state of a cache folder, or an empty one in memory when there is no folder. `manifest` is the SHA-256 of the output's
+   * manifest, undefined when the output is not whole; `whyFull` is given when the build must begin anew in any case. The file stays locked
+   * until the store is closed: throws a BuildError when another build holds it.
+   */
+  static async attach(store: Store, cache: string | undefined, site: Site, manifest: string | undefined, whyFull?: string): Promise<State> {
+    const isBlank = cache !== undefined && !hasState(cache);
+    const damage = await attachFile(store, cache);
+    let reason = whyFull ?? damage;
+    if (reason === undefined && cache !== undefined) {
+      const [basis] = await store.rows('SELECT * FROM state.basis');
+      if (basis === undefined) reason = 'there is no cache of an earlier build';
+      else if (manifest === undefined || toText(basis['manifest']) !== manifest)
+        reason = 'the output is not what the cache was written for';
+      else if (toText(basis['program']) !== program) reason = `the cache is of version ${toText(basis['program'])}`;
+      else if (toText(basis['site']) !== JSON.stringify(site)) reason = 'the dialect or the page sizes changed';
+    }
+    const none = reason === undefined && cache !== undefined ? '' : ' WHERE false';
+    for (const table of Object.keys(TABLES)) await store.run(`CREATE TEMP VIEW known_${table} AS SELECT * FROM state.${table}${none}`);
+    return new State(store, site, reason, isBlank);
+  }
+
+  /**
+   * Brings the state up to this build: `change` runs in one transaction on tables that are empty when the build began anew. The new state
+   * counts from when `change` resolves with the SHA-256 of the manifest, and the transaction is through.
+   */
+  async commit(change: () => Promise<string>): Promise<void> {
+    await this.#store.run('BEGIN TRANSACTION');
+    try {
+      if (this.whyFull !== undefined) await makeTables(this.#store);
+      const manifest = await change();
+      await this.#store.run('DELETE FROM state.basis');
+      await this.#store.run(
+        `INSERT INTO state.basis VALUES (${literal(program)}, ${literal(JSON.stringify(this.#site))}, ${literal(manifest)})`,
+      );
+      await this.#store.run('COMMIT');
+      this.isBlank = false;
+    } catch (error) {
+      await this.#store.run('ROLLBACK').catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+/** Whether an earlier build left a state. */
+export const hasState = (cache: string): boolean => existsSync(join(cache, FILE));
+
+/** Removes the state, so that the next build begins anew. */
+export function removeState(cache: string): void {
+  for (const name of [FILE, `${FILE}.wal`]) rmSync(join(cache, name), { force: true });
+}
+
+async function makeTables(store: Store): Promise<void> {
+  for (const [table, columns] of Object.entries(TABLES)) await store.run(`CREATE OR REPLACE TABLE state.${table} (${columns})`);
+}
+
+/** Attaches the file, or memory. Returns why the file cannot be used, after replacing it by an empty one. */
+async function attachFile(store: Store, cache: string | undefined): Promise<string | undefined> {
+  if (cache === undefined) {
+    await store.run(`ATTACH ':memory:' AS state`);
+    await makeTables(store);
+    return undefined;
+  }
+  mkdirSync(cache, { recursive: true });
+  const path = join(cache, FILE);
+  const existed = existsSync(path);
+  try {
+    await attachDatabase(store, path, 'state', `the cache folder ${cache}`, '--cache');
+    if (!existed) await makeTables(store);
+    // A file of another version, or no database of this program.
+    else for (const [table, columns] of Object.entries(TABLES)) await store.rows(`SELECT ${namesOf(columns)} FROM state.${table} LIMIT 0`);
+    return undefined;
+  } catch (error) {
+    if (error instanceof BuildError) throw error;
+    await store.run('DETACH DATABASE IF EXISTS state');
+    removeState(cache);
+    await attachDatabase(store, path, 'state', `the cache folder ${cache}`, '--cache');
+    await makeTables(store);
+    return `the cache cannot be read (${messageOf(error).split('\n')[0]})`;
+  }
+}
+
+const namesOf = (columns: string): string =>
+  columns
+    .split(', ')
+    .map((column) => column.split(' ')[0])
+    .join(', ');
+
+/**
+ * Attaches a database file, which DuckDB locks with the kernel's help: the lock ends with the process, however that ends. Throws a BuildError
+ * when another process has it, or when it cannot be written.
+ */
+export async function attachDatabase(store: Store, path: string, name: string, what: string, flag: string): Promise<void> {
+  try {
+    await store.run(`ATTACH ${literal(path)} AS ${name}`);
+  } catch (error) {
+    const message = messageOf(error).split('\n')[0] ?? '';
+    if (/could not set lock|conflicting lock|used by another process/i.test(message)) {
+      const pid = /PID (\d+)/.exec(message)?.[1];
+      throw new BuildError(`another build is at work on ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
+        `Wait until it is done, or name another folder with ${flag}.`,
+      ]);
+    }
+    if (/Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message)) {
+      throw new BuildError(`${what} cannot be written: ${message.replace(/^IO Error: /, '')}`, [
+        `Make room or change its rights, or name another folder with ${flag}.`,
+      ]);
+    }
+    throw error;
+  }
+}

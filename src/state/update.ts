@@ -1,0 +1,81 @@
+/**
+ * Brings the state's tables up to what was read and written; runs within State.commit.
+ */
+import type { Loaded } from '../input/load.ts';
+import { type Store, toNumber } from '../store/duckdb.ts';
+
+/** A block whose pages were written. */
+export interface NewBlock {
+  readonly height: number;
+  readonly hash: string;
+  readonly records: number;
+  readonly transactions: number;
+  readonly operations: readonly number[];
+  readonly digest: string;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** What the change of blocks came to. */
+export interface BlockChanges {
+  /** Heights whose row changed: written, or gone. */
+  readonly heights: readonly number[];
+  readonly written: number;
+  readonly gone: number;
+}
+
+/**
+ * Replaces the rows of blocks that were written, and takes out those of blocks that no input has any more. Keeps what was there in the
+ * tables `old_blocks` and `old_transactions`, and the new rows in `written`.
+ */
+export async function updateBlocks(written: Iterable<NewBlock>, store: Store): Promise<BlockChanges> {
+  const columns = {
+    block_height: 'BIGINT',
+    block_hash: 'VARCHAR',
+    records: 'BIGINT',
+    transactions: 'BIGINT',
+    operations: 'VARCHAR',
+    digest: 'VARCHAR',
+    files: 'BIGINT',
+    bytes: 'BIGINT',
+  } as const;
+  const rows = [...written].map((b) => [b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.files, b.bytes]);
+  await store.append('written', columns, rows);
+  await store.run(`CREATE TEMP TABLE replaced AS SELECT block_height FROM written
+    UNION SELECT block_height FROM affected WHERE block_height NOT IN (SELECT block_height FROM blocks)`);
+  const isReplaced = 'block_height IN (SELECT block_height FROM replaced)';
+  await store.run(`CREATE TEMP TABLE old_blocks AS SELECT * FROM state.blocks WHERE ${isReplaced}`);
+  await store.run(`CREATE TEMP TABLE old_transactions AS SELECT * FROM state.transactions WHERE ${isReplaced}`);
+  await store.run(`DELETE FROM state.blocks WHERE ${isReplaced}`);
+  await store.run(`DELETE FROM state.transactions WHERE ${isReplaced}`);
+  await store.run('INSERT INTO state.blocks SELECT * FROM written');
+  await store.run(`INSERT INTO state.transactions SELECT tx_id, block_height, records FROM transactions WHERE ${isReplaced}`);
+  const heights = (await store.rows('SELECT block_height FROM replaced ORDER BY block_height')).map((row) => toNumber(row['block_height']));
+  const { gone } = await store.row('SELECT count(*) AS gone FROM old_blocks WHERE block_height NOT IN (SELECT block_height FROM written)');
+  return { heights, written: rows.length, gone: toNumber(gone) };
+}
+
+/** Brings the lists of input files, of what they hold and of runes up to date. */
+export async function updateInputs(loaded: Loaded, store: Store): Promise<void> {
+  const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
+  const columns = {
+    id: 'BIGINT',
+    name: 'VARCHAR',
+    form: 'VARCHAR',
+    size: 'BIGINT',
+    mtime: 'BIGINT',
+    ctime: 'BIGINT',
+    inode: 'VARCHAR',
+    digest: 'VARCHAR',
+  } as const;
+  await store.append('present_files', columns, rows);
+  await store.run('DELETE FROM state.files');
+  await store.run('INSERT INTO state.files SELECT * FROM present_files');
+  const list = (ids: readonly number[]) => ids.join(', ') || 'NULL';
+  await store.run(`DELETE FROM state.held WHERE source IN (${list(loaded.gone)})`);
+  await store.run(`INSERT INTO state.held SELECT * FROM holds WHERE source IN (${list(loaded.touched)})`);
+  if (!loaded.hasRunes) return;
+  const same = '(SELECT id, number, name, spaced_name, divisibility FROM runes)';
+  await store.run(`DELETE FROM state.runes WHERE (id, number, name, spaced_name, divisibility) NOT IN ${same}`);
+  await store.run('INSERT INTO state.runes SELECT * FROM runes WHERE id NOT IN (SELECT id FROM state.runes)');
+}

@@ -1,0 +1,113 @@
+/**
+ * Reads a block's records back from its largest pages, as a batch like the one that they were written from.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import type { BlockDigest } from '../build/digests.ts';
+import type { envelope } from '../contract/schemas.ts';
+import { messageOf } from '../errors.ts';
+import { readPage } from '../pages/envelope.ts';
+import { maximumLimit, OPERATIONS, type Site, spellHex } from '../pages/lists.ts';
+import { blockStem, pagePath, pagesOf } from '../pages/paths.ts';
+import type { Batch } from '../render/assembler.ts';
+import { RecordBytes, sliceRecords } from '../render/recordBytes.ts';
+import type { Findings } from './findings.ts';
+
+type Envelope = ReturnType<typeof envelope>;
+type Activity = z.infer<Envelope>['results'][number];
+
+/** The whole block in one batch; undefined, with a finding, when its pages cannot be read or do not hold it. */
+export function readBlock(root: string, site: Site, schema: Envelope, block: BlockDigest, findings: Findings): Batch | undefined {
+  const stem = blockStem(String(block.height));
+  const pages = pagesOf(block.records, site);
+  const largest = pages.filter((page) => page.limit === maximumLimit(site));
+  const records: Activity[] = [];
+  const bytes = new RecordBytes(block.records, block.records * 640);
+  for (const page of largest.length === 0 ? pages : largest) {
+    const path = pagePath(stem, page, site);
+    try {
+      const text = readFileSync(`${root}/${path}`, 'utf8');
+      const { results, total, limit, offset } = schema.parse(JSON.parse(text));
+      if (total !== block.records) throw new Error(`its total is ${total}, and the block has ${block.records} records`);
+      if (limit !== page.limit || offset !== page.offset) throw new Error(`it says limit ${limit}, offset ${offset}`);
+      if (results.length !== Math.min(limit, total - offset)) throw new Error(`it holds ${results.length} records`);
+      for (const record of readPage(text).records) bytes.add(Buffer.from(record));
+      records.push(...results);
+    } catch (error) {
+      findings.add(`${path}: ${error instanceof z.ZodError ? firstIssue(error) : messageOf(error)}`);
+      return undefined;
+    }
+  }
+  const wrong = disorder(records, block, site);
+  if (wrong !== undefined) {
+    findings.add(`block ${block.height}: ${wrong}`);
+    return undefined;
+  }
+  return toBatch(records, bytes, block, site);
+}
+
+function firstIssue(error: z.ZodError): string {
+  const [issue] = error.issues;
+  return issue === undefined ? 'does not fit the contract' : `${issue.path.join('.')}: ${issue.message}`;
+}
+
+/** What is wrong with the order or the place of a block's records. */
+function disorder(records: readonly Activity[], block: BlockDigest, site: Site): string | undefined {
+  for (const [i, { location }] of records.entries()) {
+    if (location.block_height !== block.height || location.block_hash !== spellHex(block.hash, site.dialect)) {
+      return `record ${i} is of block ${location.block_height}, ${location.block_hash}`;
+    }
+    const before = records[i - 1]?.location;
+    if (before === undefined) continue;
+    const isSameTx = before.tx_id === location.tx_id;
+    if (isSameTx !== (before.tx_index === location.tx_index) || before.tx_index < location.tx_index) {
+      return `records ${i - 1} and ${i} are not in served order (tx_index ${before.tx_index}, then ${location.tx_index})`;
+    }
+  }
+  return undefined;
+}
+
+function toBatch(records: readonly Activity[], bytes: RecordBytes, block: BlockDigest, site: Site): Batch {
+  const txIds: string[] = [];
+  const txRecords: number[] = [];
+  const operations = Uint8Array.from(records, (record) => OPERATIONS.indexOf(record.operation));
+  for (const [i, { location }] of records.entries()) {
+    if (location.tx_id !== records[i - 1]?.location.tx_id) {
+      txIds.push(location.tx_id.slice(-64));
+      txRecords.push(0);
+    }
+    txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
+  }
+  const contract = site.dialect === 'contract' ? sliceRecords(bytes, 0, records.length) : records.map(contractJson).join(',');
+  const whole = {
+    ...block,
+    first: 0,
+    firstTx: 0,
+    transactions: txIds.length,
+    operations: OPERATIONS.map((_, code) => operations.filter((o) => o === code).length),
+    digest: createHash('sha256').update(contract).digest('hex'),
+  };
+  return { blocks: [whole], bytes: bytes.bytes, offsets: bytes.offsets, operations, txIds, txRecords: Uint32Array.from(txRecords) };
+}
+
+/** A record of the hiro dialect as the contract dialect spells it. */
+function contractJson({ rune, address, receiver_address, amount, operation, location }: Activity): string {
+  const { block_hash, block_height, tx_id, tx_index, vout, output, timestamp } = location;
+  return JSON.stringify({
+    rune: { id: rune.id, number: rune.number, name: rune.name, spaced_name: rune.spaced_name },
+    address,
+    receiver_address,
+    amount,
+    operation,
+    location: {
+      block_hash: `0x${block_hash}`,
+      block_height,
+      tx_id: `0x${tx_id}`,
+      tx_index,
+      vout,
+      output: output === undefined ? undefined : `0x${output.split(':')[0]}`,
+      timestamp,
+    },
+  });
+}

@@ -1,0 +1,80 @@
+/**
+ * Takes the files that should be there and compares them with those that are: the end of the writer's way, turned round.
+ */
+import { readFileSync, statSync } from 'node:fs';
+import { codeOf } from '../errors.ts';
+import { ENVELOPE_TAIL } from '../pages/envelope.ts';
+import type { FileSink } from '../render/files.ts';
+import type { Findings } from './findings.ts';
+
+export class ComparingSink implements FileSink {
+  readonly #root: string;
+  readonly #findings: Findings;
+  files = 0;
+  bytes = 0;
+
+  constructor(root: string, findings: Findings) {
+    this.#root = root;
+    this.#findings = findings;
+  }
+
+  page(path: string, head: string, records: Uint8Array): void {
+    const present = this.#read(path);
+    if (present === undefined) return;
+    const length = head.length + records.length + ENVELOPE_TAIL.length;
+    const isSame =
+      present.length === length &&
+      present.toString('latin1', 0, head.length) === head &&
+      present.subarray(head.length, length - ENVELOPE_TAIL.length).equals(records) &&
+      present.toString('latin1', length - ENVELOPE_TAIL.length) === ENVELOPE_TAIL;
+    if (!isSame) this.#findings.add(`${path} is not the page that follows from its block's records`);
+  }
+
+  link(path: string, target: string): void {
+    try {
+      const [link, file] = [statSync(`${this.#root}/${path}`), statSync(`${this.#root}/${target}`)];
+      if (link.ino === file.ino && link.dev === file.dev && link.isFile()) {
+        this.#count(link.size);
+        return;
+      }
+    } catch (error) {
+      if (!isAbsence(error)) throw error;
+    }
+    // A copy, where there are no hard links; or one of the two is missing.
+    const present = this.#read(path);
+    if (present !== undefined && !present.equals(this.#readQuietly(target) ?? present)) {
+      this.#findings.add(`${path} is not the same as ${target}`);
+    }
+  }
+
+  /** Any file with these bytes. */
+  file(path: string, bytes: Uint8Array): void {
+    const present = this.#readQuietly(path);
+    if (present === undefined) this.#findings.add(`${path} is missing`);
+    else if (!present.equals(bytes)) this.#findings.add(`${path} is not what follows from the manifest and the blocks`);
+  }
+
+  #read(path: string): Buffer | undefined {
+    const present = this.#readQuietly(path);
+    if (present === undefined) this.#findings.add(`${path} is missing`);
+    else this.#count(present.length);
+    return present;
+  }
+
+  #readQuietly(path: string): Buffer | undefined {
+    try {
+      return readFileSync(`${this.#root}/${path}`);
+    } catch (error) {
+      if (isAbsence(error)) return undefined;
+      throw error;
+    }
+  }
+
+  #count(bytes: number): void {
+    this.files += 1;
+    this.bytes += bytes;
+  }
+}
+
+/** Not there, or something that is no file. */
+const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(codeOf(error) ?? '');

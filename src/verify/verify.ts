@@ -1,0 +1,159 @@
+/**
+ * Verification: reads a whole output again. Every block's records are taken from its largest pages, and from these all other files of the
+ * block and its transactions follow, as they did when they were written; each must be there, byte for byte, and nothing else.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { type BlockDigest, BuildDigest, digestsBody } from '../build/digests.ts';
+import { ownFiles } from '../build/ownFiles.ts';
+import type { Progress } from '../cli/progress.ts';
+import { envelope, type Manifest, manifest as manifestSchema } from '../contract/schemas.ts';
+import { InputError, messageOf } from '../errors.ts';
+import type { Site } from '../pages/lists.ts';
+import { DIGESTS_FOLDER, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
+import { emitFiles } from '../render/files.ts';
+import { inspectOutput, LOCK, MARKER } from '../write/outputFolder.ts';
+import { readBlock } from './blocks.ts';
+import { ComparingSink } from './comparingSink.ts';
+import { Findings } from './findings.ts';
+
+export interface Verified {
+  readonly manifest: Manifest;
+  /** Files that were read, all of them. */
+  readonly files: number;
+}
+
+/** Throws a VerificationError that lists what does not hold, and an InputError when the folder is no output at all. */
+export function verify(root: string, progress: Progress): Verified {
+  const findings = new Findings();
+  const manifest = readManifest(root, findings);
+  const site: Site = { dialect: manifest.dialect, pageSizes: manifest.page_sizes };
+  const sink = new ComparingSink(root, findings);
+  for (const [path, content] of ownFiles(manifest)) sink.file(path, content);
+
+  const blocks = readDigests(root, sink, findings);
+  const totals = { blocks: blocks.length, transactions: 0, records: 0 };
+  const digest = new BuildDigest();
+  const schema = envelope(site.dialect);
+  for (const [i, block] of blocks.entries()) {
+    progress.show(i, blocks.length, 'blocks');
+    digest.add(block.height, block.digest);
+    totals.records += block.records;
+    const batch = readBlock(root, site, schema, block, findings);
+    const [whole] = batch?.blocks ?? [];
+    if (batch === undefined || whole === undefined) continue;
+    totals.transactions += whole.transactions;
+    if (whole.digest !== block.digest)
+      findings.add(`block ${block.height}: its records have the digest ${whole.digest}, not ${block.digest}`);
+    emitFiles(batch, whole, site, sink);
+  }
+  progress.end();
+  if (findings.count === 0) {
+    compare({ ...totals, files: sink.files, bytes: sink.bytes, digest: digest.end(), heights: runsOf(blocks) }, manifest, findings);
+    const others = [...ownFiles(manifest).map(([path]) => path), MARKER, ...new Set(blocks.map(({ height }) => digestsPath(height)))];
+    reportStrangers(root, sink.files + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
+  }
+  findings.throwIfAny(root);
+  return { manifest, files: sink.files };
+}
+
+function readManifest(root: string, findings: Findings): Manifest {
+  const path = join(root, MANIFEST_PATH);
+  if (!existsSync(path)) {
+    if (existsSync(join(root, MARKER))) findings.add(`${MANIFEST_PATH} is missing`);
+    findings.throwIfAny(root);
+    throw new InputError(`${root} is no output of a build: ${MANIFEST_PATH} is not there`, [
+      'Build first, or name another folder with --dir.',
+    ]);
+  }
+  if (inspectOutput(root).manifest === undefined) findings.add(`${MARKER} says that the last build did not finish`);
+  try {
+    return manifestSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch (error) {
+    findings.add(`${MANIFEST_PATH} cannot be read: ${messageOf(error).split('\n')[0]}`);
+    findings.throwIfAny(root);
+    throw error;
+  }
+}
+
+const digestsFile = z.strictObject({
+  blocks: z.array(z.strictObject({ height: z.int(), hash: z.string(), records: z.int(), digest: z.string() })).min(1),
+});
+
+/** The blocks that the files of digests name, heights ascending. */
+function readDigests(root: string, sink: ComparingSink, findings: Findings): BlockDigest[] {
+  const all: BlockDigest[] = [];
+  const names = existsSync(join(root, DIGESTS_FOLDER)) ? readdirSync(join(root, DIGESTS_FOLDER)) : [];
+  for (const name of names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))) {
+    const path = `${DIGESTS_FOLDER}/${name}`;
+    try {
+      const { blocks } = digestsFile.parse(JSON.parse(readFileSync(join(root, path), 'utf8')));
+      if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
+        throw new Error('its heights are not ascending, or belong into another file');
+      }
+      sink.file(path, Buffer.from(digestsBody(blocks)));
+      all.push(...blocks);
+    } catch (error) {
+      findings.add(`${path}: ${messageOf(error).split('\n')[0]}`);
+    }
+  }
+  return all;
+}
+
+/** Runs of consecutive heights, as in the manifest. */
+function runsOf(blocks: readonly BlockDigest[]): [number, number][] {
+  const runs: [number, number][] = [];
+  for (const { height } of blocks) {
+    const last = runs.at(-1);
+    if (last !== undefined && height === last[1] + 1) last[1] = height;
+    else runs.push([height, height]);
+  }
+  return runs;
+}
+
+function compare(found: Partial<Manifest>, manifest: Manifest, findings: Findings): void {
+  for (const key of ['blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights'] as const) {
+    const [there, said] = [JSON.stringify(found[key]), JSON.stringify(manifest[key])];
+    if (there !== said) findings.add(`${MANIFEST_PATH} says ${key} ${shorten(said)}, and there are ${shorten(there)}`);
+  }
+}
+
+const shorten = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
+
+/** Every path that belongs into the output; only made when there is one too many. */
+function expectedPaths(
+  root: string,
+  site: Site,
+  schema: ReturnType<typeof envelope>,
+  blocks: readonly BlockDigest[],
+  others: readonly string[],
+) {
+  const paths = new Set(others);
+  const sink = { page: (path: string) => paths.add(path), link: (path: string) => paths.add(path) };
+  for (const block of blocks) {
+    const batch = readBlock(root, site, schema, block, new Findings());
+    const [whole] = batch?.blocks ?? [];
+    if (batch !== undefined && whole !== undefined) emitFiles(batch, whole, site, sink);
+  }
+  return paths;
+}
+
+/** Adds the files that no block accounts for. All that should be there was seen, so mostly it is enough to count. */
+function reportStrangers(root: string, expected: number, paths: () => ReadonlySet<string>, findings: Findings): void {
+  let count = 0;
+  for (const _ of walk(root)) count += 1;
+  if (count === expected) return;
+  const known = paths();
+  for (const path of walk(root)) if (!known.has(path)) findings.add(`${path} belongs to nothing`);
+}
+
+/** Paths of all files below the folder. */
+function* walk(root: string, folder = ''): Generator<string> {
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (path === LOCK) continue;
+    if (entry.isDirectory()) yield* walk(root, path);
+    else yield path;
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * What a build changed, for uploaders: `changes/added.txt` and `changes/removed.txt` in the cache folder, a path a line, relative to the
+ * output folder.
+ *
+ * The lists grow in files of their own while the build works and get their names when it is done. A build that dies has changed things
+ * that its successor does not see any more, so what it had removed is taken over from its unfinished list.
+ */
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { codeOf, messageOf } from '../errors.ts';
+
+const FOLDER = 'changes';
+const PART = '.part';
+
+/** A file that lists paths, written in pieces. */
+export class PathList {
+  readonly #file: string;
+  /** Opened with the first path. */
+  #handle: number | undefined;
+  readonly #buffer = Buffer.allocUnsafeSlow(1 << 16);
+  #length = 0;
+
+  /** Appends to `file`. */
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** Adds a path of this program's: ASCII, of some hundred characters at most. */
+  add(path: string): void {
+    if (this.#length + path.length >= this.#buffer.length) this.flush();
+    this.#length += this.#buffer.write(`${path}\n`, this.#length, 'latin1');
+  }
+
+  /** Throws system errors that name the file. */
+  flush(): void {
+    try {
+      this.#handle ??= openSync(this.#file, 'a');
+      let written = 0;
+      while (written < this.#length) written += writeSync(this.#handle, this.#buffer, written, this.#length - written);
+      this.#length = 0;
+    } catch (error) {
+      throw Object.assign(new Error(`${this.#file}: ${messageOf(error)}`), { code: codeOf(error) });
+    }
+  }
+
+  /** Closes the file, without what was not flushed. */
+  close(): void {
+    if (this.#handle !== undefined) closeSync(this.#handle);
+    this.#handle = undefined;
+  }
+}
+
+export class Changes {
+  readonly #folder: string;
+  /** What a build that died had removed; some of it may be back by now. */
+  #inherited: readonly string[] = [];
+
+  constructor(cache: string) {
+    this.#folder = join(cache, FOLDER);
+  }
+
+  /** Begins the lists of a build that has the cache and the output for itself. Throws system errors. */
+  begin(): void {
+    mkdirSync(this.#folder, { recursive: true });
+    const unfinished = join(this.#folder, `removed.txt${PART}`);
+    this.#inherited = existsSync(unfinished) ? readFileSync(unfinished, 'latin1').split('\n').filter(Boolean) : [];
+    for (const name of readdirSync(this.#folder)) {
+      if (name.endsWith(PART) && name !== `removed.txt${PART}`) rmSync(join(this.#folder, name));
+    }
+  }
+
+  /** The file for the paths that one writer adds. */
+  addedPart(writer: number): string {
+    return join(this.#folder, `added-${writer}${PART}`);
+  }
+
+  /** The list of removed paths. A path is to be on disk in this list before its file goes. */
+  removedList(): PathList {
+    return new PathList(join(this.#folder, `removed.txt${PART}`));
+  }
+
+  /** Gives the lists their names. All writers are done; `root` is the output folder. */
+  finish(root: string): void {
+    const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
+    const whole = join(this.#folder, `added.txt${PART}`);
+    const handle = openSync(whole, 'w');
+    // The parts in the order of their numbers: the main thread's own, with the manifest as its last line, is the last.
+    parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
+    for (const part of parts) appendFileSync(handle, readFileSync(join(this.#folder, part)));
+    closeSync(handle);
+    const removed = join(this.#folder, `removed.txt${PART}`);
+    if (this.#inherited.length > 0) {
+      const all = new Set(readFileSync(removed, 'latin1').split('\n').filter(Boolean));
+      for (const path of all) if (existsSync(join(root, path))) all.delete(path);
+      rmSync(removed);
+      const list = new PathList(removed);
+      for (const path of all) list.add(path);
+      list.flush();
+      list.close();
+    }
+    renameSync(whole, join(this.#folder, 'added.txt'));
+    renameSync(removed, join(this.#folder, 'removed.txt'));
+    for (const part of parts) rmSync(join(this.#folder, part));
+  }
+}

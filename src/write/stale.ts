@@ -1,0 +1,157 @@
+/**
+ * Removes what the data no longer has: after an incremental build what the state says was there and is no more, after a full one
+ * whatever is in the folders of lists and should not be.
+ */
+import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { codeOf } from '../errors.ts';
+import { OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
+import { BLOCKS_FOLDER, blockStem, DIGESTS_FOLDER, digestsPath, pagePath, pagesOf, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
+import { literal, type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
+import type { PathList } from './changes.ts';
+
+/** Takes files away, and folders that become empty. A path is listed before its file goes. */
+class Remover {
+  readonly #root: string;
+  readonly #removed: PathList;
+  count = 0;
+
+  constructor(root: string, removed: PathList) {
+    this.#root = root;
+    this.#removed = removed;
+  }
+
+  /** Removes these files, which may be gone already. */
+  remove(paths: readonly string[]): void {
+    for (const path of paths) this.#removed.add(path);
+    this.#removed.flush();
+    for (const path of paths) {
+      rmSync(join(this.#root, path), { force: true });
+      this.#removeEmpty(dirname(path));
+    }
+    this.count += paths.length;
+  }
+
+  /** Removes the files at or below `path` that are not expected. */
+  removeUnexpected(path: string, expected: ReadonlySet<string>): void {
+    if (!lstatSync(join(this.#root, path)).isDirectory()) {
+      if (!expected.has(path)) this.remove([path]);
+      return;
+    }
+    for (const entry of readdirSync(join(this.#root, path))) this.removeUnexpected(`${path}/${entry}`, expected);
+    this.#removeEmpty(path);
+  }
+
+  #removeEmpty(folder: string): void {
+    if ([BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER].includes(folder)) return;
+    try {
+      rmdirSync(join(this.#root, folder));
+    } catch (error) {
+      if (['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return;
+      throw error;
+    }
+    this.#removeEmpty(dirname(folder));
+  }
+}
+
+/** The lists of a block: records by operation, and of all under undefined. */
+type Lists = ReadonlyMap<Operation | undefined, number>;
+
+function listsOf(block: Row): Lists {
+  const counts = toText(block['operations']).split(',').map(Number);
+  const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, counts[code] ?? 0]);
+  return new Map<Operation | undefined, number>([[undefined, toNumber(block['records'])], ...byOperation.filter(([, count]) => count > 0)]);
+}
+
+const pagePaths = (stem: string, total: number, site: Site): string[] => pagesOf(total, site).map((page) => pagePath(stem, page, site));
+
+const blockPaths = (name: string, lists: Lists | undefined, site: Site): string[] =>
+  [...(lists ?? [])].flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site));
+
+/** The names that a block has in paths. */
+const namesOf = (block: Row, site: Site): [string, string] => [
+  toText(block['block_height']),
+  spellHex(toText(block['block_hash']), site.dialect),
+];
+
+/**
+ * Removes the pages that blocks and transactions had before (the tables `old_blocks` and `old_transactions`) and have no more; what was written
+ * instead is in `written`, and all transactions that were read in `transactions`; and these `others`. Returns how many files went.
+ */
+export async function removeOutdated(
+  root: string,
+  site: Site,
+  others: readonly string[],
+  removed: PathList,
+  store: Store,
+): Promise<number> {
+  const remover = new Remover(root, removed);
+  const now = new Map<string, Lists>();
+  for (const block of await store.rows('SELECT * FROM written')) for (const name of namesOf(block, site)) now.set(name, listsOf(block));
+  for (const block of await store.rows('SELECT * FROM old_blocks ORDER BY block_height')) {
+    for (const name of namesOf(block, site)) {
+      const present = new Set(blockPaths(name, now.get(name), site));
+      remover.remove(blockPaths(name, listsOf(block), site).filter((path) => !present.has(path)));
+    }
+  }
+  for (const row of await store.rows(
+    `SELECT o.tx_id, o.records, t.records AS present FROM old_transactions o LEFT JOIN transactions t USING (tx_id)
+       WHERE t.records IS NULL OR t.records < o.records`,
+  )) {
+    const stem = `${TRANSACTIONS_FOLDER}/${spellHex(toText(row['tx_id']), site.dialect)}`;
+    const present = row['present'] === null ? [] : pagePaths(stem, toNumber(row['present']), site);
+    remover.remove(pagePaths(stem, toNumber(row['records']), site).filter((path) => !present.includes(path)));
+  }
+  remover.remove(others);
+  return remover.count;
+}
+
+/** Removes whatever the folders of lists hold besides the pages of the state's blocks and transactions. Returns how many files went. */
+export async function sweep(root: string, site: Site, removed: PathList, store: Store): Promise<number> {
+  const remover = new Remover(root, removed);
+  await sweepTransactions(root, site, remover, store);
+  await sweepBlocks(root, site, remover, store);
+  return remover.count;
+}
+
+/** Entries of `transactions/` may be many, so they are compared in the store. */
+async function sweepTransactions(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
+  await store.append(
+    'present',
+    { name: 'VARCHAR' },
+    entriesOf(root, TRANSACTIONS_FOLDER).map((name) => [name]),
+  );
+  // Everything is as it should be but: names of no transaction, and folders, whose pages are looked at one by one.
+  const odd = await store.rows(
+    `SELECT name, t.tx_id, t.records FROM present LEFT JOIN state.transactions t
+       ON regexp_replace(name, '[.]json$', '') = ${literal(spellHex('', site.dialect))} || t.tx_id
+     WHERE t.tx_id IS NULL OR NOT ends_with(name, '.json')`,
+  );
+  for (const row of odd) {
+    const stem = `${TRANSACTIONS_FOLDER}/${toText(row['name'])}`;
+    remover.removeUnexpected(stem, new Set(row['tx_id'] === null ? [] : pagePaths(stem, toNumber(row['records']), site)));
+  }
+}
+
+async function sweepBlocks(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
+  const lists = new Map<string, Lists>();
+  const digests = new Set<string>();
+  for (const block of await store.rows('SELECT * FROM state.blocks')) {
+    for (const name of namesOf(block, site)) lists.set(name, listsOf(block));
+    digests.add(digestsPath(toNumber(block['block_height'])));
+  }
+  for (const entry of entriesOf(root, BLOCKS_FOLDER)) {
+    const name = entry.replace(/[.]json$/, '');
+    remover.removeUnexpected(`${BLOCKS_FOLDER}/${entry}`, new Set(blockPaths(name, lists.get(name), site)));
+  }
+  for (const entry of entriesOf(root, DIGESTS_FOLDER)) remover.removeUnexpected(`${DIGESTS_FOLDER}/${entry}`, digests);
+}
+
+function entriesOf(root: string, folder: string): string[] {
+  try {
+    return readdirSync(join(root, folder), { encoding: 'utf8' });
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}

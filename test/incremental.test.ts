@@ -1,0 +1,270 @@
+/** A build that goes on from the last one: it equals a full build, whatever happened to the input, and touches nothing else. */
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Progress } from '../src/cli/progress.ts';
+import { verify } from '../src/verify/verify.ts';
+import { failedBuild, filesBelow, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { CHANGES, History } from './support/history.ts';
+import { hex, ndjson, record } from './support/records.ts';
+
+const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
+
+/** Does to a copy of the output what an uploader would do with the lists of changes. */
+function upload(out: string, remote: string): void {
+  const list = (name: string) =>
+    readFileSync(join(`${out}.cache/changes`, name), 'utf8')
+      .split('\n')
+      .filter(Boolean);
+  for (const path of list('added.txt')) {
+    mkdirSync(dirname(join(remote, path)), { recursive: true });
+    cpSync(join(out, path), join(remote, path));
+  }
+  // A build without changes leaves the lists of the one before.
+  for (const path of list('removed.txt')) rmSync(join(remote, path), { force: true });
+}
+
+const content = (folder: string) => {
+  const { '.rune-activity-mirror': _, ...files } = tree(folder);
+  return files;
+};
+
+describe('after any change of the input', () => {
+  it('an incremental build equals a full one, verifies, and its lists of changes carry a mirror along', async () => {
+    const kinds = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
+        fc.array(fc.array(fc.constantFrom(...CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 4, maxLength: 7 }),
+        fc.constantFrom('contract', 'hiro'),
+        async (numbers, steps, dialect) => {
+          const work = temporaryFolder();
+          const [out, input, remote] = [join(work, 'out'), join(work, 'in'), join(work, 'remote')];
+          const history = new History(() => numbers.next().value);
+          const written = new Map<string, string>();
+          const options: TestBuild = { inputs: [input], dialect, pageSizes: [2, 4] };
+          for (const [i, changes] of [[], ...steps].entries()) {
+            for (const change of changes) history[change]();
+            history.write(input, written);
+            const result = await testBuild(out, options);
+            if (i > 0) for (const change of changes) kinds.add(change);
+            expect(result.wasFull).toBe(i === 0);
+            await testBuild(join(work, `full-${i}`), options);
+            expect(tree(out)).toEqual(tree(join(work, `full-${i}`)));
+            check(out);
+            upload(out, remote);
+            expect(content(remote)).toEqual(content(out));
+          }
+        },
+      ),
+      // A run is some ten builds. More: FC_RUNS=200 npx vitest run test/incremental.test.ts
+      // What fails is printed with its seed; making it smaller would take hundreds of builds.
+      { numRuns: Number(process.env['FC_RUNS'] ?? 12), endOnFailure: true },
+    );
+    expect([...kinds].sort()).toEqual([...CHANGES].sort());
+  }, 3_600_000);
+});
+
+/** A folder with a file for each of some blocks, built once. */
+async function built(heights: readonly number[], options: Omit<TestBuild, 'inputs'> = {}) {
+  const work = temporaryFolder();
+  const [out, input] = [join(work, 'out'), join(work, 'in')];
+  const put = (height: number, text: string) => writeFiles(input, { [`${height}.ndjson`]: text });
+  for (const height of heights) put(height, ndjson(blockOf(height)));
+  const build = async (more: Partial<TestBuild> = {}) => {
+    const log = new RecordingLog();
+    const result = await testBuild(out, { inputs: [input], ...options, log, ...more });
+    const loaded = log.infos.find(({ event }) => event === 'loaded')?.figures;
+    return { ...result, filesRead: loaded?.['filesRead'], full: loaded?.['full'], notices: log.notices };
+  };
+  await build();
+  const fresh = async (more: Partial<TestBuild> = {}) => {
+    await testBuild(join(work, 'fresh'), { inputs: [input], ...options, full: true, ...more });
+    return tree(join(work, 'fresh'));
+  };
+  return { work, out, input, put, build, fresh };
+}
+
+const blockOf = (height: number, amount = '1', txs = 3) =>
+  Array.from({ length: txs * 25 }, (_, i) => record(height, txs - Math.floor(i / 25), { amount }));
+
+const OLD = new Date('2001-01-01');
+const age = (folder: string) => {
+  for (const path of filesBelow(folder)) utimesSync(join(folder, path), OLD, OLD);
+};
+const young = (folder: string) => filesBelow(folder).filter((path) => statSync(join(folder, path)).mtime > OLD);
+
+describe('an incremental build', () => {
+  it('reads only the new file, writes only its block, and leaves every other file alone', async () => {
+    const { out, put, build } = await built([1, 2, 3]);
+    age(out);
+    put(4, ndjson(blockOf(4)));
+    const { filesRead, blocks, removed } = await build();
+    expect({ filesRead, blocks, removed }).toMatchObject({ filesRead: 1, blocks: { written: 1, gone: 0 }, removed: 0 });
+    const own = ['.rune-activity-mirror', 'index.html', 'runes/v1/digests/0.json', 'runes/v1/index.json', 'runes/v1/manifest.json'];
+    const ids = new Set([1, 2, 3].map((tx) => hex(`tx 4 ${tx}`)));
+    for (const path of young(out).filter((p) => !own.includes(p))) {
+      const isOfBlock = /blocks\/(4|0x[0-9a-f]{64})[./]/.test(path) && (path.includes('/4') || path.includes(hex('block 4')));
+      expect(isOfBlock || [...ids].some((id) => path.includes(id))).toBe(true);
+    }
+    expect(young(out).length).toBeGreaterThan(20);
+  });
+
+  it('of unchanged input reads nothing and touches nothing, also when the files have new times or names', async () => {
+    const { out, input, build } = await built([1, 2, 3]);
+    age(out);
+    expect(await build()).toMatchObject({ filesRead: 0, wasFull: false, blocks: { written: 0, gone: 0 } });
+    age(input);
+    expect(await build()).toMatchObject({ filesRead: 0, wasFull: false });
+    renameSync(join(input, '2.ndjson'), join(input, 'renamed.ndjson'));
+    expect(await build()).toMatchObject({ filesRead: 0, wasFull: false });
+    expect(await build()).toMatchObject({ filesRead: 0, wasFull: false });
+    expect(young(out)).toEqual([]);
+  });
+
+  it('writes only the block that changed of a file with many', async () => {
+    const { out, input, build } = await built([9]);
+    const write = (amount: string) => writeFiles(input, { '9.ndjson': ndjson([...blockOf(1), ...blockOf(2, amount), ...blockOf(3)]) });
+    write('1');
+    await build();
+    age(out);
+    write('2');
+    expect(await build()).toMatchObject({ filesRead: 1, blocks: { written: 1, gone: 0 } });
+    expect(young(out)).toContain('runes/v1/blocks/2.json');
+    expect(young(out)).not.toContain('runes/v1/blocks/1.json');
+  });
+
+  it.each([
+    ['the dialect', { dialect: 'hiro' as const }],
+    ['the page sizes', { pageSizes: [5, 30] }],
+    ['--full', { full: true }],
+  ])('builds everything when %s changes', async (_, more) => {
+    const { out, build, fresh } = await built([1, 2]);
+    expect(await build(more)).toMatchObject({ wasFull: true });
+    expect(tree(out)).toEqual(await fresh(more));
+    expect(await build({ ...more, full: false })).toMatchObject({ wasFull: false, filesRead: 0 });
+  });
+
+  it('refuses a transaction that is in an unchanged file too, and changes nothing', async () => {
+    const { out, put, build } = await built([1, 2]);
+    const before = tree(out);
+    put(3, ndjson([record(3, 1, { location: { tx_id: `0x${hex('tx 1 2')}` } })]));
+    const error = await build().catch((e: Error) => e);
+    expect(error).toMatchObject({
+      exitCode: 2,
+      details: [expect.stringMatching(new RegExp(`^tx_id ${hex('tx 1 2')} is in two blocks: 1 and 3 .*1.ndjson, .*3.ndjson`))],
+    });
+    expect(tree(out)).toEqual(before);
+    put(3, ndjson(blockOf(3)));
+    expect(await build()).toMatchObject({ wasFull: false, blocks: { written: 1 } });
+  });
+
+  it('refuses a block that differs from its copy in an unchanged file, and a hash that an unchanged file has at another height', async () => {
+    const { input, build } = await built([1, 2]);
+    writeFiles(input, { 'copy.ndjson': ndjson(blockOf(1, '7')) });
+    expect(await build().catch((e: Error) => e)).toMatchObject({ details: [expect.stringContaining('block 1 differs between')] });
+    writeFiles(input, { 'copy.ndjson': ndjson([record(8, 1, { location: { block_hash: `0x${hex('block 2')}` } })]) });
+    expect(await build().catch((e: Error) => e)).toMatchObject({
+      details: [expect.stringMatching(new RegExp(`^block hash ${hex('block 2')} is at two heights: 2 .* and 8`))],
+    });
+  });
+
+  it('of a ledger reads other ledgers again when a rune changed, and not for a new rune', async () => {
+    const work = temporaryFolder();
+    const [out, input] = [join(work, 'out'), join(work, 'in')];
+    const ledger = (height: number, rune: string) =>
+      `rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp\n${rune},${hex(`block ${height}`)},${height},1,0,${hex(`tx ${height}`)},0,bc1q,,12345,receive,1\n`;
+    const runes = (...rows: string[]) => ['id,number,name,spaced_name,divisibility', ...rows, ''].join('\n');
+    const build = async (files: Record<string, string>) => {
+      writeFiles(input, files);
+      const log = new RecordingLog();
+      const result = await testBuild(out, { inputs: [input], log });
+      await testBuild(join(work, 'fresh'), { inputs: [input], full: true });
+      expect(tree(out)).toEqual(tree(join(work, 'fresh')));
+      return [log.infos[0]?.figures?.['filesRead'], result.blocks.written];
+    };
+    await build({ 'l1.csv': ledger(1, '1:1'), 'runes.csv': runes('1:1,0,AAA,AAA,2') });
+    expect(await build({ 'l2.csv': ledger(2, '1:2'), 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
+    expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,3', '1:2,1,BBB,BBB,0') })).toEqual([3, 1]);
+    writeFiles(input, { 'runes.csv': runes('1:2,1,BBB,BBB,0') });
+    expect((await failedBuild(out, { inputs: [input] })).details[0]).toMatch(/l1.csv row 1: rune_id "1:1" is not in the runes table/);
+  });
+});
+
+describe('a cache that is', () => {
+  it.each([
+    ['lost', (cache: string) => rmSync(cache, { recursive: true }), /there is no cache/],
+    ['no database', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), 'nonsense'.repeat(5000)), /the cache cannot be read/],
+    ['cut off', (cache: string) => truncateSync(join(cache, 'state.duckdb'), 20_000), /the cache cannot be read/],
+    ['empty', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), ''), /./],
+  ])('%s costs a full build, and no wrong one', async (_, damage, reason) => {
+    const { out, input, build, fresh } = await built([1, 2, 3]);
+    damage(`${out}.cache`);
+    rmSync(join(input, '3.ndjson'));
+    const { wasFull, full } = await build();
+    expect([wasFull, full]).toEqual([true, expect.stringMatching(reason)]);
+    expect(tree(out)).toEqual(await fresh());
+    expect(await build()).toMatchObject({ wasFull: false });
+  });
+
+  it('damaged inside costs a full build, wherever the damage is', async () => {
+    const { out, put, build, fresh } = await built([1, 2, 3]);
+    const file = join(`${out}.cache`, 'state.duckdb');
+    const whole = readFileSync(file);
+    for (let at = 5000; at < whole.length; at += Math.ceil(whole.length / 12)) {
+      const damaged = Buffer.from(whole);
+      damaged.fill(0xa5, at, at + 600);
+      writeFileSync(file, damaged);
+      put(4, ndjson(blockOf(4, `${at}`)));
+      await build();
+      expect(tree(out)).toEqual(await fresh());
+    }
+  });
+
+  it('of another output, or older than the output, costs a full build', async () => {
+    const { work, out, put, build, fresh } = await built([1, 2]);
+    cpSync(`${out}.cache`, join(work, 'older'), { recursive: true });
+    put(3, ndjson(blockOf(3)));
+    await build();
+    put(4, ndjson(blockOf(4)));
+    expect(await build({ cache: join(work, 'older') })).toMatchObject({
+      wasFull: true,
+      full: 'the output is not what the cache was written for',
+    });
+    expect(tree(out)).toEqual(await fresh());
+  });
+});
+
+describe('an output that was changed behind the back of builds', () => {
+  it('is built anew when it was emptied', async () => {
+    const { out, build, fresh } = await built([1, 2]);
+    rmSync(out, { recursive: true });
+    expect(await build()).toMatchObject({ wasFull: true });
+    expect(tree(out)).toEqual(await fresh());
+    expect(existsSync(join(out, '.rune-activity-mirror.lock'))).toBe(false);
+  });
+
+  it('is repaired by --full', async () => {
+    const { out, build, fresh } = await built([1, 2]);
+    rmSync(join(out, 'runes/v1/blocks/1.json'));
+    writeFileSync(join(out, 'runes/v1/blocks/2.json'), 'x');
+    writeFiles(out, { 'runes/v1/transactions/stranger.json': '{}', 'runes/v1/digests/9000.json': '{}' });
+    expect(await build()).toMatchObject({ wasFull: false });
+    expect(() => check(out)).toThrow(/finding/);
+    await build({ full: true });
+    expect(tree(out)).toEqual(await fresh());
+    check(out);
+  });
+});

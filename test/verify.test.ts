@@ -1,0 +1,216 @@
+/** Verification: it passes what builds make, and finds whatever is done to it. */
+
+import { createHash } from 'node:crypto';
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { Progress } from '../src/cli/progress.ts';
+import { DIALECTS } from '../src/pages/lists.ts';
+import { VerificationError } from '../src/verify/findings.ts';
+import { verify } from '../src/verify/verify.ts';
+import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
+import { SAMPLE_INPUT } from './support/cases.ts';
+import { run } from './support/cli.ts';
+import { hex, ndjson, record } from './support/records.ts';
+
+const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
+
+/** What verification says of an output. */
+function findings(out: string): readonly string[] {
+  try {
+    check(out);
+    return [];
+  } catch (error) {
+    if (error instanceof VerificationError) return error.details.slice(0, -1);
+    throw error;
+  }
+}
+
+const work = temporaryFolder();
+const whole = join(work, 'whole');
+const ID = `0x${hex('tx 5 1')}`;
+const HASH = `0x${hex('block 5')}`;
+beforeAll(async () => {
+  const many = Array.from({ length: 70 }, (_, i) => record(5, 1, { amount: `${i}`, operation: i % 2 === 0 ? 'send' : 'receive' }));
+  writeFiles(work, { 'a.ndjson': ndjson([record(5, 2), ...many, record(6, 1), record(2005, 1)]) });
+  await testBuild(whole, { inputs: [join(work, 'a.ndjson')] });
+});
+
+let copies = 0;
+function copy(): string {
+  copies += 1;
+  const out = join(work, `copy-${copies}`);
+  cpSync(whole, out, { recursive: true });
+  return out;
+}
+
+describe('what a build made', () => {
+  it.each(DIALECTS)('is whole: the sample and the recorded data in dialect %s', async (dialect) => {
+    for (const inputs of [[SAMPLE_INPUT], CONFORMANCE_INPUTS]) {
+      const out = join(temporaryFolder(), 'out');
+      await testBuild(out, { inputs, dialect, pageSizes: [10, 25, 60] });
+      const { files, manifest } = check(out);
+      expect(files).toBe(manifest.files);
+    }
+  });
+
+  it('is whole as a copy without hard links', () => {
+    expect(findings(copy())).toEqual([]);
+  });
+
+  it('has a digest that depends on the data only, and that anyone can work out from the pages', async () => {
+    const folder = temporaryFolder();
+    const digests = new Set<string>();
+    for (const [i, dialect] of DIALECTS.entries()) {
+      const { manifest } = await testBuild(join(folder, dialect), { inputs: CONFORMANCE_INPUTS, dialect, pageSizes: [7 + i, 50] });
+      digests.add(manifest.digest);
+    }
+    const all = join(folder, 'all');
+    const { manifest } = await testBuild(all, { inputs: CONFORMANCE_INPUTS, pageSizes: [20, 100_000] });
+    digests.add(manifest.digest);
+    expect(digests.size).toBe(1);
+
+    const lines = createHash('sha256');
+    for (const name of filesBelow(join(all, 'runes/v1/blocks'))
+      .filter((p) => /^\d+\.json$/.test(p))
+      .sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))) {
+      const height = name.replace('.json', '');
+      const largest = join(all, 'runes/v1/blocks', height, '100000/0.json');
+      const hasMore = readdirSync(join(all, 'runes/v1/blocks', height)).includes('100000');
+      const page = readFileSync(hasMore ? largest : join(all, 'runes/v1/blocks', name), 'utf8');
+      const records = page.slice(page.indexOf('"results":[') + '"results":['.length, -2);
+      lines.update(`${height} ${createHash('sha256').update(records).digest('hex')}\n`);
+    }
+    expect(lines.digest('hex')).toBe(manifest.digest);
+  });
+});
+
+describe('verification finds', () => {
+  const v1 = 'runes/v1';
+  it.each<[string, (out: string) => void, RegExp]>([
+    ['a missing transaction', (out) => rmSync(join(out, v1, `transactions/${ID}.json`)), /transactions\/0x\w+\.json is missing/],
+    ['a missing page', (out) => rmSync(join(out, v1, `transactions/${ID}/60/60.json`)), /60\/60\.json is missing/],
+    ['a missing block page', (out) => rmSync(join(out, v1, 'blocks/5/60/60.json')), /^runes\/v1\/blocks\/5\/60\/60\.json: ENOENT/],
+    ['a missing hash path', (out) => rmSync(join(out, v1, `blocks/${HASH}/send.json`)), /send\.json is missing/],
+    [
+      'a changed hash path',
+      (out) => writeFileSync(join(out, v1, `blocks/${HASH}.json`), '{}'),
+      /is not the same as runes\/v1\/blocks\/5\.json/,
+    ],
+    ['a page cut short', (out) => edit(out, `${v1}/transactions/${ID}/20/20.json`, (t) => t.slice(0, -10)), /is not the page that follows/],
+    [
+      'a changed digit',
+      (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"1.50"', '"1.51"')),
+      /block 6: its records have the digest/,
+    ],
+    ['a broken page', (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.slice(1)), /blocks\/6\.json: Unexpected/],
+    [
+      'a page that breaks the contract',
+      (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"receive"', '"give"')),
+      /results\.0\.operation/,
+    ],
+    ['a wrong total', (out) => edit(out, `${v1}/blocks/5/60/60.json`, (t) => t.replace('"total":71', '"total":72')), /its total is 72/],
+    [
+      'a stranger',
+      (out) => writeFiles(out, { 'notes.txt': 'x', [`${v1}/blocks/7.json`]: '{}' }),
+      /^(notes\.txt|runes\/v1\/blocks\/7\.json) belongs to nothing$/,
+    ],
+    ['a temporary file', (out) => writeFileSync(join(out, v1, 'blocks/5.json.tmp'), ''), /5\.json\.tmp belongs to nothing/],
+    ['a file of digests that is gone', (out) => rmSync(join(out, v1, 'digests/2000.json')), /says blocks 3, and there are 2/],
+    [
+      'a wrong digest',
+      (out) => edit(out, `${v1}/digests/0.json`, (t) => t.replace(/"digest":"[0-9a-f]{4}/, '"digest":"0000')),
+      /block 5: its records have the digest/,
+    ],
+    ['digests that are no JSON', (out) => writeFileSync(join(out, v1, 'digests/0.json'), 'x'), /digests\/0\.json: Unexpected token/],
+    [
+      'a wrong manifest',
+      (out) => edit(out, `${v1}/manifest.json`, (t) => t.replace('"records": 73', '"records": 74')),
+      /says records 74, and there are 73|index\.html/,
+    ],
+    ['a wrong status', (out) => writeFileSync(join(out, v1, 'index.json'), '{}'), /index\.json is not what follows/],
+    [
+      'an unfinished build',
+      (out) => writeFileSync(join(out, '.rune-activity-mirror'), 'A build is at work'),
+      /the last build did not finish/,
+    ],
+    [
+      'a folder in the place of a page',
+      (out) => {
+        rmSync(join(out, v1, `transactions/${ID}.json`));
+        writeFiles(out, { [`${v1}/transactions/${ID}.json/x`]: '' });
+      },
+      /is missing/,
+    ],
+    [
+      'blocks that changed places',
+      (out) => {
+        renameSync(join(out, v1, 'blocks/6.json'), join(out, v1, 'x'));
+        renameSync(join(out, v1, 'blocks/2005.json'), join(out, v1, 'blocks/6.json'));
+        renameSync(join(out, v1, 'x'), join(out, v1, 'blocks/2005.json'));
+      },
+      /block 6: record 0 is of block 2005/,
+    ],
+  ])('%s', (_, damage, finding) => {
+    const out = copy();
+    damage(out);
+    const found = findings(out);
+    expect(found.length).toBeGreaterThan(0);
+    expect(found[0]).toMatch(finding);
+  });
+
+  it('any byte that changes in any file, and any file that goes', () => {
+    const out = copy();
+    const paths = filesBelow(out);
+    fc.assert(
+      fc.property(fc.nat(paths.length - 1), fc.nat(), fc.integer({ min: 1, max: 255 }), fc.boolean(), (file, at, difference, goes) => {
+        const path = join(out, paths[file] ?? '');
+        const before = readFileSync(path);
+        const after = Buffer.from(before);
+        after[at % after.length] = (after[at % after.length] ?? 0) ^ difference;
+        if (goes) rmSync(path);
+        else writeFileSync(path, after);
+        const found = findings(out);
+        writeFileSync(path, before);
+        expect(found.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 150 },
+    );
+    expect(findings(out)).toEqual([]);
+  });
+});
+
+function edit(out: string, path: string, change: (text: string) => string): void {
+  const text = readFileSync(join(out, path), 'utf8');
+  expect(change(text)).not.toBe(text);
+  writeFileSync(join(out, path), change(text));
+}
+
+describe('npm run verify', () => {
+  it('says that all is well, and how much that is', async () => {
+    const { code, stdout } = await run('verify', ['--dir', whole], work);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/ is whole: \d+ files of 3 blocks, digest [0-9a-f]{64}, in [\d.]+ s\.\n$/)]);
+    const json = await run('verify', ['--dir', whole, '--log', 'json'], work);
+    expect(JSON.parse(json.stdout)).toMatchObject({ event: 'verified', blocks: 3, records: 73 });
+  });
+
+  it('ends with exit code 4 and the first 20 findings', async () => {
+    const out = copy();
+    // All but the pages that the block's records are read from.
+    const pages = filesBelow(out).filter((path) => /v1\/(transactions|blocks)\//.test(path) && !/blocks\/(\d+\.json|5\/60)/.test(path));
+    for (const path of pages) writeFileSync(join(out, path), 'x');
+    const { code, stderr } = await run('verify', ['--dir', out], work);
+    expect(code).toBe(4);
+    const lines = stderr.trim().split('\n');
+    expect(lines[0]).toMatch(/^Error: .* is not as it should be: \d+ finding\(s\)$/);
+    const count = Number(/(\d+) finding/.exec(lines[0] ?? '')?.[1]);
+    expect(lines.slice(1, 21).every((line) => line.includes('runes/v1/'))).toBe(true);
+    expect(lines.slice(21)).toEqual([`  … and ${count - 20} more`, expect.stringContaining('--full')]);
+  });
+
+  it('of what is no output ends with exit code 2', async () => {
+    const { code, stderr } = await run('verify', ['--dir', join(work, 'nothing')], work);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is no output of a build: runes/v1/manifest.json is not there')]);
+  });
+});
