@@ -82,8 +82,7 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
     const changes = new Changes(cache);
     let isClaimed = false;
     let state: State | undefined;
-    const listKept = output.kind === 'ours' && output.manifest === undefined;
-    const writer = (i: number) => ({ root: out, added: changes.addedPart(i), listKept });
+    const writer = (i: number) => ({ root: out, added: changes.addedPart(i), listKept: wasUnfinished(output) });
     const pool = new WriterPool(site, dryRun ? [undefined] : Array.from({ length: writers(threads) }, (_, i) => writer(i)));
     try {
       state = await State.attach(store, dryRun ? undefined : cache, site, output.manifest, options.full ? '--full was given' : undefined);
@@ -112,6 +111,9 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
     }
   });
 }
+
+/** A build died here: what it wrote is as it should be by now, and has to be in the lists of changes all the same. */
+const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' && output.manifest === undefined;
 
 /** The kernel makes files on as many cores as ask it, though not quite in proportion: a folder has one lock. */
 const writers = (threads: number): number => Math.min(4, threads);
@@ -163,7 +165,7 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
   const { options, output, store, state, changes } = context;
   const removedList = changes.removedList();
   const addedList = new PathList(changes.addedPart(Number.MAX_SAFE_INTEGER));
-  const sink = new DiskSink(options.out, addedList);
+  const sink = new DiskSink(options.out, addedList, wasUnfinished(output));
   let blocks: BlockChanges = { heights: [], written: 0, gone: 0 };
   let removed = 0;
   let manifest: Manifest | undefined;

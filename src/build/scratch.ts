@@ -14,7 +14,9 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
   const scratch = join(folder, `${PREFIX}${process.pid}`);
   const existed = existsSync(folder);
   try {
-    mkdirSync(scratch, { recursive: true });
+    mkdirSync(folder, { recursive: true });
+    rmSync(scratch, { recursive: true, force: true });
+    mkdirSync(scratch);
     removeAbandoned(folder);
   } catch (error) {
     throw new BuildError(`the cache folder ${cache} cannot be used: ${messageOf(error)}`, ['Name another with --cache.']);

@@ -145,15 +145,21 @@ export async function attachDatabase(store: Store, path: string, name: string, w
   try {
     await store.run(`ATTACH ${literal(path)} AS ${name}`);
   } catch (error) {
-    const message = messageOf(error).split('\n')[0] ?? '';
+    const message =
+      messageOf(error)
+        .split('\n')[0]
+        ?.replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '') ?? '';
     if (/could not set lock|conflicting lock|used by another process/i.test(message)) {
       const pid = /PID (\d+)/.exec(message)?.[1];
       throw new BuildError(`another build is at work on ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
         `Wait until it is done, or name another folder with ${flag}.`,
       ]);
     }
-    if (/Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message)) {
-      throw new BuildError(`${what} cannot be written: ${message.replace(/^IO Error: /, '')}`, [
+    if (
+      !/Too many open files/.test(message) &&
+      /Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message)
+    ) {
+      throw new BuildError(`${what} cannot be written: ${message}`, [
         `Make room or change its rights, or name another folder with ${flag}.`,
       ]);
     }

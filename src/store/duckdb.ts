@@ -100,6 +100,9 @@ function explainResources(error: unknown): never {
       'Raise --memory-limit, or lower --threads: each thread needs some of its own.',
     ]);
   }
+  if (/Too many open files/.test(first)) {
+    throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);
+  }
   if (/No space left on device|could not write|Could not write/.test(first)) {
     throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or name another folder with --cache.']);
   }

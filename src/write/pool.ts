@@ -25,6 +25,8 @@ export class WriterPool {
   readonly #writers: Writer[];
   readonly #blocks = new Map<number, WrittenBlock>();
   #kept = 0;
+  /** What ended a thread, if one ended by itself. */
+  #failure: BuildError | undefined;
 
   /** A thread for each target, or one that only counts for a dry run. They start at once, while the input is still loading. */
   constructor(site: Site, targets: readonly (WriterTarget | undefined)[]) {
@@ -32,6 +34,11 @@ export class WriterPool {
       worker: new Worker(new URL('./writerThread.cjs', import.meta.url), { workerData: { site, target } satisfies WriterData }),
       busy: undefined,
     }));
+    for (const { worker } of this.#writers) {
+      worker.on('error', (error) => {
+        this.#failure ??= writeFailure({ message: `a writer thread ended: ${messageOf(error)}`, code: codeOf(error) });
+      });
+    }
   }
 
   /** Resolves when a writer has taken the batch; the batch is gone from this thread. Throws a BuildError when writing failed. */
@@ -48,8 +55,11 @@ export class WriterPool {
 
   async #write(writer: Writer, batch: Batch): Promise<void> {
     const { worker } = writer;
+    if (this.#failure !== undefined) throw this.#failure;
     worker.postMessage(batch, [batch.bytes.buffer as ArrayBuffer, batch.offsets.buffer as ArrayBuffer]);
-    const [reply] = (await once(worker, 'message')) as [WriterReply];
+    const [reply] = (await once(worker, 'message').catch((error: unknown) => {
+      throw this.#failure ?? error;
+    })) as [WriterReply];
     if (reply.kind === 'failed') throw writeFailure(reply);
     for (const block of reply.blocks) this.#blocks.set(block.height, block);
     this.#kept += reply.kept;

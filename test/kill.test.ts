@@ -1,0 +1,134 @@
+/**
+ * Builds that are killed at random moments. Every path that existed holds its old bytes or its new ones, and the next build makes all whole. More
+ * of them: KILLS=100 npx vitest run test/kill.test.ts
+ */
+import { once } from 'node:events';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { Progress } from '../src/cli/progress.ts';
+import { verify } from '../src/verify/verify.ts';
+import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { start } from './support/cli.ts';
+import { hex, ndjson, record } from './support/records.ts';
+
+const KILLS = Number(process.env['KILLS'] ?? 12);
+
+const work = temporaryFolder();
+const input = (name: string) => join(work, name);
+
+/** Blocks of some hundred records in transactions of all sizes, a file each. */
+function write(name: string, heights: readonly number[], edition: (height: number) => string): void {
+  const files = heights.map((height): [string, string] => {
+    const fork = edition(height);
+    const records = Array.from({ length: 60 }, (_, tx) =>
+      Array.from({ length: tx % 15 === 0 ? 45 : 1 + (tx % 3) }, (_, i) =>
+        record(height, tx, {
+          amount: `${i}`,
+          operation: tx % 2 === 0 ? 'send' : 'receive',
+          location: { block_hash: hex(`block ${height} ${fork}`), tx_id: hex(`tx ${height} ${tx % 2 === 0 ? tx : `${tx} ${fork}`}`) },
+        }),
+      ),
+    );
+    return [`${height}.ndjson`, ndjson(records.flat())];
+  });
+  writeFiles(input(name), Object.fromEntries(files));
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+/** The trees that whole builds make of each input. */
+const whole: Record<string, Record<string, string>> = {};
+beforeAll(async () => {
+  write('before', range(1, 24), () => 'a');
+  // Some blocks are replaced, some are gone, some are new.
+  write('after', [...range(1, 20), ...range(25, 30)], (height) => (height > 12 ? 'b' : 'a'));
+  for (const name of ['before', 'after']) {
+    await testBuild(join(work, `whole-${name}`), { inputs: [input(name)] });
+    whole[name] = contents(join(work, `whole-${name}`));
+  }
+});
+
+/** Every file but the marker, which tells whether a build finished, and the lock, which a killed build leaves. */
+function contents(out: string): Record<string, string> {
+  const { '.rune-activity-mirror': _marker, '.rune-activity-mirror.lock': _lock, ...files } = existsSync(out) ? tree(out) : {};
+  return files;
+}
+
+interface Moments {
+  /** Milliseconds from the start until the input is loaded, and until the end. */
+  readonly loaded: number;
+  readonly ended: number;
+}
+
+/** Runs a build of `after`, and kills it when `kill` resolves. Says when what happened, and whether it was still at work. */
+async function runBuild(out: string, kill: (loaded: Promise<void>) => Promise<void>): Promise<Moments & { readonly wasKilled: boolean }> {
+  const child = start('build', ['--input', input('after'), '--out', out, '--cache', `${out}.cache`, '--log', 'json'], work);
+  const begun = performance.now();
+  let [text, loadedAt, wasKilled] = ['', 0, false];
+  const loaded = new Promise<void>((resolve) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      if (!text.includes('"event":"loaded"') || loadedAt > 0) return;
+      loadedAt = performance.now() - begun;
+      resolve();
+    });
+    child.on('exit', () => resolve());
+  });
+  const exit = once(child, 'exit');
+  void kill(loaded).then(() => {
+    wasKilled = child.exitCode === null;
+    child.kill('SIGKILL');
+  });
+  await exit;
+  return { loaded: loadedAt, ended: performance.now() - begun, wasKilled };
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Some moment of a build: mostly one at which files are touched. */
+async function someMoment(loaded: Promise<void>, usual: Moments): Promise<void> {
+  if (Math.random() < 0.25) return pause(Math.random() * usual.loaded);
+  await loaded;
+  return pause(Math.random() * (usual.ended - usual.loaded));
+}
+
+/** Makes the output of `before`, for an incremental build. */
+function prepare(out: string, isIncremental: boolean): string {
+  if (isIncremental) {
+    cpSync(join(work, 'whole-before'), out, { recursive: true });
+    cpSync(join(work, 'whole-before.cache'), `${out}.cache`, { recursive: true });
+  }
+  return out;
+}
+
+describe.each([
+  ['a first build', false],
+  ['an incremental build', true],
+])('%s that is killed', (_, isIncremental) => {
+  const times = Math.ceil(KILLS / 2);
+  it(`leaves old or new bytes at every path that was there, and the next build makes all whole (${times} times)`, async () => {
+    const before = isIncremental ? (whole['before'] ?? {}) : {};
+    const after = whole['after'] ?? {};
+    const usual = await runBuild(prepare(join(work, `timed-${isIncremental}`), isIncremental), () => new Promise(() => undefined));
+    let killed = 0;
+    for (let i = 0; killed < times; i += 1) {
+      expect(i, 'too many builds end before they are killed').toBeLessThan(KILLS * 5);
+      const out = prepare(join(work, `out-${isIncremental}-${i}`), isIncremental);
+      const { wasKilled } = await runBuild(out, (loaded) => someMoment(loaded, usual));
+      if (!wasKilled) continue;
+      killed += 1;
+      const left = contents(out);
+      for (const [path, bytes] of Object.entries(before)) expect([bytes, after[path]], path).toContain(left[path]);
+
+      await testBuild(out, { inputs: [input('after')] });
+      expect(contents(out)).toEqual(after);
+      verify(out, new Progress(new RecordingLog(), false));
+      // The lists of changes name all that the two builds did.
+      const list = (name: string) => new Set(readFileSync(join(`${out}.cache/changes`, name), 'utf8').split('\n'));
+      const [added, removed] = [list('added.txt'), list('removed.txt')];
+      expect(Object.keys(after).filter((path) => before[path] !== after[path] && !added.has(path))).toEqual([]);
+      expect(Object.keys(before).filter((path) => after[path] === undefined && !removed.has(path))).toEqual([]);
+    }
+  }, 3_600_000);
+});

@@ -1,0 +1,144 @@
+/** Builds that get in each other's way, and machines that refuse: a clear error, exit code 3, and nothing lost. */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LOCK } from '../src/write/outputFolder.ts';
+import { failedBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { SAMPLE_INPUT } from './support/cases.ts';
+import { ROOT, run } from './support/cli.ts';
+import { ndjson, record } from './support/records.ts';
+
+/** Another process that holds a database file as a build does, until it is told to end. */
+async function holder(path: string): Promise<{ release(): Promise<unknown> }> {
+  const code = `const { DuckDBInstance } = require('@duckdb/node-api');
+    DuckDBInstance.create(process.argv[1]).then(() => console.log('held')); setInterval(() => undefined, 1000);`;
+  const child = spawn(process.execPath, ['-e', code, path], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  return {
+    release: () => {
+      child.kill('SIGKILL');
+      return once(child, 'exit');
+    },
+  };
+}
+
+describe('two builds at once', () => {
+  it('on one output: the second stops, and nothing is changed', async () => {
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { inputs: [SAMPLE_INPUT] });
+    const other = await holder(join(out, LOCK));
+    const before = tree(out);
+    // Another cache, so that only the output is shared.
+    const build = { inputs: [SAMPLE_INPUT], cache: `${out}.other` };
+    const error = await failedBuild(out, build);
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^another build is at work on the output folder .* \(process \d+\)$/),
+    ]);
+    expect(error.details).toEqual(['Wait until it is done, or name another folder with --out.']);
+    expect(tree(out)).toEqual(before);
+    // The lock ends with the process, however it ends.
+    await other.release();
+    expect((await testBuild(out, build)).kept).toBeGreaterThan(100);
+  });
+
+  it('on one cache: the second stops before it reads anything', async () => {
+    const work = temporaryFolder();
+    mkdirSync(join(work, 'cache'));
+    const other = await holder(join(work, 'cache/state.duckdb'));
+    const build = { inputs: [join(work, 'nothing')], cache: join(work, 'cache') };
+    const error = await failedBuild(join(work, 'out'), build);
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^another build is at work on the cache folder .* \(process \d+\)$/),
+    ]);
+    await other.release();
+    expect((await failedBuild(join(work, 'out'), build)).exitCode).toBe(2);
+  });
+
+  it('started together end with one whole output, whoever wins', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson(Array.from({ length: 3000 }, (_, i) => record(5 + (i % 5), Math.floor(i / 5)))) });
+    const flags = (cache: string) => ['--input', 'in', '--out', 'out', '--cache', cache];
+    const codes = await Promise.all(['c1', 'c2', 'c3'].map(async (cache) => (await run('build', flags(cache), work)).code));
+    expect(codes).toContain(0);
+    expect(codes.every((code) => code === 0 || code === 3)).toBe(true);
+    await testBuild(join(work, 'fresh'), { inputs: [join(work, 'in')] });
+    expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'fresh')));
+  });
+});
+
+/** Mounts an empty tmpfs; false where this user may not. */
+function mount(path: string): boolean {
+  mkdirSync(path);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=20m', 'tmpfs', path], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const disk = join(temporaryFolder(), 'read-only');
+const mounted = mount(disk);
+
+describe.skipIf(!mounted)('a file system that turned read-only (skipped where a tmpfs cannot be mounted)', () => {
+  const build = { inputs: [SAMPLE_INPUT] };
+  beforeAll(async () => {
+    await testBuild(join(disk, 'out'), { ...build, cache: join(disk, 'cache') });
+    execFileSync('mount', ['-o', 'remount,ro', disk]);
+  });
+  afterAll(() => {
+    execFileSync('umount', [disk]);
+  });
+
+  it('under the cache is named', async () => {
+    const error = await failedBuild(join(temporaryFolder(), 'out'), { ...build, cache: join(disk, 'cache') });
+    expect([error.exitCode, error.message, error.details]).toEqual([
+      3,
+      expect.stringMatching(/^the cache folder .*read-only\/cache cannot be used: EROFS/),
+      ['Name another with --cache.'],
+    ]);
+  });
+
+  it('under the output is named, and the output stays whole', async () => {
+    const before = tree(join(disk, 'out'));
+    const error = await failedBuild(join(disk, 'out'), { ...build, cache: join(temporaryFolder(), 'cache') });
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^the output folder .*read-only\/out cannot be written: .*Read-only file system/),
+    ]);
+    expect(tree(join(disk, 'out'))).toEqual(before);
+  });
+});
+
+describe('too many open files', () => {
+  it.skipIf(process.platform === 'win32')('are named, whichever file is one too many, and the next build makes all whole', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson(Array.from({ length: 500 }, (_, i) => record(5, i))) });
+    const command = [process.execPath, join(ROOT, 'scripts/run.cjs'), 'build', '--input', 'in', '--out', 'out', '--cache', 'cache'];
+    let failures = 0;
+    for (const limit of [26, 30, 34, 38, 42]) {
+      const child = spawn('sh', ['-c', `ulimit -n ${limit} && exec "$@"`, 'sh', ...command], {
+        cwd: work,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      let text = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      const [code] = (await once(child, 'close')) as [number];
+      if (code === 0) continue;
+      failures += 1;
+      // Node itself needs about two dozen; where it has too few to start, the words are its own.
+      if (!/^Error: /m.test(text)) continue;
+      expect([code, text]).toEqual([3, expect.stringMatching(/EMFILE|[Tt]oo many open files/)]);
+      expect(text).not.toContain('unexpected');
+    }
+    expect(failures).toBeGreaterThan(0);
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], cache: join(work, 'cache') });
+    rmSync(join(work, 'cache'), { recursive: true });
+    await testBuild(join(work, 'fresh'), { inputs: [join(work, 'in')] });
+    expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'fresh')));
+  });
+});
