@@ -32,7 +32,7 @@ const fraction = (hash: string, from: number): string => `(('0x' || substr(${has
 const SIZE = `CASE WHEN u < 0.45 THEN 1 WHEN u < 0.75 THEN 2 WHEN u < 0.88 THEN 3 WHEN u < 0.95 THEN 4 WHEN u < 0.985 THEN 5 + (v * 4)::INTEGER
   WHEN u < 0.9985 THEN 10 + (v * 20)::INTEGER ELSE 100 + (v * 400)::INTEGER END`;
 
-/** Makes the views of blocks `from` up to, not including, `to`, as flat records; another `fork` has other hashes and half other transactions. */
+/** SQL of at least so many flat records. Another `fork` of the chain has other block hashes, and every second transaction is another. */
 const recordsSql = (records: number, fork: string): string => `
   WITH sized AS (
     SELECT t, h, ${SIZE} AS size FROM (
@@ -67,7 +67,7 @@ const ACTIVITY = `{rune: {id: rune_id, number: rune_number, name: rune_name, spa
   location: {block_hash: '0x' || block_hash, block_height: block_height, tx_id: '0x' || tx_id, tx_index: tx_index, vout: vout,
   "output": '0x' || "output", "timestamp": "timestamp"}}`;
 
-/** Writes the data set of about this many records below \`folder\`, as \`parquet/\` and \`ndjson/\`. */
+/** Writes the data set of about this many records below `folder`, as `parquet/` and `ndjson/`. */
 export async function generate(records: number, folder: string): Promise<Generated> {
   for (const form of ['parquet', 'ndjson']) mkdirSync(join(folder, form), { recursive: true });
   const database = join(folder, 'generate.duckdb');

@@ -32,10 +32,13 @@ export interface Batch extends RecordSlices {
   readonly blocks: readonly BatchBlock[];
   /** The operation of every record, as its place in OPERATIONS. */
   readonly operations: Uint8Array;
-  /** The transactions in served order, with the number of records of each. */
-  readonly txIds: readonly string[];
+  /** The transactions in served order: TX_ID_LENGTH hex digits (ASCII) each, and how many records. */
+  readonly txIds: Uint8Array;
   readonly txRecords: Uint32Array;
 }
+
+/** Hex digits of a tx id. */
+export const TX_ID_LENGTH = 64;
 
 /** A record as it arrives. */
 export interface Arrival {
@@ -44,7 +47,8 @@ export interface Arrival {
   /** Descending is served order within a transaction. */
   readonly ord: number;
   readonly operation: number;
-  readonly txId: string;
+  /** TX_ID_LENGTH hex digits, without prefix. */
+  readonly txId: Uint8Array;
   readonly json: Uint8Array;
   /** Its JSON in the contract dialect, when `json` is in another. */
   readonly contractJson: Uint8Array | undefined;
@@ -56,6 +60,8 @@ const USUAL_RECORD_BYTES = 560;
 export class Assembler {
   readonly #expected: ReadonlyMap<number, ExpectedBlock>;
   readonly #batchRecords: number;
+  /** Records that a batch may come to: it ends with a whole block. */
+  readonly #room: number;
   /** By height, what the blocks still lack; a block gets its rank, the order of arrival, with its first record. */
   readonly #open = new Map<number, { rank: number; missing: number }>();
   #current = { height: Number.NaN, rank: 0, missing: 0 };
@@ -70,7 +76,10 @@ export class Assembler {
     this.#expected = new Map(expected.map((block) => [block.height, block]));
     this.#left = expected.length;
     this.#batchRecords = batchRecords;
-    this.#held = new Held(batchRecords);
+    const all = expected.reduce((sum, block) => sum + block.records, 0);
+    const largest = expected.reduce((most, block) => Math.max(most, block.records), 0);
+    this.#room = Math.min(batchRecords + largest, all);
+    this.#held = new Held(this.#room);
   }
 
   /** Takes a record. True when a batch can be taken without copying. */
@@ -99,7 +108,7 @@ export class Assembler {
     const held = this.#held;
     const complete = this.#complete.sort((a, b) => a.rank - b.rank);
     this.#complete = [];
-    this.#held = new Held(this.#batchRecords);
+    this.#held = new Held(this.#room);
     if (this.#completeRecords < held.count) {
       const ranks = new Set(complete.map(({ rank }) => rank));
       const chosen: number[] = [];
@@ -144,16 +153,19 @@ class Held {
   txIndexes: Float64Array<ArrayBuffer>;
   ords: Float64Array<ArrayBuffer>;
   operations: Uint8Array<ArrayBuffer>;
-  readonly txIds: string[] = [];
+  /** Where each record's tx id stands in `txIds`; records in a row share it. */
+  ids: Uint32Array<ArrayBuffer>;
+  txIds: Uint8Array<ArrayBuffer>;
+  #idCount = 0;
 
-  constructor(records: number) {
-    // A batch ends with a whole block, so there is room for one more.
-    const room = Math.ceil(records * 1.1) + 64;
+  constructor(room: number) {
     this.json = new RecordBytes(room, room * USUAL_RECORD_BYTES);
     this.ranks = new Uint32Array(room);
     this.txIndexes = new Float64Array(room);
     this.ords = new Float64Array(room);
     this.operations = new Uint8Array(room);
+    this.ids = new Uint32Array(room);
+    this.txIds = new Uint8Array(Math.ceil(room / 2) * TX_ID_LENGTH);
   }
 
   get count(): number {
@@ -167,7 +179,8 @@ class Held {
     this.txIndexes[i] = record.txIndex;
     this.ords[i] = record.ord;
     this.operations[i] = record.operation;
-    this.txIds.push(record.txId);
+    if (i === 0 || record.txIndex !== this.txIndexes[i - 1] || rank !== this.ranks[i - 1]) this.#addId(record.txId);
+    this.ids[i] = this.#idCount - 1;
     this.json.add(record.json);
     if (record.contractJson === undefined) return;
     this.contract ??= new RecordBytes(this.ranks.length, this.json.bytes.length);
@@ -180,11 +193,24 @@ class Held {
       txIndex: from.txIndexes[i] ?? 0,
       ord: from.ords[i] ?? 0,
       operation: from.operations[i] ?? 0,
-      txId: from.txIds[i] ?? '',
+      txId: from.txId(i),
       json: sliceRecords(from.json, i, i + 1),
       contractJson: from.contract && sliceRecords(from.contract, i, i + 1),
     };
     this.add(record, from.ranks[i] ?? 0);
+  }
+
+  /** The tx id of record `i`. */
+  txId(i: number): Uint8Array {
+    const at = (this.ids[i] ?? 0) * TX_ID_LENGTH;
+    return this.txIds.subarray(at, at + TX_ID_LENGTH);
+  }
+
+  #addId(txId: Uint8Array): void {
+    const end = (this.#idCount + 1) * TX_ID_LENGTH;
+    if (end > this.txIds.length) this.txIds = enlarged(this.txIds, end, (length) => new Uint8Array(length));
+    this.txIds.set(txId, end - TX_ID_LENGTH);
+    this.#idCount += 1;
   }
 
   #grow(): void {
@@ -193,6 +219,7 @@ class Held {
     this.txIndexes = enlarged(this.txIndexes, room, (length) => new Float64Array(length));
     this.ords = enlarged(this.ords, room, (length) => new Float64Array(length));
     this.operations = enlarged(this.operations, room, (length) => new Uint8Array(length));
+    this.ids = enlarged(this.ids, room, (length) => new Uint32Array(length));
   }
 
   /** Negative when record `a` is served before record `b`. */
@@ -220,30 +247,26 @@ function batchOf(held: Held, chosen: number[] | undefined, complete: readonly { 
   return describe(sorted, complete);
 }
 
+/** The batch of records in served order: in that order, one id was added for each transaction. */
 function describe(held: Held, complete: readonly { block: ExpectedBlock }[]): Batch {
-  const txIds: string[] = [];
   const txRecords: number[] = [];
   const blocks: BatchBlock[] = [];
   let first = 0;
   for (const { block } of complete) {
-    const firstTx = txIds.length;
+    const firstTx = txRecords.length;
     const operations = OPERATIONS.map(() => 0);
     for (let i = first; i < first + block.records; i += 1) {
       const code = held.operations[i] ?? 0;
       operations[code] = (operations[code] ?? 0) + 1;
-      if (i > first && held.txIndexes[i] === held.txIndexes[i - 1]) {
-        txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
-      } else {
-        txIds.push(held.txIds[i] ?? '');
-        txRecords.push(1);
-      }
+      if (held.ids[i] === txRecords.length - 1) txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
+      else txRecords.push(1);
     }
     const digest = createHash('sha256')
       .update(sliceRecords(held.contract ?? held.json, first, first + block.records))
       .digest('hex');
-    blocks.push({ ...block, first, firstTx, transactions: txIds.length - firstTx, operations, digest });
+    blocks.push({ ...block, first, firstTx, transactions: txRecords.length - firstTx, operations, digest });
     first += block.records;
   }
   const { bytes, offsets } = held.json;
-  return { blocks, bytes, offsets, operations: held.operations, txIds, txRecords: Uint32Array.from(txRecords) };
+  return { blocks, bytes, offsets, operations: held.operations, txIds: held.txIds, txRecords: Uint32Array.from(txRecords) };
 }

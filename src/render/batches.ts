@@ -4,7 +4,7 @@
 import type { DuckDBBlobVector, DuckDBDataChunk } from '@duckdb/node-api';
 import type { Dialect } from '../pages/lists.ts';
 import type { Store } from '../store/duckdb.ts';
-import { Assembler, type Batch, type ExpectedBlock } from './assembler.ts';
+import { Assembler, type Batch, type ExpectedBlock, TX_ID_LENGTH } from './assembler.ts';
 import { JSON_TEXT, operationCode, recordJson } from './recordSql.ts';
 
 /** Records a batch holds at least, unless the blocks end: some 30 MB of JSON. */
@@ -18,25 +18,24 @@ export async function* renderBatches(store: Store, dialect: Dialect, blocks: rea
   await store.run(JSON_TEXT);
   const assembler = new Assembler(blocks, BATCH_RECORDS);
   const contract = dialect === 'contract' ? [] : [`encode(${recordJson('contract')})`];
-  // Numbers up to 2^53 - 1 are exact as DOUBLE, and cheaper to take out than BIGINT.
-  const columns = ['block_height::DOUBLE', 'tx_index::DOUBLE', 'ord::DOUBLE', operationCode, 'tx_id', `encode(${recordJson(dialect)})`];
-  for await (const chunk of store.stream(`SELECT ${[...columns, ...contract].join(', ')} FROM kept`)) {
-    const [heights, indexes, ords, codes, ids] = [0, 1, 2, 3, 4].map((column) => chunk.getColumnVector(column));
-    const json = blobs(chunk, 5);
-    const contractJson = contract.length === 0 ? undefined : blobs(chunk, 6);
-    let [height, txIndex, txId] = [Number.NaN, Number.NaN, ''];
-    for (let row = 0; row < chunk.rowCount; row += 1) {
-      const [nextHeight, nextIndex] = [Number(heights?.getItem(row)), Number(indexes?.getItem(row))];
-      if (nextHeight !== height || nextIndex !== txIndex) {
-        [height, txIndex, txId] = [nextHeight, nextIndex, String(ids?.getItem(row))];
-      }
+  // Numbers up to 2^53 - 1 are exact as DOUBLE, and cheaper to take out than BIGINT. The tx id stands before the JSON, so that both come
+  // out at once.
+  const record = `encode(${recordJson(dialect, 'tx_id')})`;
+  const columns = ['block_height::DOUBLE', 'tx_index::DOUBLE', 'ord::DOUBLE', operationCode, record, ...contract];
+  for await (const chunk of store.stream(`SELECT ${columns.join(', ')} FROM kept`)) {
+    const [heights, indexes, ords, codes] = [0, 1, 2, 3].map((column) => chunk.getColumnVector(column));
+    const records = blobs(chunk, 4);
+    const contractJson = contract.length === 0 ? undefined : blobs(chunk, 5);
+    const { rowCount } = chunk;
+    for (let row = 0; row < rowCount; row += 1) {
+      const bytes = bytesOf(records, row);
       const canTake = assembler.add({
-        height,
-        txIndex,
+        height: Number(heights?.getItem(row)),
+        txIndex: Number(indexes?.getItem(row)),
         ord: Number(ords?.getItem(row)),
         operation: Number(codes?.getItem(row)),
-        txId,
-        json: bytesOf(json, row),
+        txId: bytes.subarray(0, TX_ID_LENGTH),
+        json: bytes.subarray(TX_ID_LENGTH),
         contractJson: contractJson && bytesOf(contractJson, row),
       });
       if (canTake) yield assembler.take();

@@ -5,7 +5,7 @@
 import { envelopeHead } from '../pages/envelope.ts';
 import { OPERATIONS, type Site, spellHex } from '../pages/lists.ts';
 import { blockStem, pagePath, pagesOf, stemOf } from '../pages/paths.ts';
-import type { Batch, BatchBlock } from './assembler.ts';
+import { type Batch, type BatchBlock, TX_ID_LENGTH } from './assembler.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 
 /** Where files go: to disk, or nowhere when only counting. Paths are those of pages/paths.ts. */
@@ -19,10 +19,12 @@ export interface FileSink {
 /** Gives every file of one block of the batch, and of its transactions, to the sink. */
 export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: FileSink): void {
   let first = block.first;
+  const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
   for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
     const start = first;
     const records = batch.txRecords[i] ?? 0;
-    const stem = stemOf({ kind: 'transaction', txId: batch.txIds[i] ?? '' }, site);
+    const txId = ids.toString('latin1', i * TX_ID_LENGTH, (i + 1) * TX_ID_LENGTH);
+    const stem = stemOf({ kind: 'transaction', txId }, site);
     emitList(stem, records, site, sink, (from, to) => sliceRecords(batch, start + from, start + to));
     first += records;
   }

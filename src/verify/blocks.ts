@@ -88,7 +88,14 @@ function toBatch(records: readonly Activity[], bytes: RecordBytes, block: BlockD
     operations: OPERATIONS.map((_, code) => operations.filter((o) => o === code).length),
     digest: createHash('sha256').update(contract).digest('hex'),
   };
-  return { blocks: [whole], bytes: bytes.bytes, offsets: bytes.offsets, operations, txIds, txRecords: Uint32Array.from(txRecords) };
+  return {
+    blocks: [whole],
+    bytes: bytes.bytes,
+    offsets: bytes.offsets,
+    operations,
+    txIds: Buffer.from(txIds.join(''), 'latin1'),
+    txRecords: Uint32Array.from(txRecords),
+  };
 }
 
 /** A record of the hiro dialect as the contract dialect spells it. */

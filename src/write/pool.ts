@@ -56,7 +56,10 @@ export class WriterPool {
   async #write(writer: Writer, batch: Batch): Promise<void> {
     const { worker } = writer;
     if (this.#failure !== undefined) throw this.#failure;
-    worker.postMessage(batch, [batch.bytes.buffer as ArrayBuffer, batch.offsets.buffer as ArrayBuffer]);
+    worker.postMessage(
+      batch,
+      [batch.bytes, batch.offsets, batch.operations, batch.txIds].map((array) => array.buffer as ArrayBuffer),
+    );
     const [reply] = (await once(worker, 'message').catch((error: unknown) => {
       throw this.#failure ?? error;
     })) as [WriterReply];

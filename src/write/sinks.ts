@@ -53,6 +53,7 @@ export class DiskSink implements FileSink {
   readonly #added: PathList | undefined;
   readonly #listKept: boolean;
   readonly #folders = new Set<string>();
+  #folder = '.';
   #buffer = Buffer.allocUnsafeSlow(1 << 20);
   #sizes = new Map<string, number>();
 
@@ -120,14 +121,17 @@ export class DiskSink implements FileSink {
     if (this.#listKept) this.#added?.add(path);
   }
 
+  /** Makes the folder of a path; returns the whole path. */
   #prepare(path: string): string {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
-    if (!this.#folders.has(folder)) {
+    // Mostly the same folder as before.
+    if (folder !== this.#folder && !this.#folders.has(folder)) {
       mkdirSync(`${this.#root}/${folder}`, { recursive: true });
       // The folders of lists are many and each is used for a moment; only the common ones are worth remembering.
       if (this.#folders.size > 4096) this.#folders.clear();
       this.#folders.add(folder);
     }
+    this.#folder = folder;
     return `${this.#root}/${path}`;
   }
 

@@ -1,0 +1,194 @@
+/**
+ * The benchmark: full builds beside the floor, and builds after a new block and after a reorg. Everything runs as its own process, in turn, and each
+ * build goes into a fresh folder; nothing is removed between runs unless the folder is in memory, because file systems are slow after removals.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Command, type Flags, HELP } from '../src/cli/flags.ts';
+import type { Log } from '../src/cli/log.ts';
+import { CliError, EXIT } from '../src/errors.ts';
+import { type Generated, generate } from './generate.ts';
+
+export const BENCH_COMMAND: Command = {
+  call: 'npm run bench --',
+  about: 'Measures builds of invented records, beside what the file system can do at all.',
+  flags: [
+    { name: 'records', value: 'N', byDefault: '100000', about: 'Records of the history.' },
+    { name: 'runs', value: 'N', byDefault: '5', about: 'How often everything is run, in turn.' },
+    { name: 'dir', value: 'DIR', byDefault: 'the temporary folder', about: 'Where to work: the file system that is measured.' },
+    { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'As of the build.' },
+    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    HELP,
+  ],
+};
+
+/** What one run of a build came to. */
+interface Run {
+  /** From the start of the process to its end. */
+  readonly wall: number;
+  /** What the build says of itself; see the build's --log json. */
+  readonly figures: {
+    readonly total_seconds: number;
+    readonly seconds: Readonly<Record<string, number>>;
+    readonly cpu_seconds: Readonly<Record<string, number>>;
+    readonly peak_rss_mb: number;
+    readonly files: number;
+    readonly records: number;
+  };
+}
+
+const ROOT = new URL('..', import.meta.url).pathname;
+const FORMS = ['parquet', 'ndjson'] as const;
+type Step = 'full' | 'new block' | 'reorg of 3 blocks';
+/** The type that Linux gives for file systems in memory. */
+const TMPFS = 0x01021994;
+
+export async function bench(flags: Flags, log: Log): Promise<void> {
+  flags.choice('log', ['text', 'json']);
+  const records = flags.integer('records', 100_000, 20_000, 1_000_000_000);
+  const runs = flags.integer('runs', 5, 1, 100);
+  const parent = flags.one('dir') ?? tmpdir();
+  mkdirSync(parent, { recursive: true });
+  const folder = mkdtempSync(join(parent, 'mirror-bench-'));
+  const isMemory = statfsSync(folder).type === TMPFS;
+  try {
+    const data = await generate(records, join(folder, 'data'));
+    log.info('generated', `${count(data.records)} records of ${count(data.transactions)} transactions in ${data.blocks} blocks.`, {
+      ...data,
+    });
+    const results: Results = { builds: new Map(), floors: [] };
+    for (let i = 0; i < runs; i += 1) {
+      for (const form of FORMS) {
+        const work = join(folder, `${form}-${i}`);
+        await buildAll(data, join(folder, 'data', form), form, work, flags, results);
+        if (isMemory) rmSync(work, { recursive: true });
+      }
+      log.info('run', `Run ${i + 1} of ${runs} is done.`, { run: i + 1, runs });
+    }
+    report(results, log);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Results {
+  /** Runs by form of input and step. */
+  readonly builds: Map<string, Run[]>;
+  readonly floors: Floor[];
+}
+
+/** A full build (and the floor of its files), one more block on top, and a reorg of the three blocks below that. */
+async function buildAll(data: Generated, source: string, form: string, work: string, flags: Flags, results: Results): Promise<void> {
+  const input = join(work, 'input');
+  mkdirSync(input, { recursive: true });
+  const put = (name: string, as = name) => copyFileSync(join(source, `${name}.${form}`), join(input, `${as}.${form}`));
+  const build = async (step: Step) => {
+    const args = ['--input', input, '--out', join(work, 'out'), '--cache', join(work, 'cache')];
+    const run = await runBuild([...args, '--memory-limit', flags.one('memory-limit') ?? '1GB', '--log', 'json']);
+    const key = `${form}, ${step}`;
+    results.builds.set(key, [...(results.builds.get(key) ?? []), run]);
+  };
+  for (const name of [data.history, ...data.recent]) put(name);
+  await build('full');
+  if (form === 'parquet') results.floors.push(await runFloor(join(work, 'out'), join(work, 'floor')));
+  put(data.newest);
+  await build('new block');
+  const last = data.recent.slice(-data.replaced.length);
+  for (const [i, name] of data.replaced.entries()) put(name, last[i]);
+  await build('reorg of 3 blocks');
+}
+
+/** Runs a program of Node to its end; returns its standard output and the wall seconds that it took. */
+async function run(args: readonly string[]): Promise<{ stdout: string; wall: number }> {
+  const start = performance.now();
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let stdout = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  const [code] = (await once(child, 'close')) as [number | null];
+  if (code !== 0) throw new CliError(`${args.join(' ')} ended with ${code}`, EXIT.buildFailed, [stdout]);
+  return { stdout, wall: (performance.now() - start) / 1000 };
+}
+
+async function runBuild(args: readonly string[]): Promise<Run> {
+  const { stdout, wall } = await run([join(ROOT, 'scripts/run.cjs'), 'build', ...args]);
+  return { wall, figures: JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Run['figures'] };
+}
+
+interface Floor {
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+async function runFloor(from: string, to: string): Promise<Floor> {
+  mkdirSync(to);
+  const { stdout } = await run([join(ROOT, 'bench/floor.cjs'), from, to, String(availableParallelism())]);
+  return JSON.parse(stdout) as Floor;
+}
+
+interface Spread {
+  readonly median: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+function spread(values: readonly number[]): Spread {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  const median = ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
+  return { median, min: sorted[0] ?? 0, max: sorted.at(-1) ?? 0 };
+}
+
+const count = (n: number): string => Math.round(n).toLocaleString('en-US');
+const show = ({ median, min, max }: Spread, digits: number): string =>
+  [median, min, max].map((n) => (digits === 0 ? count(n) : n.toFixed(digits))).join(' / ');
+
+/** Prints median / min / max of everything. The ratio is taken run by run: a floor and the build before it saw the same machine. */
+function report({ builds, floors }: Results, log: Log): void {
+  const floor = spread(floors.map((f) => f.seconds));
+  const [sample] = floors;
+  log.info(
+    'floor',
+    `floor: ${show(floor, 2)} s for ${count(sample?.files ?? 0)} files, ${count((sample?.bytes ?? 0) / 1e6)} MB; CPU ${show(spread(floors.map((f) => f.cpuSeconds)), 1)} s`,
+    { seconds: floor, files: sample?.files, bytes: sample?.bytes },
+  );
+  for (const [name, runs] of builds) {
+    const wall = spread(runs.map((r) => r.wall));
+    const inside = spread(runs.map((r) => r.figures.total_seconds));
+    const rss = spread(runs.map((r) => r.figures.peak_rss_mb));
+    log.info(
+      'build',
+      `${name}: ${show(wall, 2)} s, of which start and end ${show(spread(runs.map((r) => r.wall - r.figures.total_seconds)), 2)} s; peak RSS ${show(rss, 0)} MB`,
+      {
+        name,
+        wall,
+        inside,
+        rss,
+      },
+    );
+    const stages = Object.keys(runs[0]?.figures.seconds ?? {}).map((stage) => {
+      const [seconds, cpu] = [runs.map((r) => r.figures.seconds[stage] ?? 0), runs.map((r) => r.figures.cpu_seconds[stage] ?? 0)];
+      return `${stage} ${spread(seconds).median.toFixed(2)} s (CPU ${spread(cpu).median.toFixed(2)} s)`;
+    });
+    log.info('stages', `  ${stages.join(', ')}`, { name, runs: runs.map((r) => r.figures) });
+    if (!name.endsWith('full')) continue;
+    const rate = (what: 'files' | 'records') => spread(runs.map((r) => r.figures[what] / r.wall));
+    log.info('rate', `  ${show(rate('records'), 0)} records/s, ${show(rate('files'), 0)} files/s`, {
+      records: rate('records'),
+      files: rate('files'),
+    });
+    const ratio = spread(runs.map((r, i) => (floors[i]?.seconds ?? 0) / r.wall));
+    const bare = spread(runs.map((r, i) => (floors[i]?.seconds ?? 0) / r.figures.total_seconds));
+    log.info('ratio', `  floor / build: ${show(ratio, 2)} of the whole command, ${show(bare, 2)} without start and end`, {
+      name,
+      ratio,
+      bare,
+    });
+  }
+}
