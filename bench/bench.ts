@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { type Command, type Flags, HELP } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT } from '../src/errors.ts';
-import { type Generated, generate } from './generate.ts';
+import { FORMS, type Form, type Generated, generate } from './generate.ts';
 
 export const BENCH_COMMAND: Command = {
   call: 'npm run bench --',
@@ -41,7 +41,6 @@ interface Run {
 }
 
 const ROOT = new URL('..', import.meta.url).pathname;
-const FORMS = ['parquet', 'ndjson'] as const;
 type Step = 'full' | 'new block' | 'reorg of 3 blocks';
 /** The type that Linux gives for file systems in memory. */
 const TMPFS = 0x01021994;
@@ -81,7 +80,7 @@ interface Results {
 }
 
 /** A full build (and the floor of its files), one more block on top, and a reorg of the three blocks below that. */
-async function buildAll(data: Generated, source: string, form: string, work: string, flags: Flags, results: Results): Promise<void> {
+async function buildAll(data: Generated, source: string, form: Form, work: string, flags: Flags, results: Results): Promise<void> {
   const input = join(work, 'input');
   mkdirSync(input, { recursive: true });
   const put = (name: string, as = name) => copyFileSync(join(source, `${name}.${form}`), join(input, `${as}.${form}`));

@@ -11,6 +11,9 @@ const RECORDS_PER_BLOCK = 3_500;
 /** Blocks at the end of the history that are a file each, as a source that follows the chain would write them. */
 const SINGLE_BLOCKS = 4;
 
+export const FORMS = ['parquet', 'ndjson'] as const;
+export type Form = (typeof FORMS)[number];
+
 export interface Generated {
   readonly records: number;
   readonly blocks: number;
@@ -68,8 +71,8 @@ const ACTIVITY = `{rune: {id: rune_id, number: rune_number, name: rune_name, spa
   "output": '0x' || "output", "timestamp": "timestamp"}}`;
 
 /** Writes the data set of about this many records below `folder`, as `parquet/` and `ndjson/`. */
-export async function generate(records: number, folder: string): Promise<Generated> {
-  for (const form of ['parquet', 'ndjson']) mkdirSync(join(folder, form), { recursive: true });
+export async function generate(records: number, folder: string, forms: readonly Form[] = FORMS): Promise<Generated> {
+  for (const form of forms) mkdirSync(join(folder, form), { recursive: true });
   const database = join(folder, 'generate.duckdb');
   const instance = await DuckDBInstance.create(database, { memory_limit: '2GB', temp_directory: join(folder, 'generate.tmp') });
   const connection = await instance.connect();
@@ -83,15 +86,14 @@ export async function generate(records: number, folder: string): Promise<Generat
     // The last whole block within the wanted number is the tip; the one above it is the new one.
     const tip = FIRST_HEIGHT + Math.max(Math.round(records / RECORDS_PER_BLOCK), SINGLE_BLOCKS + 1) - 1;
     const write = async (name: string, table: string, low: number, high: number) => {
-      const where = `FROM ${table} WHERE block_height BETWEEN ${low} AND ${high} ORDER BY block_height, tx_index DESC, event_index DESC`;
-      await connection.run(`COPY (SELECT * ${where}) TO '${join(folder, 'parquet', name)}.parquet' (FORMAT parquet, COMPRESSION zstd)`);
-      const plain = where.replace(
-        'ORDER BY block_height, tx_index DESC, event_index DESC',
-        'ORDER BY block_height, tx_index DESC, event_index DESC',
-      );
-      await connection.run(
-        `COPY (SELECT to_json(${ACTIVITY})::VARCHAR ${plain}) TO '${join(folder, 'ndjson', name)}.ndjson' (FORMAT csv, QUOTE '', ESCAPE '', DELIMITER '\x01', HEADER false)`,
-      );
+      const rows = `FROM ${table} WHERE block_height BETWEEN ${low} AND ${high} ORDER BY block_height, tx_index DESC, event_index DESC`;
+      const path = (form: Form) => `${join(folder, form, name)}.${form}`;
+      if (forms.includes('parquet'))
+        await connection.run(`COPY (SELECT * ${rows}) TO '${path('parquet')}' (FORMAT parquet, COMPRESSION zstd)`);
+      // CSV of one column without any quoting is just lines.
+      const lines = "FORMAT csv, QUOTE '', ESCAPE '', DELIMITER '\x01', HEADER false";
+      if (forms.includes('ndjson'))
+        await connection.run(`COPY (SELECT to_json(${ACTIVITY})::VARCHAR ${rows}) TO '${path('ndjson')}' (${lines})`);
       return name;
     };
     const first = tip - SINGLE_BLOCKS + 1;

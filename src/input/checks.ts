@@ -27,12 +27,12 @@ export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'i
 const CANONICAL_HASH = '[0-9a-f]{64}';
 const CANONICAL_OUTPUT = '[0-9a-f]+';
 
-/** The cell as plain text: a JSON string is unquoted, and parsed only where it has escapes. */
+/** The cell as plain text: a JSON string is unquoted. */
 function text(column: RawColumn): string {
   const cell = identifier(column.field.column);
   if (column.shape === 'integer') return `${cell}::VARCHAR`;
   if (column.shape !== 'json' || column.field.kind === 'integer') return cell;
-  return `(CASE WHEN contains(${cell}, '\\') THEN json_extract_string(${cell}, '$') ELSE ${cell}[2:-2] END)`;
+  return `json_extract_string(${cell}, '$')`;
 }
 
 /** Whether the cell keeps the field's rule; never NULL. */
@@ -76,18 +76,27 @@ export function canonicalValue(column: RawColumn): string {
   switch (column.field.kind) {
     case 'integer':
       return column.shape === 'integer' ? `${identifier(column.field.column)}::BIGINT` : `${text(column)}::BIGINT`;
-    case 'hash':
-      return `lower(right(${text(column)}, 64))`;
+    case 'hash': {
+      // The last 64 digits: a hash has no escapes, so of JSON they end before the quote.
+      const cell = identifier(column.field.column);
+      return `lower(substr(${cell}, length(${cell}) - ${column.shape === 'json' ? 64 : 63}, 64))`;
+    }
     default:
       return text(column);
   }
 }
 
 /** The hex part of an `output` cell, lower case, without prefix and without the index of an outpoint. */
-export const outputHex = (column: RawColumn): string =>
-  column.shape === 'canonical'
-    ? identifier(column.field.column)
-    : `lower(regexp_replace(split_part(${text(column)}, ':', 1), '^0[xX]', ''))`;
+export function outputHex(column: RawColumn): string {
+  if (column.shape === 'canonical') return identifier(column.field.column);
+  const output = text(column);
+  const hex = `CASE WHEN contains(${output}, ':') THEN split_part(${output}, ':', 1) ELSE ${output} END`;
+  return `lower(CASE WHEN ${output}[2] IN ('x', 'X') THEN substr(${hex}, 3) ELSE ${hex} END)`;
+}
+
+/** Whether an `output` cell is an outpoint, which has an index. */
+export const isOutpoint = (column: RawColumn): string =>
+  column.shape === 'canonical' ? 'false' : `contains(${identifier(column.field.column)}, ':')`;
 
 /** The index in an `output` cell that is an outpoint; NULL when it has none. */
 export const outpointIndex = (column: RawColumn): string =>

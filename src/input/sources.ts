@@ -7,7 +7,17 @@ import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } 
 import { CliError, InputError, messageOf } from '../errors.ts';
 import { identifier, literal, pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
 import { whereBroken } from './brokenJson.ts';
-import { canonicalValue, INEXACT_TYPES, isValid, NESTED_TYPES, outpointIndex, outputHex, type RawColumn, shapeOf } from './checks.ts';
+import {
+  canonicalValue,
+  INEXACT_TYPES,
+  isOutpoint,
+  isValid,
+  NESTED_TYPES,
+  outpointIndex,
+  outputHex,
+  type RawColumn,
+  shapeOf,
+} from './checks.ts';
 import type { InputFile } from './discover.ts';
 import { duckdbMessage, printable, type Recognised, type TableForm } from './recognise.ts';
 
@@ -284,7 +294,9 @@ export function canonicalSelect(source: RawSource, more: readonly string[] = [])
   const output = columns.get('output');
   const selected = ACTIVITY_FIELDS.map(({ column }) => {
     if (column === 'output' && output !== undefined) return outputHex(output);
-    if (column === 'vout' && output !== undefined) return `coalesce(${value('vout')}, ${outpointIndex(output)})`;
+    if (column === 'vout' && output !== undefined) {
+      return `CASE WHEN ${isOutpoint(output)} THEN coalesce(${value('vout')}, ${outpointIndex(output)}) ELSE ${value('vout')} END`;
+    }
     return value(column);
   });
   const eventIndex = value(EVENT_INDEX.column);

@@ -1,0 +1,34 @@
+/**
+ * The input as a plain script would read it, for Eleventy and for plain.mjs alike: what differs is how they make files of it.
+ */
+import { open } from 'node:fs/promises';
+
+export const LIMIT = 20;
+
+/** The transactions of an NDJSON file in its order: id, number of records, and the first page of them. */
+export async function readTransactions(path) {
+  const transactions = new Map();
+  const file = await open(path);
+  for await (const line of file.readLines()) {
+    const record = withoutNulls(JSON.parse(line));
+    withoutNulls(record.location);
+    const id = record.location.tx_id;
+    const known = transactions.get(id);
+    if (known === undefined) transactions.set(id, { id, total: 1, results: [record] });
+    else {
+      known.total += 1;
+      if (known.results.length < LIMIT) known.results.push(record);
+    }
+  }
+  return [...transactions.values()];
+}
+
+/** Undefined is what JSON.stringify leaves out; deleting keys would make each record a slow object. */
+function withoutNulls(object) {
+  for (const key in object) if (object[key] === null) object[key] = undefined;
+  return object;
+}
+
+export const pathOf = ({ id }) => `runes/v1/transactions/${id}.json`;
+
+export const bodyOf = ({ total, results }) => JSON.stringify({ limit: LIMIT, offset: 0, total, results });
