@@ -39,6 +39,9 @@ export class BuildError extends CliError {
   }
 }
 
+/** Another build is at work on the same folder. */
+export class LockedError extends BuildError {}
+
 /** The message of anything that was thrown. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

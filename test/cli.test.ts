@@ -93,6 +93,7 @@ describe('npm run build', () => {
     [['--page-sizes', '60,20'], '--page-sizes "60,20" must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000'],
     [['--page-sizes', '20,,60'], '--page-sizes "20,,60" must be ascending'],
     [['--memory-limit', 'much'], '--memory-limit "much" must be a size such as 500MB or 2GB'],
+    [['--out', 'a', '--cache', 'a/b'], '--cache a/b is in the output folder a, and would be published with it'],
     [['--log', 'xml'], '--log "xml" must be one of text, json'],
   ])('refuses %j with exit code 1', async (flags, message) => {
     const work = workFolder();

@@ -17,6 +17,7 @@ import { describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
 import { verify } from '../src/verify/verify.ts';
 import { failedBuild, filesBelow, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { run } from './support/cli.ts';
 import { CHANGES, History } from './support/history.ts';
 import { hex, ndjson, record } from './support/records.ts';
 
@@ -203,11 +204,69 @@ describe('an incremental build', () => {
   });
 });
 
+describe('the lists of changes', () => {
+  it('of a build that changes nothing are those of the build before', async () => {
+    const { out, input, put, build } = await built([1, 2]);
+    put(3, ndjson(blockOf(3)));
+    await build();
+    const lists = () => ['added.txt', 'removed.txt'].map((name) => readFileSync(join(`${out}.cache/changes`, name), 'utf8'));
+    const before = lists();
+    expect(before[0]?.trim().split('\n').at(-1)).toBe('runes/v1/manifest.json');
+    writeFiles(input, { 'copy.ndjson': ndjson(blockOf(1)) });
+    expect(await build()).toMatchObject({ filesRead: 2, blocks: { written: 0, gone: 0 } });
+    await build({ full: true });
+    expect(lists()).toEqual(before);
+  });
+});
+
+describe('odd names and times', () => {
+  it.each(['mirror:1', '~', "it's [a] *"])('of the output and the cache: %j', async (name) => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
+    const before = filesBelow(work);
+    for (const height of [1, 2]) {
+      writeFiles(work, { [`in/${height}.ndjson`]: ndjson([record(height, 1)]) });
+      const { code, stderr } = await run('build', ['--input', 'in', '--out', `${name}/out`, '--cache', `${name}/cache`], work);
+      expect([code, stderr]).toEqual([0, expect.not.stringContaining('cannot be used')]);
+    }
+    expect(
+      filesBelow(work)
+        .filter((path) => !before.includes(path) && !/^in\//.test(path))
+        .every((path) => path.startsWith(`${name}/`)),
+    ).toBe(true);
+    expect(existsSync(join(work, name, 'cache/state.duckdb'))).toBe(true);
+  });
+
+  it('of the cache with a question mark, which DuckDB cannot have, are refused before anything is written', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
+    const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')], cache: join(work, 'why?') });
+    expect([error.exitCode, error.message]).toEqual([3, expect.stringContaining('has a question mark in its path')]);
+    expect(existsSync(join(work, 'out'))).toBe(false);
+  });
+
+  it('of input files: a time that no 64 bits hold', async () => {
+    const { input, put, build } = await built([1]);
+    put(2, ndjson(blockOf(2)));
+    utimesSync(join(input, '2.ndjson'), new Date('2400-01-01'), new Date('2400-01-01'));
+    expect(await build()).toMatchObject({ wasFull: false });
+    expect(await build()).toMatchObject({ filesRead: 0 });
+  });
+});
+
 describe('a cache that is', () => {
   it.each([
     ['lost', (cache: string) => rmSync(cache, { recursive: true }), /there is no cache/],
     ['no database', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), 'nonsense'.repeat(5000)), /the cache cannot be read/],
     ['cut off', (cache: string) => truncateSync(join(cache, 'state.duckdb'), 20_000), /the cache cannot be read/],
+    [
+      'a folder',
+      (cache: string) => {
+        rmSync(join(cache, 'state.duckdb'));
+        mkdirSync(join(cache, 'state.duckdb'));
+      },
+      /the cache cannot be read/,
+    ],
     ['empty', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), ''), /./],
   ])('%s costs a full build, and no wrong one', async (_, damage, reason) => {
     const { out, input, build, fresh } = await built([1, 2, 3]);
@@ -260,6 +319,9 @@ describe('an output that was changed behind the back of builds', () => {
     const { out, build, fresh } = await built([1, 2]);
     rmSync(join(out, 'runes/v1/blocks/1.json'));
     writeFileSync(join(out, 'runes/v1/blocks/2.json'), 'x');
+    const folder = join(out, 'runes/v1/transactions', `0x${hex('tx 1 1')}.json`);
+    rmSync(folder);
+    mkdirSync(folder);
     writeFiles(out, { 'runes/v1/transactions/stranger.json': '{}', 'runes/v1/digests/9000.json': '{}' });
     expect(await build()).toMatchObject({ wasFull: false });
     expect(() => check(out)).toThrow(/finding/);

@@ -60,13 +60,34 @@ describe('two builds at once', () => {
 
   it('started together end with one whole output, whoever wins', async () => {
     const work = temporaryFolder();
-    writeFiles(work, { 'in/a.ndjson': ndjson(Array.from({ length: 3000 }, (_, i) => record(5 + (i % 5), Math.floor(i / 5)))) });
-    const flags = (cache: string) => ['--input', 'in', '--out', 'out', '--cache', cache];
-    const codes = await Promise.all(['c1', 'c2', 'c3'].map(async (cache) => (await run('build', flags(cache), work)).code));
+    const names = ['a', 'b', 'c'];
+    for (const [i, name] of names.entries()) {
+      const records = Array.from({ length: 1500 * (i + 1) }, (_, n) => record(5 + i + (n % 5), Math.floor(n / 5)));
+      writeFiles(work, { [`${name}.ndjson`]: ndjson(records) });
+      await testBuild(join(work, `fresh-${name}`), { inputs: [join(work, `${name}.ndjson`)] });
+    }
+    const flags = (name: string) => ['--input', `${name}.ndjson`, '--out', 'out', '--cache', `cache-${name}`];
+    const codes = await Promise.all(names.map(async (name) => (await run('build', flags(name), work)).code));
     expect(codes).toContain(0);
     expect(codes.every((code) => code === 0 || code === 3)).toBe(true);
-    await testBuild(join(work, 'fresh'), { inputs: [join(work, 'in')] });
-    expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'fresh')));
+    expect(names.map((name) => tree(join(work, `fresh-${name}`)))).toContainEqual(tree(join(work, 'out')));
+  });
+});
+
+describe('an output that a build died in before its first file', () => {
+  it.each([0, 100, 4096, 12_288])('with %i bytes of a lock is built all the same', async (bytes) => {
+    const out = join(temporaryFolder(), 'out');
+    writeFiles(out, { [LOCK]: Buffer.alloc(bytes), '.rune-activity-mirror.tmp': '' });
+    await testBuild(out, { inputs: [SAMPLE_INPUT] });
+    const whole = tree(out);
+    // On a whole output too, and without losing the state.
+    writeFiles(out, { [LOCK]: Buffer.alloc(bytes) });
+    const folder = temporaryFolder();
+    const more = join(folder, 'more.ndjson');
+    writeFiles(folder, { 'more.ndjson': ndjson([record(5, 1)]) });
+    expect(await testBuild(out, { inputs: [SAMPLE_INPUT, more] })).toMatchObject({ wasFull: false, blocks: { written: 1, gone: 0 } });
+    expect(await testBuild(out, { inputs: [SAMPLE_INPUT] })).toMatchObject({ wasFull: false, blocks: { written: 0, gone: 1 } });
+    expect(tree(out)).toEqual(whole);
   });
 });
 

@@ -138,6 +138,16 @@ describe('an output folder', () => {
     expect(filesBelow(join(work, 'elsewhere'))).toEqual(['keep.json']);
   });
 
+  it('whose folder of digests is a symbolic link is refused too', async () => {
+    const work = temporaryFolder();
+    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
+    writeFiles(work, { 'elsewhere/keep.json': 'x' });
+    rmSync(join(work, 'out/runes/v1/digests'), { recursive: true });
+    symlinkSync(join(work, 'elsewhere'), join(work, 'out/runes/v1/digests'));
+    expect((await failedBuild(join(work, 'out'), { inputs: [SAMPLE], full: true })).message).toContain('is a symbolic link');
+    expect(filesBelow(join(work, 'elsewhere'))).toEqual(['keep.json']);
+  });
+
   it('that is a file is refused', async () => {
     const work = temporaryFolder();
     writeFiles(work, { out: 'x' });

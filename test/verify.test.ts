@@ -114,7 +114,7 @@ describe('verification finds', () => {
     [
       'a stranger',
       (out) => writeFiles(out, { 'notes.txt': 'x', [`${v1}/blocks/7.json`]: '{}' }),
-      /^(notes\.txt|runes\/v1\/blocks\/7\.json) belongs to nothing$/,
+      /^(notes\.txt belongs to nothing, and no build removes it|runes\/v1\/blocks\/7\.json belongs to nothing$)/,
     ],
     ['a temporary file', (out) => writeFileSync(join(out, v1, 'blocks/5.json.tmp'), ''), /5\.json\.tmp belongs to nothing/],
     ['a file of digests that is gone', (out) => rmSync(join(out, v1, 'digests/2000.json')), /says blocks 3, and there are 2/],
@@ -130,6 +130,19 @@ describe('verification finds', () => {
       /says records 74, and there are 73|index\.html/,
     ],
     ['a wrong status', (out) => writeFileSync(join(out, v1, 'index.json'), '{}'), /index\.json is not what follows/],
+    [
+      'digests that are a file',
+      (out) => {
+        rmSync(join(out, v1, 'digests'), { recursive: true });
+        writeFileSync(join(out, v1, 'digests'), '');
+      },
+      /digests cannot be read: ENOTDIR/,
+    ],
+    [
+      'more records than can be',
+      (out) => edit(out, `${v1}/digests/0.json`, (t) => t.replace('"records":71', '"records":500000000000')),
+      /more than there are in all/,
+    ],
     [
       'an unfinished build',
       (out) => writeFileSync(join(out, '.rune-activity-mirror'), 'A build is at work'),

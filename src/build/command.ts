@@ -2,6 +2,7 @@
  * The build command's flags, and what they mean.
  */
 import { availableParallelism } from 'node:os';
+import { resolve, sep } from 'node:path';
 import { type Command, type Flags, HELP } from '../cli/flags.ts';
 import { UsageError } from '../errors.ts';
 import { arePageSizes, DIALECTS } from '../pages/lists.ts';
@@ -34,10 +35,14 @@ export function buildOptions(flags: Flags): BuildOptions {
   }
   const inputs = flags.all('input');
   if (inputs.includes('')) throw new UsageError('--input has no value');
+  const [out, cache] = [flags.one('out') ?? 'dist', flags.one('cache') ?? '.cache'];
+  if (`${resolve(cache)}${sep}`.startsWith(`${resolve(out)}${sep}`)) {
+    throw new UsageError(`--cache ${cache} is in the output folder ${out}, and would be published with it`);
+  }
   return {
     inputs: inputs.length === 0 ? ['input'] : inputs,
-    out: flags.one('out') ?? 'dist',
-    cache: flags.one('cache') ?? '.cache',
+    out,
+    cache,
     site: {
       dialect: flags.choice('dialect', DIALECTS),
       pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),

@@ -89,7 +89,12 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
   }
   const gone = [...known.values()].map((row) => toNumber(row['id'])).filter((id) => !seen.has(id));
   const digests = (async () => {
-    for (const { id, file, stamp } of pending) rows.push({ id, name: file.name, digest: await digestOf(file), ...stamp });
+    for (const { id, file, stamp } of pending) {
+      const digest = await digestOf(file);
+      // Were it replaced after it was read, the digest would be of something else: none will do.
+      const isSteady = Object.entries(stampOf(file)).every(([key, value]) => stamp[key as keyof Stamp] === value);
+      rows.push({ id, name: file.name, digest: isSteady ? digest : '', ...stamp });
+    }
     return rows;
   })();
   // Awaited at the end of the build; a build that fails before must not end with an unhandled rejection.
@@ -107,7 +112,10 @@ function stampOf(file: InputFile): Stamp {
 }
 
 const isSame = (stamp: Stamp, row: Row): boolean =>
-  row['size'] === stamp.size && row['mtime'] === stamp.mtime && row['ctime'] === stamp.ctime && row['inode'] === stamp.inode;
+  toText(row['size']) === String(stamp.size) &&
+  toText(row['mtime']) === String(stamp.mtime) &&
+  toText(row['ctime']) === String(stamp.ctime) &&
+  row['inode'] === stamp.inode;
 
 const PORTION = 1 << 20;
 

@@ -6,8 +6,8 @@
  * it, and empty when it has to begin anew. Nothing but `commit` changes the tables, in one transaction, so a build that dies leaves them as they were.
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { BuildError, messageOf } from '../errors.ts';
+import { join, resolve } from 'node:path';
+import { BuildError, LockedError, messageOf } from '../errors.ts';
 import type { Site } from '../pages/lists.ts';
 import { literal, type Store, toText } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
@@ -15,13 +15,13 @@ import { VERSION } from '../version.ts';
 const FILE = 'state.duckdb';
 
 /** Counts up when the tables change. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 const TABLES: Readonly<Record<string, string>> = {
   /** One row: what program and settings the state is of, and the SHA-256 of the manifest that the build wrote. */
   basis: 'program VARCHAR, site VARCHAR, manifest VARCHAR',
   /** Input files by the number that is their records' `source`. Times in nanoseconds; digest is SHA-256 of the content. */
-  files: 'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime BIGINT, ctime BIGINT, inode VARCHAR, digest VARCHAR',
+  files: 'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime VARCHAR, ctime VARCHAR, inode VARCHAR, digest VARCHAR',
   /** Which file holds records of which block. */
   held: 'source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT',
   /** The runes tables of all inputs. */
@@ -98,7 +98,7 @@ export const hasState = (cache: string): boolean => existsSync(join(cache, FILE)
 
 /** Removes the state, so that the next build begins anew. */
 export function removeState(cache: string): void {
-  for (const name of [FILE, `${FILE}.wal`]) rmSync(join(cache, name), { force: true });
+  for (const name of [FILE, `${FILE}.wal`]) rmSync(join(cache, name), { recursive: true, force: true });
 }
 
 async function makeTables(store: Store): Promise<void> {
@@ -114,6 +114,11 @@ async function attachFile(store: Store, cache: string | undefined): Promise<stri
   }
   mkdirSync(cache, { recursive: true });
   const path = join(cache, FILE);
+  if (resolve(path).includes('?')) {
+    throw new BuildError(`the cache folder ${resolve(cache)} has a question mark in its path, which DuckDB cannot work with`, [
+      'Name another folder with --cache.',
+    ]);
+  }
   const existed = existsSync(path);
   try {
     await attachDatabase(store, path, 'state', `the cache folder ${cache}`, '--cache');
@@ -143,7 +148,8 @@ const namesOf = (columns: string): string =>
  */
 export async function attachDatabase(store: Store, path: string, name: string, what: string, flag: string): Promise<void> {
   try {
-    await store.run(`ATTACH ${literal(path)} AS ${name}`);
+    // An absolute path: DuckDB would take `~/x` for the home folder, and `x:y` for a type of database.
+    await store.run(`ATTACH ${literal(resolve(path))} AS ${name}`);
   } catch (error) {
     const message =
       messageOf(error)
@@ -151,7 +157,7 @@ export async function attachDatabase(store: Store, path: string, name: string, w
         ?.replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '') ?? '';
     if (/could not set lock|conflicting lock|used by another process/i.test(message)) {
       const pid = /PID (\d+)/.exec(message)?.[1];
-      throw new BuildError(`another build is at work on ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
+      throw new LockedError(`another build is at work on ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
         `Wait until it is done, or name another folder with ${flag}.`,
       ]);
     }

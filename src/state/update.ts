@@ -63,8 +63,8 @@ export async function updateInputs(loaded: Loaded, store: Store): Promise<void> 
     name: 'VARCHAR',
     form: 'VARCHAR',
     size: 'BIGINT',
-    mtime: 'BIGINT',
-    ctime: 'BIGINT',
+    mtime: 'VARCHAR',
+    ctime: 'VARCHAR',
     inode: 'VARCHAR',
     digest: 'VARCHAR',
   } as const;

@@ -27,7 +27,7 @@ export class Store {
   }
 
   static async open(options: StoreOptions): Promise<Store> {
-    const instance = await DuckDBInstance.create(':memory:', {
+    const settings = {
       memory_limit: options.memoryLimit,
       threads: String(options.threads),
       temp_directory: options.scratch,
@@ -35,6 +35,11 @@ export class Store {
       preserve_insertion_order: 'true',
       // A build never reaches for the network.
       autoinstall_known_extensions: 'false',
+    };
+    const instance = await DuckDBInstance.create(':memory:', settings).catch((error: unknown) => {
+      throw new BuildError(`DuckDB cannot be started with --memory-limit ${options.memoryLimit}: ${messageOf(error)}`, [
+        'Name a smaller or larger limit, such as 1GB.',
+      ]);
     });
     return new Store(instance, await instance.connect());
   }

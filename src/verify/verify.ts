@@ -11,7 +11,7 @@ import type { Progress } from '../cli/progress.ts';
 import { envelope, type Manifest, manifest as manifestSchema } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
 import type { Site } from '../pages/lists.ts';
-import { DIGESTS_FOLDER, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
+import { BLOCKS_FOLDER, DIGESTS_FOLDER, digestsPath, MANIFEST_PATH, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
 import { emitFiles } from '../render/files.ts';
 import { inspectOutput, LOCK, MARKER } from '../write/outputFolder.ts';
 import { readBlock } from './blocks.ts';
@@ -40,6 +40,10 @@ export function verify(root: string, progress: Progress): Verified {
     progress.show(i, blocks.length, 'blocks');
     digest.add(block.height, block.digest);
     totals.records += block.records;
+    if (block.records > manifest.records) {
+      findings.add(`${digestsPath(block.height)} gives block ${block.height} ${block.records} records, more than there are in all`);
+      continue;
+    }
     const batch = readBlock(root, site, schema, block, findings);
     const [whole] = batch?.blocks ?? [];
     if (batch === undefined || whole === undefined) continue;
@@ -81,10 +85,19 @@ const digestsFile = z.strictObject({
   blocks: z.array(z.strictObject({ height: z.int(), hash: z.string(), records: z.int(), digest: z.string() })).min(1),
 });
 
+function entriesOf(folder: string, findings: Findings): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    findings.add(`${DIGESTS_FOLDER} cannot be read: ${messageOf(error)}`);
+    return [];
+  }
+}
+
 /** The blocks that the files of digests name, heights ascending. */
 function readDigests(root: string, sink: ComparingSink, findings: Findings): BlockDigest[] {
   const all: BlockDigest[] = [];
-  const names = existsSync(join(root, DIGESTS_FOLDER)) ? readdirSync(join(root, DIGESTS_FOLDER)) : [];
+  const names = entriesOf(join(root, DIGESTS_FOLDER), findings);
   for (const name of names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))) {
     const path = `${DIGESTS_FOLDER}/${name}`;
     try {
@@ -145,7 +158,12 @@ function reportStrangers(root: string, expected: number, paths: () => ReadonlySe
   for (const _ of walk(root)) count += 1;
   if (count === expected) return;
   const known = paths();
-  for (const path of walk(root)) if (!known.has(path)) findings.add(`${path} belongs to nothing`);
+  const swept = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER];
+  for (const path of walk(root)) {
+    if (known.has(path)) continue;
+    const isSwept = swept.some((folder) => path.startsWith(`${folder}/`));
+    findings.add(`${path} belongs to nothing${isSwept ? '' : ', and no build removes it: do it yourself'}`);
+  }
 }
 
 /** Paths of all files below the folder. */

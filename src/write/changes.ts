@@ -15,6 +15,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -109,8 +110,12 @@ export class Changes {
       list.flush();
       list.close();
     }
-    renameSync(whole, join(this.#folder, 'added.txt'));
-    renameSync(removed, join(this.#folder, 'removed.txt'));
+    // A build that changed nothing leaves the lists of the one before, which may not have been uploaded yet.
+    if (statSync(whole).size + statSync(removed).size > 0) {
+      renameSync(whole, join(this.#folder, 'added.txt'));
+      renameSync(removed, join(this.#folder, 'removed.txt'));
+    }
+    for (const path of [whole, removed]) rmSync(path, { force: true });
     for (const part of parts) rmSync(join(this.#folder, part));
   }
 }

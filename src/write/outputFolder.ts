@@ -4,8 +4,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
-import { BLOCKS_FOLDER, MANIFEST_PATH, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
+import { BuildError, CliError, codeOf, InputError, LockedError, messageOf } from '../errors.ts';
+import { BLOCKS_FOLDER, DIGESTS_FOLDER, MANIFEST_PATH, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
 import { attachDatabase } from '../state/state.ts';
 import type { Store } from '../store/duckdb.ts';
 import { writeFailure } from './pool.ts';
@@ -28,9 +28,10 @@ export interface OutputState {
 export function inspectOutput(root: string): OutputState {
   if (!existsSync(root)) return { kind: 'absent', manifest: undefined };
   if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Name a folder with --out.']);
-  const entries = readdirSync(root);
+  // A build that died before its first file leaves no more than these two.
+  const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined };
-  for (const folder of ['runes', dirname(BLOCKS_FOLDER), BLOCKS_FOLDER, TRANSACTIONS_FOLDER]) {
+  for (const folder of ['runes', dirname(BLOCKS_FOLDER), BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER]) {
     if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
       throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
         'Replace it by a folder, or name another output folder with --out.',
@@ -78,12 +79,26 @@ export async function claimOutput(root: string, seen: OutputState, store: Store)
   } catch (error) {
     throw writeFailure({ message: messageOf(error), code: codeOf(error) });
   }
-  await attachDatabase(store, join(root, LOCK), 'output_lock', `the output folder ${root}`, '--out');
-  if (seen.kind === 'ours' && inspectOutput(root).manifest !== seen.manifest) {
+  await lock(root, store);
+  const now = inspectOutput(root);
+  if ((now.kind === 'ours') !== (seen.kind === 'ours') || now.manifest !== seen.manifest) {
     await releaseOutput(root, store);
     throw new BuildError(`another build changed the output folder ${root} while this one read its input`, ['Build again.']);
   }
   mark(root, UNFINISHED);
+}
+
+/** Locks the folder. What a build that died left of its lock may be half a file; it is made anew. */
+async function lock(root: string, store: Store): Promise<void> {
+  const attach = () => attachDatabase(store, join(root, LOCK), 'output_lock', `the output folder ${root}`, '--out');
+  try {
+    await attach();
+  } catch (error) {
+    if (error instanceof LockedError) throw error;
+    rmSync(join(root, LOCK), { recursive: true, force: true });
+    if (error instanceof CliError) throw error;
+    await attach();
+  }
 }
 
 /** Marks the folder as whole. */

@@ -89,7 +89,7 @@ export class DiskSink implements FileSink {
       writeNew(target, bytes);
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
-      if (readFileSync(target).equals(bytes)) {
+      if (isFile(target) && readFileSync(target).equals(bytes)) {
         this.#keep(path);
         return;
       }
@@ -137,8 +137,10 @@ export class DiskSink implements FileSink {
 
   #replace(target: string, write: (temporary: string) => void): void {
     const temporary = `${target}${TEMPORARY_SUFFIX}`;
-    rmSync(temporary, { force: true });
+    rmSync(temporary, { recursive: true, force: true });
     write(temporary);
+    // Someone made a folder where a page belongs.
+    if (!isFile(target)) rmSync(target, { recursive: true });
     renameSync(temporary, target);
   }
 }
@@ -170,7 +172,10 @@ function linkOrCopy(from: string, to: string): void {
   }
 }
 
+const isFile = (path: string): boolean => statSync(path).isFile();
+
 function isSameFile(a: string, b: string): boolean {
+  if (!isFile(b)) return false;
   const [first, second] = [statSync(a), statSync(b)];
   return (first.ino === second.ino && first.dev === second.dev) || readFileSync(a).equals(readFileSync(b));
 }
