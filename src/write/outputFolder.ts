@@ -6,7 +6,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { dirname, join } from 'node:path';
 import { BuildError, CliError, codeOf, InputError, LockedError, messageOf } from '../errors.ts';
 import { BLOCKS_FOLDER, DIGESTS_FOLDER, MANIFEST_PATH, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
-import { attachDatabase } from '../state/state.ts';
+import { attachDatabase } from '../store/attach.ts';
 import type { Store } from '../store/duckdb.ts';
 import { writeFailure } from './pool.ts';
 
