@@ -1,25 +1,15 @@
 /** Full disks, for real: a small tmpfs is mounted where this user may, as root on Linux. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
+import { mountDisk } from './support/disk.ts';
 import { ndjson, record } from './support/records.ts';
 
 const disk = join(temporaryFolder(), 'disk');
-
-/** Whether a disk of 3 MB could be mounted. */
-function mount(): boolean {
-  mkdirSync(disk);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'tmpfs', disk], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 /** Uses up what is left of the disk, but for so many bytes. */
 function fill(left: number): void {
@@ -30,7 +20,7 @@ function fill(left: number): void {
   }
 }
 
-const mounted = mount();
+const mounted = mountDisk(disk, '3m');
 
 describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)', () => {
   beforeAll(() => expect(filesBelow(disk)).toEqual([]));

@@ -8,6 +8,7 @@ import { LOCK } from '../src/write/outputFolder.ts';
 import { failedBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT, run } from './support/cli.ts';
+import { mountDisk } from './support/disk.ts';
 import { ndjson, record } from './support/records.ts';
 
 /** Another process that holds a database file as a build does, until it is told to end. */
@@ -91,19 +92,8 @@ describe('an output that a build died in before its first file', () => {
   });
 });
 
-/** Mounts an empty tmpfs; false where this user may not. */
-function mount(path: string): boolean {
-  mkdirSync(path);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=20m', 'tmpfs', path], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 const disk = join(temporaryFolder(), 'read-only');
-const mounted = mount(disk);
+const mounted = mountDisk(disk, '20m');
 
 describe.skipIf(!mounted)('a file system that turned read-only (skipped where a tmpfs cannot be mounted)', () => {
   const build = { inputs: [SAMPLE_INPUT] };
@@ -141,7 +131,7 @@ describe('too many open files', () => {
     writeFiles(work, { 'in/a.ndjson': ndjson(Array.from({ length: 500 }, (_, i) => record(5, i))) });
     const command = [process.execPath, join(ROOT, 'scripts/run.cjs'), 'build', '--input', 'in', '--out', 'out', '--cache', 'cache'];
     let failures = 0;
-    for (const limit of [26, 30, 34, 38, 42]) {
+    for (const limit of [24, 26, 28, 30, 32, 34, 36, 38, 42]) {
       const child = spawn('sh', ['-c', `ulimit -n ${limit} && exec "$@"`, 'sh', ...command], {
         cwd: work,
         stdio: ['ignore', 'pipe', 'pipe'],

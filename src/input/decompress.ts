@@ -11,6 +11,7 @@ import { createGunzip } from 'node:zlib';
 import { Decompress } from 'fzstd';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
 import type { InputFile } from './discover.ts';
+import { unreadable } from './unreadable.ts';
 
 export type Compression = 'gzip' | 'zstd';
 
@@ -36,7 +37,7 @@ export async function magicOf(file: InputFile): Promise<Magic> {
     }
   } catch (error) {
     if (error instanceof InputError) throw error;
-    throw new InputError(`${file.name} cannot be read: ${messageOf(error)}`);
+    throw unreadable(file.name, error);
   }
 }
 
@@ -47,7 +48,7 @@ export async function decompress(file: InputFile, compression: Compression, targ
   try {
     await pipeline(createReadStream(file.path), unpack, createWriteStream(target));
   } catch (error) {
-    if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO'].includes(codeOf(error) ?? '')) {
+    if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
       throw new BuildError(`${file.name} cannot be unpacked into the cache folder: ${messageOf(error)}`, [
         'Free some space there, or name another folder with --cache.',
       ]);

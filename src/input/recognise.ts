@@ -3,10 +3,11 @@
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
-import { InputError, messageOf } from '../errors.ts';
+import { CliError, InputError, messageOf } from '../errors.ts';
 import { pathLiteral, type Store, toText } from '../store/duckdb.ts';
 import { type Compression, decompress, magicOf, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
+import { unreadable } from './unreadable.ts';
 
 /** How the objects of a JSON file are laid out; DuckDB's names. */
 type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
@@ -48,7 +49,7 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
   const compressed: Compression | undefined = magic.kind === 'text' ? undefined : magic.kind;
   if (compressed !== undefined) await decompress(file, compressed, scratch);
   const path = compressed === undefined ? file.path : scratch;
-  const { head, bytes } = readHead(path);
+  const { head, bytes } = readHead(file, path);
   if (bytes === 0) throw new InputError(`${file.name} holds nothing once unpacked (0 bytes)`, ['Remove it, or write it again.']);
   const common: Common = { file, path, bytes };
   const text = head.toString('utf8').replace(/^\ufeff/, '');
@@ -65,8 +66,13 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
 /** What some editors put before UTF-8 text; DuckDB takes it for broken JSON. */
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-function readHead(path: string): { head: Buffer; bytes: number } {
-  const handle = openSync(path, 'r');
+function readHead(file: InputFile, path: string): { head: Buffer; bytes: number } {
+  let handle: number;
+  try {
+    handle = openSync(path, 'r');
+  } catch (error) {
+    throw unreadable(file.name, error);
+  }
   try {
     const buffer = Buffer.alloc(HEAD_BYTES);
     const length = readSync(handle, buffer, 0, HEAD_BYTES, 0);
@@ -133,7 +139,7 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
     const columns = rows.map((row) => ({ name: toText(row['column_name']), type: toText(row['column_type']) }));
     return { ...common, ...recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {
-    if (error instanceof InputError) throw error;
+    if (error instanceof CliError) throw error;
     throw new InputError(`${common.file.name} is broken Parquet: ${duckdbMessage(error)}`);
   }
 }

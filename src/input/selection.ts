@@ -7,9 +7,9 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { InputError, messageOf } from '../errors.ts';
 import { type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { InputFile } from './discover.ts';
+import { unreadable } from './unreadable.ts';
 
 /** What tells a file from its earlier self. Times in nanoseconds. */
 interface Stamp {
@@ -107,7 +107,7 @@ function stampOf(file: InputFile): Stamp {
     const { size, mtimeNs, ctimeNs, ino } = statSync(file.path, { bigint: true });
     return { size, mtime: mtimeNs, ctime: ctimeNs, inode: String(ino) };
   } catch (error) {
-    throw new InputError(`${file.name} cannot be read: ${messageOf(error)}`);
+    throw unreadable(file.name, error);
   }
 }
 
@@ -134,6 +134,6 @@ async function digestOf(file: InputFile): Promise<string> {
       await handle.close();
     }
   } catch (error) {
-    throw new InputError(`${file.name} cannot be read: ${messageOf(error)}`);
+    throw unreadable(file.name, error);
   }
 }
