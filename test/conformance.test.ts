@@ -1,23 +1,13 @@
-/** The recorded requests, asked of the local server over a build of the same data in dialect hiro. */
+/** The recorded requests, asked of the local server over builds of the same data in dialect hiro, in each layout. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LAYOUTS } from '../src/pages/lists.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './support/build.ts';
 import { type Host, startServer } from './support/server.ts';
 import { judge, RECORDED_ETAG, RULES, readVectors } from './support/vectors.ts';
 
 const vectors = readVectors();
 const folder = temporaryFolder();
-let host: Host;
-
-beforeAll(async () => {
-  await testBuild(join(folder, 'dist'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' });
-  host = await startServer(join(folder, 'dist'));
-});
-
-afterAll(async () => {
-  await host.close();
-});
-
 /** How many vectors each rule of support/vectors.ts decides. A change here is a change of the API. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'OPTIONS is always a preflight: 204': 4,
@@ -34,7 +24,16 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
   'the shape of 404 bodies': 36,
 };
 
-describe('the 720 recorded vectors', () => {
+describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
+  let host: Host;
+
+  beforeAll(async () => {
+    await testBuild(join(folder, layout), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout });
+    host = await startServer(join(folder, layout));
+  });
+
+  afterAll(() => host.close());
+
   it('are all there', () => expect(vectors).toHaveLength(720));
 
   for (const group of new Set(vectors.map((v) => v.group))) {

@@ -2,7 +2,6 @@
 import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { DIALECTS } from '../src/pages/lists.ts';
 import { VERSION } from '../src/version.ts';
 import { filesBelow, temporaryFolder, testBuild } from './support/build.ts';
 
@@ -13,11 +12,15 @@ const read = (folder: string) =>
   Object.fromEntries(filesBelow(folder).map((path) => [path, readFileSync(join(folder, path), 'utf8').replaceAll(VERSION, 'VERSION')]));
 
 describe.each(['activity', 'ledger'])('the input %s', (name) => {
-  it.each(DIALECTS)('in dialect %s', async (dialect) => {
+  it.each([
+    ['contract', 'files', 'contract'],
+    ['hiro', 'files', 'hiro'],
+    ['contract', 'packed', 'packed'],
+  ] as const)('in dialect %s, layout %s', async (dialect, layout, folder) => {
     const out = join(temporaryFolder(), 'dist');
     // Page sizes small enough that lists of a few records have every kind of page.
-    await testBuild(out, { inputs: [join(GOLDEN, name, 'input')], dialect, pageSizes: [2, 4] });
-    const expected = join(GOLDEN, name, dialect);
+    await testBuild(out, { inputs: [join(GOLDEN, name, 'input')], dialect, layout, pageSizes: [2, 4] });
+    const expected = join(GOLDEN, name, folder);
     if (process.env['UPDATE_GOLDEN'] === '1') {
       rmSync(expected, { recursive: true, force: true });
       cpSync(out, expected, { recursive: true });

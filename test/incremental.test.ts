@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
+import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
 import { verify } from '../src/verify/verify.ts';
 import { failedBuild, filesBelow, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { run } from './support/cli.ts';
@@ -49,13 +50,13 @@ describe('after any change of the input', () => {
       fc.asyncProperty(
         fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
         fc.array(fc.array(fc.constantFrom(...CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 4, maxLength: 7 }),
-        fc.constantFrom('contract', 'hiro'),
-        async (numbers, steps, dialect) => {
+        fc.record({ layout: fc.constantFrom(...LAYOUTS), dialect: fc.constantFrom(...DIALECTS), operationPages: fc.boolean() }),
+        async (numbers, steps, site) => {
           const work = temporaryFolder();
           const [out, input, remote] = [join(work, 'out'), join(work, 'in'), join(work, 'remote')];
           const history = new History(() => numbers.next().value);
           const written = new Map<string, string>();
-          const options: TestBuild = { inputs: [input], dialect, pageSizes: [2, 4] };
+          const options: TestBuild = { inputs: [input], ...site, pageSizes: [2, 4] };
           for (const [i, changes] of [[], ...steps].entries()) {
             for (const change of changes) history[change]();
             history.write(input, written);

@@ -7,6 +7,7 @@ import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
+import { LAYOUTS, type Layout } from '../src/pages/lists.ts';
 import { verify } from '../src/verify/verify.ts';
 import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { start } from './support/cli.ts';
@@ -37,15 +38,17 @@ function write(name: string, heights: readonly number[], edition: (height: numbe
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** The trees that whole builds make of each input. */
+/** The trees that whole builds make of each input in each layout. */
 const whole: Record<string, Record<string, string>> = {};
 beforeAll(async () => {
   write('before', range(1, 24), () => 'a');
   // Some blocks are replaced, some are gone, some are new.
   write('after', [...range(1, 20), ...range(25, 30)], (height) => (height > 12 ? 'b' : 'a'));
-  for (const name of ['before', 'after']) {
-    await testBuild(join(work, `whole-${name}`), { inputs: [input(name)] });
-    whole[name] = contents(join(work, `whole-${name}`));
+  for (const layout of LAYOUTS) {
+    for (const name of ['before', 'after']) {
+      await testBuild(join(work, `${layout}-${name}`), { inputs: [input(name)], layout });
+      whole[`${layout}-${name}`] = contents(join(work, `${layout}-${name}`));
+    }
   }
 });
 
@@ -62,8 +65,13 @@ interface Moments {
 }
 
 /** Runs a build of `after`, and kills it when `kill` resolves. Says when what happened, and whether it was still at work. */
-async function runBuild(out: string, kill: (loaded: Promise<void>) => Promise<void>): Promise<Moments & { readonly wasKilled: boolean }> {
-  const child = start('build', ['--input', input('after'), '--out', out, '--cache', `${out}.cache`, '--log', 'json'], work);
+async function runBuild(
+  out: string,
+  layout: Layout,
+  kill: (loaded: Promise<void>) => Promise<void>,
+): Promise<Moments & { readonly wasKilled: boolean }> {
+  const flags = ['--input', input('after'), '--out', out, '--cache', `${out}.cache`, '--layout', layout, '--log', 'json'];
+  const child = start('build', flags, work);
   const begun = performance.now();
   let [text, loadedAt, wasKilled] = ['', 0, false];
   const loaded = new Promise<void>((resolve) => {
@@ -84,6 +92,7 @@ async function runBuild(out: string, kill: (loaded: Promise<void>) => Promise<vo
   return { loaded: loadedAt, ended: performance.now() - begun, wasKilled };
 }
 
+const never = (): Promise<void> => new Promise(() => undefined);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Some moment of a build: mostly one at which files are touched. */
@@ -94,34 +103,36 @@ async function someMoment(loaded: Promise<void>, usual: Moments): Promise<void> 
 }
 
 /** Makes the output of `before`, for an incremental build. */
-function prepare(out: string, isIncremental: boolean): string {
+function prepare(out: string, layout: Layout, isIncremental: boolean): string {
   if (isIncremental) {
-    cpSync(join(work, 'whole-before'), out, { recursive: true });
-    cpSync(join(work, 'whole-before.cache'), `${out}.cache`, { recursive: true });
+    cpSync(join(work, `${layout}-before`), out, { recursive: true });
+    cpSync(join(work, `${layout}-before.cache`), `${out}.cache`, { recursive: true });
   }
   return out;
 }
 
 describe.each([
-  ['a first build', false],
-  ['an incremental build', true],
-])('%s that is killed', (_, isIncremental) => {
-  const times = Math.ceil(KILLS / 2);
+  ['a first build, layout files,', 'files', false],
+  ['an incremental build, layout files,', 'files', true],
+  ['a first build, layout packed,', 'packed', false],
+  ['an incremental build, layout packed,', 'packed', true],
+] as const)('%s that is killed', (_, layout, isIncremental) => {
+  const times = Math.ceil(KILLS / 4);
   it(`leaves old or new bytes at every path that was there, and the next build makes all whole (${times} times)`, async () => {
-    const before = isIncremental ? (whole['before'] ?? {}) : {};
-    const after = whole['after'] ?? {};
-    const usual = await runBuild(prepare(join(work, `timed-${isIncremental}`), isIncremental), () => new Promise(() => undefined));
+    const before = isIncremental ? (whole[`${layout}-before`] ?? {}) : {};
+    const after = whole[`${layout}-after`] ?? {};
+    const usual = await runBuild(prepare(join(work, `timed-${layout}-${isIncremental}`), layout, isIncremental), layout, never);
     let killed = 0;
     for (let i = 0; killed < times; i += 1) {
       expect(i, 'too many builds end before they are killed').toBeLessThan(KILLS * 5);
-      const out = prepare(join(work, `out-${isIncremental}-${i}`), isIncremental);
-      const { wasKilled } = await runBuild(out, (loaded) => someMoment(loaded, usual));
+      const out = prepare(join(work, `out-${layout}-${isIncremental}-${i}`), layout, isIncremental);
+      const { wasKilled } = await runBuild(out, layout, (loaded) => someMoment(loaded, usual));
       if (!wasKilled) continue;
       killed += 1;
       const left = contents(out);
       for (const [path, bytes] of Object.entries(before)) expect([bytes, after[path]], path).toContain(left[path]);
 
-      await testBuild(out, { inputs: [input('after')] });
+      await testBuild(out, { inputs: [input('after')], layout });
       expect(contents(out)).toEqual(after);
       verify(out, new Progress(new RecordingLog(), false));
       // The lists of changes name all that the two builds did.

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ENVELOPE_TAIL, envelopeHead, PageFormatError, readPage } from '../src/pages/envelope.ts';
-import { type ActivityList, DIALECTS, OPERATIONS, type Site } from '../src/pages/lists.ts';
+import { type ActivityList, type BuiltSite, DIALECTS, OPERATIONS } from '../src/pages/lists.ts';
 import { pagePath, pagesOf, stemOf } from '../src/pages/paths.ts';
 import { parseTarget } from '../src/pages/request.ts';
 import { matchesEtag, type PageSource, respond } from '../src/pages/respond.ts';
@@ -10,13 +10,14 @@ import { exactPage, firstRead, secondRead } from '../src/pages/window.ts';
 
 const TX = 'ab'.repeat(32);
 const HASH = '00'.repeat(8) + 'cd'.repeat(24);
-const DEFAULT: Site = { dialect: 'contract', pageSizes: [20, 60] };
+const FILES = { layout: 'files', operationPages: true, prefixDigits: 0 } as const;
+const DEFAULT: BuiltSite = { ...FILES, dialect: 'contract', pageSizes: [20, 60] };
 
 /** Records with text that tries to look like the space between two records. */
 const recordAt = (i: number) => `{"rune":{"id":"1:${i}","name":"},{\\"rune\\":${i}"},"amount":"${i}"}`;
 
 /** Files of one list, as the writer lays them out. */
-function filesOf(list: ActivityList, total: number, site: Site): Map<string, string> {
+function filesOf(list: ActivityList, total: number, site: BuiltSite): Map<string, string> {
   const stem = stemOf(list, site);
   return new Map(
     pagesOf(total, site).map((page) => {
@@ -37,12 +38,15 @@ class MemorySource implements PageSource<string> {
     return Promise.resolve(text);
   }
   text = (page: string) => Promise.resolve(page);
+  index = (path: string) => this.open(path);
 }
 
 const pageSizes = fc
   .uniqueArray(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 4 })
   .map((sizes) => sizes.sort((a, b) => a - b));
-const sites: fc.Arbitrary<Site> = fc.record({ dialect: fc.constantFrom(...DIALECTS), pageSizes });
+const sites: fc.Arbitrary<BuiltSite> = fc
+  .record({ dialect: fc.constantFrom(...DIALECTS), pageSizes })
+  .map((site) => ({ ...FILES, ...site }));
 const hexId = fc.stringMatching(/^[0-9a-f]{64}$/);
 const lists: fc.Arbitrary<ActivityList> = fc.oneof(
   hexId.map((txId) => ({ kind: 'transaction' as const, txId })),
@@ -100,7 +104,7 @@ describe('any window of any list', () => {
   });
 
   it('honours a raised maximum through the site alone', async () => {
-    const site: Site = { dialect: 'hiro', pageSizes: [20, 60, 1000] };
+    const site: BuiltSite = { ...DEFAULT, dialect: 'hiro', pageSizes: [20, 60, 1000] };
     const list: ActivityList = { kind: 'transaction', txId: TX };
     const source = new MemorySource(filesOf(list, 1500, site));
     const answer = await respond('GET', targetOf(list, 777, 500), site, source);
@@ -112,7 +116,7 @@ describe('any window of any list', () => {
   });
 
   it('reads the smallest page that covers it', () => {
-    const site: Site = { dialect: 'hiro', pageSizes: [20, 60, 1000] };
+    const site: BuiltSite = { ...DEFAULT, dialect: 'hiro', pageSizes: [20, 60, 1000] };
     expect(firstRead({ limit: 5, offset: 30 }, site)).toEqual({ limit: 20, offset: 20 });
     expect(firstRead({ limit: 5, offset: 38 }, site)).toEqual({ limit: 60, offset: 0 });
     expect(firstRead({ limit: 20, offset: 55 }, site)).toEqual({ limit: 1000, offset: 0 });
@@ -149,7 +153,7 @@ describe('paths', () => {
     expect(pagePath(stemOf({ kind: 'transaction', txId: TX }, DEFAULT), { limit: 20, offset: 0 }, DEFAULT)).toBe(
       `runes/v1/transactions/0x${TX}.json`,
     );
-    const hiro: Site = { ...DEFAULT, dialect: 'hiro' };
+    const hiro: BuiltSite = { ...DEFAULT, dialect: 'hiro' };
     expect(pagePath(stemOf({ kind: 'block', block: HASH }, hiro), { limit: 60, offset: 0 }, hiro)).toBe(
       `runes/v1/blocks/${HASH}/60/0.json`,
     );

@@ -24,6 +24,18 @@ describe('the case table', () => {
   it.each(CASES)('$name', (one) => checkCase(host, one));
 });
 
+describe('the case table, layout packed', () => {
+  let packed: LocalHost;
+  beforeAll(async () => {
+    const folder = join(temporaryFolder(), 'packed');
+    await testBuild(folder, { inputs: [SAMPLE_INPUT], layout: 'packed' });
+    packed = await startServer(folder);
+  });
+  afterAll(() => packed.close());
+
+  it.each(CASES)('$name', (one) => checkCase(packed, one));
+});
+
 describe('the README', () => {
   it('shows the answer that its curl gets', async () => {
     const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');

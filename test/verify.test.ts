@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
-import { DIALECTS } from '../src/pages/lists.ts';
+import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
 import { VerificationError } from '../src/verify/findings.ts';
 import { verify } from '../src/verify/verify.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
@@ -46,12 +46,14 @@ function copy(): string {
 }
 
 describe('what a build made', () => {
-  it.each(DIALECTS)('is whole: the sample and the recorded data in dialect %s', async (dialect) => {
-    for (const inputs of [[SAMPLE_INPUT], CONFORMANCE_INPUTS]) {
-      const out = join(temporaryFolder(), 'out');
-      await testBuild(out, { inputs, dialect, pageSizes: [10, 25, 60] });
-      const { files, manifest } = check(out);
-      expect(files).toBe(manifest.files);
+  it.each(DIALECTS)('is whole: the sample and the recorded data in dialect %s, in each layout', async (dialect) => {
+    for (const layout of LAYOUTS) {
+      for (const inputs of [[SAMPLE_INPUT], CONFORMANCE_INPUTS]) {
+        const out = join(temporaryFolder(), 'out');
+        await testBuild(out, { inputs, dialect, layout, pageSizes: [10, 25, 60], operationPages: inputs.length === 1 });
+        const { files, manifest } = check(out);
+        expect(files).toBe(manifest.files);
+      }
     }
   });
 
@@ -173,8 +175,9 @@ describe('verification finds', () => {
     expect(found[0]).toMatch(finding);
   });
 
-  it('any byte that changes in any file, and any file that goes', () => {
-    const out = copy();
+  it.each(LAYOUTS)('any byte that changes in any file, and any file that goes, in layout %s', async (layout) => {
+    const out = join(work, `bytes-${layout}`);
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout });
     const paths = filesBelow(out);
     fc.assert(
       fc.property(fc.nat(paths.length - 1), fc.nat(), fc.integer({ min: 1, max: 255 }), fc.boolean(), (file, at, difference, goes) => {

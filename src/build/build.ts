@@ -16,11 +16,12 @@ import { Changes, PathList } from '../write/changes.ts';
 import { claimOutput, digestOf, finishOutput, inspectOutput, type OutputState, releaseOutput } from '../write/outputFolder.ts';
 import { explainFiles, WriterPool } from '../write/pool.ts';
 import { DiskSink } from '../write/sinks.ts';
-import { removeOutdated, sweep } from '../write/stale.ts';
+import { outdatedShards, removeOutdated, sweep } from '../write/stale.ts';
 import { writeDigests } from './digests.ts';
 import { describeBuild, ownFiles } from './ownFiles.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './report.ts';
 import { withScratch } from './scratch.ts';
+import { writeShards } from './shards.ts';
 import { Stopwatch } from './stopwatch.ts';
 
 export interface BuildOptions {
@@ -174,8 +175,12 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     await updateInputs(loaded, store);
     manifest = await describeBuild(options.site, store);
     if (options.dryRun) return '';
-    const emptyDigests = await writeDigests(blocks.heights, sink, store);
-    if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, emptyDigests, removedList, store);
+    const gone = await writeDigests(blocks.heights, sink, store);
+    if (options.site.layout === 'packed') {
+      const shards = await writeShards(options.site, state.whyFull !== undefined, sink, store);
+      if (!shards.isSameLength) gone.push(...outdatedShards(options.out, shards.digits));
+    }
+    if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);
     else if (output.kind === 'ours') removed = await sweep(options.out, options.site, removedList, store);
     const own = ownFiles(manifest);
     for (const [path, content] of own) sink.file(path, content);

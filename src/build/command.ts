@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
 import { type Command, type Flags, HELP } from '../cli/flags.ts';
 import { UsageError } from '../errors.ts';
-import { arePageSizes, DIALECTS } from '../pages/lists.ts';
+import { arePageSizes, DIALECTS, LAYOUTS } from '../pages/lists.ts';
 import type { BuildOptions } from './build.ts';
 
 export const BUILD_COMMAND: Command = {
@@ -15,8 +15,10 @@ export const BUILD_COMMAND: Command = {
     { name: 'input', value: 'PATH', repeatable: true, byDefault: 'input', about: 'A folder, a file or a glob of activity data.' },
     { name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
     { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'What a build remembers for the next one, and working files.' },
+    { name: 'layout', value: 'NAME', byDefault: 'files', about: 'files: a file for every page; packed: each record once, and an index.' },
     { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'How responses are spelled: contract or hiro.' },
     { name: 'page-sizes', value: 'LIST', byDefault: '20,60', about: 'Ascending; the first is the default limit, the last the maximum.' },
+    { name: 'no-operation-pages', about: 'Leaves out the lists of a block by operation.' },
     { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'What DuckDB may use before it spills to disk.' },
     { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Threads to work with.' },
     { name: 'full', about: 'Build everything, and compare every file, whatever the cache says.' },
@@ -44,8 +46,10 @@ export function buildOptions(flags: Flags): BuildOptions {
     out,
     cache,
     site: {
+      layout: flags.choice('layout', LAYOUTS),
       dialect: flags.choice('dialect', DIALECTS),
       pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),
+      operationPages: !flags.has('no-operation-pages'),
     },
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),

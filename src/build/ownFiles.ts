@@ -3,6 +3,7 @@
  */
 import type { Manifest } from '../contract/schemas.ts';
 import type { Site } from '../pages/lists.ts';
+import { prefixDigitsFor } from '../pages/packed.ts';
 import { MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
 import { errorBody } from '../pages/respond.ts';
 import { landingPage } from '../site/landing.ts';
@@ -18,15 +19,18 @@ export async function describeBuild(site: Site, store: Store): Promise<Manifest>
   );
   const totals = await store.row(`SELECT count(*) AS blocks, sum(transactions)::BIGINT AS transactions, sum(records)::BIGINT AS records,
     sum(files)::BIGINT AS files, sum(bytes)::BIGINT AS bytes FROM state.blocks`);
+  const transactions = toNumber(totals['transactions']);
   return {
     generator: 'rune-activity-mirror',
     version: VERSION,
-    layout: 'files',
+    layout: site.layout,
     dialect: site.dialect,
     page_sizes: [...site.pageSizes],
+    operation_pages: site.operationPages,
+    ...(site.layout === 'packed' ? { transaction_prefix: prefixDigitsFor(transactions) } : {}),
     heights: runs.map((run) => [toNumber(run['first']), toNumber(run['last'])]),
     blocks: toNumber(totals['blocks']),
-    transactions: toNumber(totals['transactions']),
+    transactions,
     records: toNumber(totals['records']),
     files: toNumber(totals['files']),
     bytes: toNumber(totals['bytes']),

@@ -2,7 +2,7 @@
  * The contract as zod schemas: what is taken in, and what goes out. Field rules come from fields.ts.
  */
 import { z } from 'zod';
-import { arePageSizes, DIALECTS, type Dialect, OPERATIONS } from '../pages/lists.ts';
+import { arePageSizes, DIALECTS, type Dialect, LAYOUTS, OPERATIONS } from '../pages/lists.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
@@ -125,15 +125,22 @@ const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascend
 export const manifest = z.object({
   generator: z.literal('rune-activity-mirror'),
   version: z.string(),
-  layout: z.literal('files'),
+  layout: z.enum(LAYOUTS),
   dialect: z.enum(DIALECTS),
   page_sizes: pageSizes,
+  /** Whether blocks have lists by operation. */
+  operation_pages: z.boolean(),
+  /** Hex digits of a tx id that name its file of the index; layout `packed` only. */
+  transaction_prefix: z.int().min(1).max(16).optional(),
   /** Runs of consecutive heights with activity, both ends included. */
   heights: z.array(z.tuple([integer, integer])),
   blocks: integer,
   transactions: integer,
   records: integer,
-  /** Files of pages and what they hold, hash paths counted as the files that they are to a client. */
+  /**
+   * Files of pages (and pointers) and what they hold, hash paths counted as the files that they are to a client. The index of layout `packed` has
+   * 16^transaction_prefix files more.
+   */
   files: integer,
   bytes: integer,
   /** SHA-256 over all blocks' digests (build/digests.ts): two mirrors with the same digest hold the same data. */

@@ -1,41 +1,124 @@
 /**
  * The page map for hosts that speak Request and Response: edge functions and workers. Each of them is a few lines around this.
  */
-import { type Site, siteOf } from '../pages/lists.ts';
+import { type BuiltSite, siteOf } from '../pages/lists.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
-import { API_HEADERS, CACHE_CONTROL, matchesEtag, notFound, type PageSource, PREFLIGHT_HEADERS, respond } from '../pages/respond.ts';
+import {
+  API_HEADERS,
+  CACHE_CONTROL,
+  errorBody,
+  MissingFileError,
+  matchesEtag,
+  notFound,
+  type PageSource,
+  PREFLIGHT_HEADERS,
+  RETRY_LATER,
+  respond,
+} from '../pages/respond.ts';
+import { IndexCache } from './indexCache.ts';
 
 /** Reads a file of the build by its path (`runes/v1/...`): the response of the host's file server, whatever its status. */
 export type FetchFile = (path: string) => Promise<Response>;
 
 /**
- * Answers a request of the API; undefined for a path that is none of the API's (`/runes/v1/manifest.json`, `/`), which the host then
- * serves itself. Rejects when files cannot be read, so that the host's own fallback can step in.
+ * A mirror behind a file server. It keeps the manifest and files of the index in memory for a while, so a host makes one for the life of its
+ * instance.
  */
-export async function respondToFetch(request: Request, site: Site, fetchFile: FetchFile): Promise<Response | undefined> {
-  const source: PageSource<Response> = {
-    open: async (path) => {
-      const response = await fetchFile(path);
-      if (response.ok) return response;
-      await response.body?.cancel();
-      if (response.status === 404) return undefined;
-      throw new Error(`${path} was answered with status ${response.status}`);
-    },
-    text: (page) => page.text(),
-  };
-  // The target as it came: URL has resolved `..` already, but leaves percent-encoding alone.
-  const { pathname, search } = new URL(request.url);
-  const answer = await respond(request.method, pathname + search, site, source);
-  switch (answer.kind) {
-    case 'other':
-      return undefined;
-    case 'preflight':
-      return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
-    case 'page':
-      return await sendPage(request, answer.page);
-    case 'body':
-      return await sendBody(request, answer.status, answer.body, answer.allow);
+export class FetchMirror {
+  readonly #source: PageSource<Response>;
+  readonly #fetchFile: FetchFile;
+  readonly #freshMs: number;
+  readonly #index: IndexCache;
+  /** Requests that come at once share one reading of the manifest. */
+  #site: { readonly site: Promise<BuiltSite>; readonly until: number } | undefined;
+
+  /** `freshMs` is how long the manifest and the index may be answered from memory: for ever where a deployment's files never change. */
+  constructor(fetchFile: FetchFile, freshMs: number) {
+    this.#fetchFile = fetchFile;
+    this.#freshMs = freshMs;
+    this.#index = new IndexCache(freshMs);
+    const open = (path: string) => this.#open(path);
+    this.#source = {
+      open,
+      text: (page) => page.text(),
+      index: (path) => this.#index.get(path, async () => (await open(path))?.text()),
+    };
   }
+
+  /**
+   * Answers a request of the API; undefined for a path that is none of the API's (`/runes/v1/manifest.json`, `/`), which the host then serves
+   * itself. While files are being replaced, one that has to be there may be missing: then the index is read anew, and if that does not help the
+   * answer is a 503. Rejects when files cannot be read at all, so that the host's own fallback can step in.
+   */
+  async answer(request: Request): Promise<Response | undefined> {
+    try {
+      return await this.#answerOnce(request);
+    } catch (error) {
+      if (!(error instanceof MissingFileError)) throw error;
+    }
+    this.forget();
+    try {
+      return await this.#answerOnce(request);
+    } catch (error) {
+      if (!(error instanceof MissingFileError)) throw error;
+      return unavailable(request);
+    }
+  }
+
+  /** Forgets what is in memory. */
+  forget(): void {
+    this.#site = undefined;
+    this.#index.clear();
+  }
+
+  async #answerOnce(request: Request): Promise<Response | undefined> {
+    // The target as it came: URL has resolved `..` already, but leaves percent-encoding alone.
+    const { pathname, search } = new URL(request.url);
+    const answer = await respond(request.method, pathname + search, await this.#currentSite(), this.#source);
+    switch (answer.kind) {
+      case 'other':
+        return undefined;
+      case 'preflight':
+        return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
+      case 'page':
+        return await sendPage(request, answer.page);
+      case 'body':
+        return await sendBody(request, answer.status, answer.body, answer.allow);
+    }
+  }
+
+  /** What the page map must know of the build. Rejects when the manifest is missing or of another program. */
+  #currentSite(): Promise<BuiltSite> {
+    if (this.#site !== undefined && this.#site.until > Date.now()) return this.#site.site;
+    const site = this.#readSite();
+    this.#site = { site, until: Date.now() + this.#freshMs };
+    site.catch(() => {
+      if (this.#site?.site === site) this.#site = undefined;
+    });
+    return site;
+  }
+
+  async #readSite(): Promise<BuiltSite> {
+    const response = await this.#fetchFile(MANIFEST_PATH);
+    if (response.ok) return siteOf(await response.json());
+    await response.body?.cancel();
+    throw new Error(`${MANIFEST_PATH} was answered with status ${response.status}`);
+  }
+
+  async #open(path: string): Promise<Response | undefined> {
+    const response = await this.#fetchFile(path);
+    if (response.ok) return response;
+    await response.body?.cancel();
+    if (response.status === 404) return undefined;
+    throw new Error(`${path} was answered with status ${response.status}`);
+  }
+}
+
+/** The answer while a file is missing that has to be there, or when files cannot be read. */
+export function unavailable(request: Request): Response {
+  const { status, body } = errorBody(503, RETRY_LATER);
+  const headers = { ...API_HEADERS, 'cache-control': 'no-store', 'retry-after': '5' };
+  return new Response(request.method === 'HEAD' ? null : body, { status, headers });
 }
 
 /** The API's JSON 404, for paths under `/runes` that are neither a route nor a file. */
@@ -74,11 +157,4 @@ async function sendBody(request: Request, status: number, body: string, allow?: 
 async function etagOf(body: string): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(body)));
   return `"${[...hash.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}"`;
-}
-
-/** What the page map must know of the build, from its manifest. Rejects when the manifest is missing or of another program. */
-export async function fetchSite(fetchFile: FetchFile): Promise<Site> {
-  const response = await fetchFile(MANIFEST_PATH);
-  if (!response.ok) throw new Error(`${MANIFEST_PATH} was answered with status ${response.status}`);
-  return siteOf(await response.json());
 }

@@ -9,16 +9,18 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import serveHandler from 'serve-handler';
 import { codeOf, InputError, messageOf } from '../errors.ts';
-import { type Site, siteOf } from '../pages/lists.ts';
+import { type BuiltSite, siteOf } from '../pages/lists.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import {
   API_HEADERS,
   CACHE_CONTROL,
   errorBody,
+  MissingFileError,
   matchesEtag,
   notFound,
   type PageSource,
   PREFLIGHT_HEADERS,
+  RETRY_LATER,
   respond,
 } from '../pages/respond.ts';
 
@@ -43,12 +45,11 @@ export function createMirrorServer(dir: string): Server {
   site();
   const source = fileSource(dir);
   const server = createServer((request, response) => {
-    answer(request, response, dir, site(), source).catch((error: unknown) => {
+    answer(request, response, dir, site, source).catch((error: unknown) => {
       // The reason may name paths of this machine, so it goes to the log and not to the client.
       process.stderr.write(`${request.method} ${request.url}: ${messageOf(error)}\n`);
       if (response.headersSent) response.destroy();
-      else
-        sendError(request, response, errorBody(503, 'a file of this mirror is missing or unreadable; try again'), { 'retry-after': '5' });
+      else sendError(request, response, errorBody(503, RETRY_LATER), { 'retry-after': '5' });
     });
   });
   server.on('clientError', (error, socket) => {
@@ -64,12 +65,12 @@ export function createMirrorServer(dir: string): Server {
 }
 
 /** The build's dialect and page sizes; the manifest is read again when it has changed. */
-function watchSite(dir: string): () => Site {
+function watchSite(dir: string): (isNewest?: boolean) => BuiltSite {
   const path = join(dir, MANIFEST_PATH);
-  let known: { site: Site; stamp: number; checked: number } | undefined;
-  return () => {
+  let known: { site: BuiltSite; stamp: number; checked: number } | undefined;
+  return (isNewest = false) => {
     const now = Date.now();
-    if (known !== undefined && now - known.checked < 1000) return known.site;
+    if (!isNewest && known !== undefined && now - known.checked < 1000) return known.site;
     try {
       const stamp = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
       if (known === undefined || known.stamp !== stamp) known = { site: readSite(path), stamp, checked: now };
@@ -83,7 +84,7 @@ function watchSite(dir: string): () => Site {
   };
 }
 
-function readSite(path: string): Site {
+function readSite(path: string): BuiltSite {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -98,7 +99,7 @@ function readSite(path: string): Site {
 }
 
 function fileSource(dir: string): PageSource<FilePage> {
-  return {
+  const source: PageSource<FilePage> = {
     open: async (path) => {
       const absolute = join(dir, path);
       try {
@@ -116,14 +117,20 @@ function fileSource(dir: string): PageSource<FilePage> {
       }
     },
     text: async (page) => (page.bytes === undefined ? readFile(page.path, 'utf8') : page.bytes.toString('utf8')),
+    // The system keeps files in memory, and knows when they change.
+    index: async (path) => {
+      const file = await source.open(path);
+      return file && source.text(file);
+    },
   };
+  return source;
 }
 
 async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   dir: string,
-  site: Site,
+  site: (isNewest?: boolean) => BuiltSite,
   source: PageSource<FilePage>,
 ): Promise<void> {
   const method = request.method ?? 'GET';
@@ -132,7 +139,11 @@ async function answer(
     response.writeHead(204, PREFLIGHT_HEADERS).end();
     return;
   }
-  const found = await respond(method, target, site, source);
+  const found = await respond(method, target, site(), source).catch((error: unknown) => {
+    // A build may have just removed what an older pointer named. If the newest one does not help either, the client is asked to come again.
+    if (error instanceof MissingFileError) return respond(method, target, site(true), source);
+    throw error;
+  });
   switch (found.kind) {
     case 'page':
       return sendPage(request, response, found.page);

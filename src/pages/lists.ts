@@ -22,25 +22,54 @@ export type ActivityList =
       readonly operation?: Operation;
     };
 
-/** What the page map has to know of a build. It stands in the build's manifest. */
+/**
+ * How a build lays out its files: `files` has every page of every list as a file, `packed` each record once, in pages of the largest size,
+ * and an index of the transactions (pages/packed.ts).
+ */
+export const LAYOUTS = ['files', 'packed'] as const;
+export type Layout = (typeof LAYOUTS)[number];
+
+/** What the makers of a build choose. */
 export interface Site {
+  readonly layout: Layout;
   readonly dialect: Dialect;
   /** Ascending; the first is the API's default limit, the last its maximum. */
   readonly pageSizes: readonly number[];
+  /** Whether blocks can be filtered by operation. */
+  readonly operationPages: boolean;
+}
+
+/** What the page map has to know of a build. It stands in the build's manifest. */
+export interface BuiltSite extends Site {
+  /** How many hex digits of a tx id name its part of the index; 0 in layout `files`, which has none. */
+  readonly prefixDigits: number;
 }
 
 /**
  * What a build's manifest says about it. Throws for anything that is no manifest of this program. Checked by hand because it runs in
  * edge functions, where the schema library would be 90 % of the bundle.
  */
-export function siteOf(manifest: unknown): Site {
-  const { generator, layout, dialect, page_sizes } = Object(manifest) as Readonly<Record<string, unknown>>;
-  const known = DIALECTS.find((name) => name === dialect);
-  if (generator !== 'rune-activity-mirror' || layout !== 'files' || known === undefined || !arePageSizes(page_sizes)) {
+export function siteOf(manifest: unknown): BuiltSite {
+  const fields = Object(manifest) as Readonly<Record<string, unknown>>;
+  const { generator, page_sizes, operation_pages } = fields;
+  const dialect = DIALECTS.find((name) => name === fields['dialect']);
+  const layout = LAYOUTS.find((name) => name === fields['layout']);
+  const prefixDigits = fields['transaction_prefix'] ?? 0;
+  if (
+    generator !== 'rune-activity-mirror' ||
+    layout === undefined ||
+    dialect === undefined ||
+    typeof operation_pages !== 'boolean' ||
+    !arePageSizes(page_sizes) ||
+    !isPrefixLength(prefixDigits, layout)
+  ) {
     throw new Error('this is not a manifest of rune-activity-mirror, or one of another version');
   }
-  return { dialect: known, pageSizes: page_sizes };
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, prefixDigits };
 }
+
+const isPrefixLength = (digits: unknown, layout: Layout): digits is number =>
+  layout === 'files' ? digits === 0 : Number.isInteger(digits) && Number(digits) >= 1 && Number(digits) <= 16;
 
 /** The largest page size that a build may have. */
 const MAX_PAGE_SIZE = 100_000;

@@ -8,8 +8,15 @@
  *     runes/v1/blocks/840000/20/20.json                    <limit>/<offset>.json, only for lists of more than one page
  *     runes/v1/blocks/840000/mint.json, .../mint/60/0.json the block's list filtered by operation
  *     runes/v1/transactions/0x<txid>.json                  ids as the dialect spells them
+ *
+ * In layout `packed`, instead of the lists' files:
+ *
+ *     runes/v1/pointers/840000.json, pointers/0x<hash>.json    which edition of a block is held, and how many records it has
+ *     runes/v1/blocks/840000-0x1a2b3c4d/60/120.json            pages of the largest size of this edition: their content never changes
+ *     runes/v1/blocks/840000-0x1a2b3c4d/mint/60/0.json         the same, filtered by operation
+ *     runes/v1/transactions/3fa.json                           index of the transactions whose ids begin with these digits
  */
-import { type ActivityList, defaultLimit, type Operation, type Site, spellHex } from './lists.ts';
+import { type ActivityList, type Dialect, defaultLimit, maximumLimit, type Operation, type Site, spellHex } from './lists.ts';
 
 const API_ROOT = 'runes/v1';
 export const STATUS_PATH = `${API_ROOT}/index.json`;
@@ -17,6 +24,10 @@ export const MANIFEST_PATH = `${API_ROOT}/manifest.json`;
 export const DIGESTS_FOLDER = `${API_ROOT}/digests`;
 export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
 export const TRANSACTIONS_FOLDER = `${API_ROOT}/transactions`;
+export const POINTERS_FOLDER = `${API_ROOT}/pointers`;
+
+/** The folders that hold nothing but what builds make of the data. */
+export const LIST_FOLDERS: readonly string[] = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, POINTERS_FOLDER, DIGESTS_FOLDER];
 
 /** How many heights share a file of digests. */
 export const DIGESTS_PER_FILE = 1000;
@@ -64,3 +75,31 @@ export function pagesOf(total: number, site: Site): PageId[] {
   }
   return pages;
 }
+
+/**
+ * The pages of a list in layout `packed`: those of the largest size. The paths of all of them are by `packedPagePath`: there is no first
+ * page of its own.
+ */
+export function packedPagesOf(total: number, site: Site): PageId[] {
+  const limit = maximumLimit(site);
+  return Array.from({ length: Math.ceil(total / limit) }, (_, i) => ({ limit, offset: i * limit }));
+}
+
+/** The file of one page in layout `packed`, e.g. `runes/v1/blocks/840000-0x1a2b3c4d/60/0.json`. */
+export const packedPagePath = (stem: string, page: PageId): string => `${stem}/${page.limit}/${page.offset}.json`;
+
+/** Digits of a block's digest in its edition's name. */
+export const EDITION_DIGITS = 8;
+
+/**
+ * The name of a block as it is now, e.g. `840000-0x1a2b3c4d`: its height and the beginning of its digest, as the dialect spells hex. Pages
+ * under this name never change, so an index and the pages that it names can't be of different times.
+ */
+export const editionName = (height: number, digest: string, dialect: Dialect): string =>
+  `${height}-${spellHex(digest.slice(0, EDITION_DIGITS), dialect)}`;
+
+/** The pointer of a block in layout `packed`; `name` is its height, or its hash as the dialect spells it. */
+export const pointerPath = (name: string): string => `${POINTERS_FOLDER}/${name}.json`;
+
+/** The part of the index that holds a transaction, in layout `packed`. */
+export const shardPath = (prefix: string): string => `${TRANSACTIONS_FOLDER}/${prefix}.json`;

@@ -24,6 +24,7 @@ const TX_ID_RULE = 'params/tx_id must match pattern "^[a-fA-F0-9]{64}$"';
 const BLOCK_RULE =
   'params/block must match pattern "^[0-9]+$", params/block must match pattern "^[0]{8}[a-fA-F0-9]{56}$", ' +
   'params/block must match a schema in anyOf';
+const NO_OPERATIONS = 'querystring/operation_type is not available: this mirror was built without lists by operation';
 const refusal = (message: string): Route => ({ kind: 'refusal', status: 400, message });
 
 /**
@@ -67,6 +68,7 @@ function withWindow(list: ActivityList, query: string, site: Site): Route {
   const operation = OPERATIONS.find((name) => name === operations[0]);
   if (operations.length > 1) return refusal(operationRule(['must be string', 'must be equal to constant']));
   if (operation === undefined) return refusal(operationRule(['must be equal to constant']));
+  if (!site.operationPages) return refusal(NO_OPERATIONS);
   return { kind: 'list', list: withOperation(list, operation), window };
 }
 

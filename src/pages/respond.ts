@@ -3,8 +3,9 @@
  * Hosts (Node, edge functions, workers) are adapters of a few lines around it.
  */
 import { type ReadPage, readPage, renderEnvelope } from './envelope.ts';
-import type { ActivityList, Site } from './lists.ts';
-import { type PageId, pagePath, STATUS_PATH, stemOf } from './paths.ts';
+import { type ActivityList, type BuiltSite, type Site, spellHex } from './lists.ts';
+import { findEntry, pagesOfRun, type Run, readPointer } from './packed.ts';
+import { blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
 import { parseTarget, type Window } from './request.ts';
 import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
 
@@ -15,6 +16,19 @@ import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
 export interface PageSource<Page> {
   open(path: string): Promise<Page | undefined>;
   text(page: Page): Promise<string>;
+  /**
+   * The text of a pointer or of a file of the index (layout `packed`). A host may answer from memory for a while: the pages that an old index
+   * names are there until they are removed, and then missing, never others.
+   */
+  index(path: string): Promise<string | undefined>;
+}
+
+/** A file that has to be there is not: the build is being replaced at this moment, or is not whole. The request may be tried again. */
+export class MissingFileError extends Error {
+  override readonly name = 'MissingFileError';
+  constructor(path: string) {
+    super(`${path} is missing from the build`);
+  }
 }
 
 export type Answer<Page> =
@@ -47,8 +61,11 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   'access-control-max-age': '86400',
 };
 
-/** Answers one request. Rejects only when a file of the build cannot be read or is not a page. */
-export async function respond<Page>(method: string, target: string, site: Site, source: PageSource<Page>): Promise<Answer<Page>> {
+/**
+ * Answers one request. Rejects only when a file of the build cannot be read or is not a page, and with a MissingFileError when one is
+ * missing that must be there.
+ */
+export async function respond<Page>(method: string, target: string, site: BuiltSite, source: PageSource<Page>): Promise<Answer<Page>> {
   const route = parseTarget(target, site);
   if (route.kind === 'outside') return { kind: 'other', underApi: false };
   if (method === 'OPTIONS') return { kind: 'preflight' };
@@ -60,9 +77,10 @@ export async function respond<Page>(method: string, target: string, site: Site, 
   if (route.kind === 'refusal') return { kind: 'body', ...errorBody(route.status, route.message) };
   if (route.kind === 'status') {
     const page = await source.open(STATUS_PATH);
-    if (page === undefined) throw new Error(`${STATUS_PATH} is missing from the build`);
+    if (page === undefined) throw new MissingFileError(STATUS_PATH);
     return { kind: 'page', page, path: STATUS_PATH };
   }
+  if (site.layout === 'packed') return answerFromRun(await findRun(route.list, site, source), route.window, site, source);
   return answerList(route.list, route.window, site, source);
 }
 
@@ -84,7 +102,7 @@ async function answerList<Page>(list: ActivityList, window: Window, site: Site, 
     const records = [...read.records];
     if (second !== undefined) {
       const next = await open(second);
-      if (next === undefined) throw new Error(`${pagePath(stem, second, site)} is missing from the build`);
+      if (next === undefined) throw new MissingFileError(pagePath(stem, second, site));
       records.push(...readPage(await source.text(next)).records);
     }
     return slice(window, { total: read.total, records }, first.offset);
@@ -94,7 +112,7 @@ async function answerList<Page>(list: ActivityList, window: Window, site: Site, 
   if (start === undefined) return slice(window, { total: 0, records: [] }, 0);
   const read = readPage(await source.text(start));
   if (read.total > window.offset && read.total > read.records.length) {
-    throw new Error(`${pagePath(stem, first, site)} is missing from the build`);
+    throw new MissingFileError(pagePath(stem, first, site));
   }
   return slice(window, read, 0);
 }
@@ -105,6 +123,57 @@ function slice<Page>(window: Window, read: ReadPage, offset: number): Answer<Pag
   const records = read.records.slice(from, from + window.limit);
   return { kind: 'body', status: 200, body: renderEnvelope(window, read.total, records) };
 }
+
+/** A run of records of the list whose pages are at `stem`. */
+interface PagedRun extends Run {
+  readonly stem: string;
+  /** Whether the run is the whole list, so that a window that is a page has a file. */
+  readonly isWhole: boolean;
+}
+
+/** Where the records of a list are in layout `packed`: one file is read. Undefined for an id that is not in the data. */
+async function findRun<Page>(list: ActivityList, site: BuiltSite, source: PageSource<Page>): Promise<PagedRun | undefined> {
+  if (list.kind === 'transaction') {
+    const path = shardPath(list.txId.slice(0, site.prefixDigits));
+    const shard = await source.index(path);
+    if (shard === undefined) throw new MissingFileError(path);
+    const run = findEntry(shard, list.txId, site.dialect);
+    return run && { ...run, stem: blockStem(run.edition), isWhole: false };
+  }
+  const text = await source.index(pointerPath(list.block.length === 64 ? spellHex(list.block, site.dialect) : list.block));
+  if (text === undefined) return undefined;
+  const { edition, records, operations } = readPointer(text);
+  const total = list.operation === undefined ? records : (operations[list.operation] ?? 0);
+  return { edition, first: 0, total, stem: blockStem(edition, list.operation), isWhole: true };
+}
+
+async function answerFromRun<Page>(
+  run: PagedRun | undefined,
+  window: Window,
+  site: BuiltSite,
+  source: PageSource<Page>,
+): Promise<Answer<Page>> {
+  if (run === undefined) return slice(window, { total: 0, records: [] }, 0);
+  const { pages, from } = pagesOfRun(run, window, site);
+  const opened = await Promise.all(
+    pages.map(async (id) => {
+      const path = packedPagePath(run.stem, id);
+      const page = await source.open(path);
+      if (page === undefined) throw new MissingFileError(path);
+      return { path, page, isWindow: run.isWhole && id.limit === window.limit && id.offset === window.offset };
+    }),
+  );
+  const exact = opened.find(({ isWindow }) => isWindow);
+  if (exact !== undefined) return { kind: 'page', page: exact.page, path: exact.path };
+  const records = (await Promise.all(opened.map(async ({ page }) => readPage(await source.text(page)).records))).flat();
+  const count = Math.max(Math.min(window.limit, run.total - window.offset), 0);
+  const found = records.slice(from, from + count);
+  if (found.length < count) throw new Error(`${run.stem} has fewer records than its index says`);
+  return { kind: 'body', status: 200, body: renderEnvelope(window, run.total, found) };
+}
+
+/** What a 503 says. */
+export const RETRY_LATER = 'a file of this mirror is missing or unreadable; try again';
 
 const REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',

@@ -16,7 +16,7 @@ import { VERSION } from '../version.ts';
 const FILE = 'state.duckdb';
 
 /** Counts up when the tables change. */
-const FORMAT = 2;
+const FORMAT = 3;
 
 const TABLES: Readonly<Record<string, string>> = {
   /** One row: what program and settings the state is of, and the SHA-256 of the manifest that the build wrote. */
@@ -30,7 +30,8 @@ const TABLES: Readonly<Record<string, string>> = {
   /** `operations`: records of each, in the order of OPERATIONS, with commas. `files` and `bytes`: of the block's pages and its transactions'. */
   blocks:
     'block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR, digest VARCHAR, files BIGINT, bytes BIGINT',
-  transactions: 'tx_id VARCHAR, block_height BIGINT, records BIGINT',
+  /** `first`: number of its first record in its block. */
+  transactions: 'tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT',
 };
 
 const program = `${VERSION} ${FORMAT}`;
@@ -65,7 +66,8 @@ export class State {
       else if (manifest === undefined || toText(basis['manifest']) !== manifest)
         reason = 'the output is not what the cache was written for';
       else if (toText(basis['program']) !== program) reason = `the cache is of version ${toText(basis['program'])}`;
-      else if (toText(basis['site']) !== JSON.stringify(site)) reason = 'the dialect or the page sizes changed';
+      else if (toText(basis['site']) !== JSON.stringify(site))
+        reason = 'the layout, the dialect, the page sizes or the range of blocks changed';
     }
     const none = reason === undefined && cache !== undefined ? '' : ' WHERE false';
     for (const table of Object.keys(TABLES)) await store.run(`CREATE TEMP VIEW known_${table} AS SELECT * FROM state.${table}${none}`);

@@ -49,7 +49,10 @@ export async function updateBlocks(written: Iterable<NewBlock>, store: Store): P
   await store.run(`DELETE FROM state.blocks WHERE ${isReplaced}`);
   await store.run(`DELETE FROM state.transactions WHERE ${isReplaced}`);
   await store.run('INSERT INTO state.blocks SELECT * FROM written');
-  await store.run(`INSERT INTO state.transactions SELECT tx_id, block_height, records FROM transactions WHERE ${isReplaced}`);
+  // In a block the last transaction is served first.
+  await store.run(`INSERT INTO state.transactions SELECT tx_id, block_height, records,
+      (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT
+    FROM transactions WHERE ${isReplaced}`);
   const heights = (await store.rows('SELECT block_height FROM replaced ORDER BY block_height')).map((row) => toNumber(row['block_height']));
   const { gone } = await store.row('SELECT count(*) AS gone FROM old_blocks WHERE block_height NOT IN (SELECT block_height FROM written)');
   return { heights, written: rows.length, gone: toNumber(gone) };

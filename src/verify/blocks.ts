@@ -9,7 +9,7 @@ import type { envelope } from '../contract/schemas.ts';
 import { messageOf } from '../errors.ts';
 import { readPage } from '../pages/envelope.ts';
 import { maximumLimit, OPERATIONS, type Site, spellHex } from '../pages/lists.ts';
-import { blockStem, pagePath, pagesOf } from '../pages/paths.ts';
+import { blockStem, editionName, type PageId, packedPagePath, packedPagesOf, pagePath, pagesOf } from '../pages/paths.ts';
 import type { Batch } from '../render/assembler.ts';
 import { RecordBytes, sliceRecords } from '../render/recordBytes.ts';
 import type { Findings } from './findings.ts';
@@ -19,13 +19,9 @@ type Activity = z.infer<Envelope>['results'][number];
 
 /** The whole block in one batch; undefined, with a finding, when its pages cannot be read or do not hold it. */
 export function readBlock(root: string, site: Site, schema: Envelope, block: BlockDigest, findings: Findings): Batch | undefined {
-  const stem = blockStem(String(block.height));
-  const pages = pagesOf(block.records, site);
-  const largest = pages.filter((page) => page.limit === maximumLimit(site));
   const records: Activity[] = [];
   const bytes = new RecordBytes(block.records, block.records * 640);
-  for (const page of largest.length === 0 ? pages : largest) {
-    const path = pagePath(stem, page, site);
+  for (const [page, path] of largestPages(block, site)) {
     try {
       const text = readFileSync(`${root}/${path}`, 'utf8');
       const { results, total, limit, offset } = schema.parse(JSON.parse(text));
@@ -45,6 +41,18 @@ export function readBlock(root: string, site: Site, schema: Envelope, block: Blo
     return undefined;
   }
   return toBatch(records, bytes, block, site);
+}
+
+/** The pages of the largest size that a block has: together they hold all of it. */
+function largestPages(block: BlockDigest, site: Site): [page: PageId, path: string][] {
+  if (site.layout === 'packed') {
+    const stem = blockStem(editionName(block.height, block.digest, site.dialect));
+    return packedPagesOf(block.records, site).map((page) => [page, packedPagePath(stem, page)]);
+  }
+  const stem = blockStem(String(block.height));
+  const pages = pagesOf(block.records, site);
+  const largest = pages.filter((page) => page.limit === maximumLimit(site));
+  return (largest.length === 0 ? pages : largest).map((page) => [page, pagePath(stem, page, site)]);
 }
 
 function firstIssue(error: z.ZodError): string {

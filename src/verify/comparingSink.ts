@@ -18,16 +18,17 @@ export class ComparingSink implements FileSink {
     this.#findings = findings;
   }
 
-  page(path: string, head: string, records: Uint8Array): void {
-    const present = this.#read(path);
-    if (present === undefined) return;
+  page(path: string, head: string, records: Uint8Array): number {
     const length = head.length + records.length + ENVELOPE_TAIL.length;
+    const present = this.#read(path);
+    if (present === undefined) return length;
     const isSame =
       present.length === length &&
       present.toString('latin1', 0, head.length) === head &&
       present.subarray(head.length, length - ENVELOPE_TAIL.length).equals(records) &&
       present.toString('latin1', length - ENVELOPE_TAIL.length) === ENVELOPE_TAIL;
     if (!isSame) this.#findings.add(`${path} is not the page that follows from its block's records`);
+    return length;
   }
 
   link(path: string, target: string): void {
@@ -47,11 +48,9 @@ export class ComparingSink implements FileSink {
     }
   }
 
-  /** Any file with these bytes. */
   file(path: string, bytes: Uint8Array): void {
-    const present = this.#readQuietly(path);
-    if (present === undefined) this.#findings.add(`${path} is missing`);
-    else if (!present.equals(bytes)) this.#findings.add(`${path} is not what follows from the manifest and the blocks`);
+    const present = this.#read(path);
+    if (present !== undefined && !present.equals(bytes)) this.#findings.add(`${path} is not what follows from the manifest and the blocks`);
   }
 
   #read(path: string): Buffer | undefined {

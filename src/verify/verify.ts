@@ -10,17 +10,19 @@ import { ownFiles } from '../build/ownFiles.ts';
 import type { Progress } from '../cli/progress.ts';
 import { envelope, type Manifest, manifest as manifestSchema } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
-import type { Site } from '../pages/lists.ts';
-import { BLOCKS_FOLDER, DIGESTS_FOLDER, digestsPath, MANIFEST_PATH, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
+import { type Site, siteOf } from '../pages/lists.ts';
+import { prefixes } from '../pages/packed.ts';
+import { DIGESTS_FOLDER, digestsPath, editionName, LIST_FOLDERS, MANIFEST_PATH, shardPath } from '../pages/paths.ts';
 import { emitFiles } from '../render/files.ts';
 import { inspectOutput, LOCK, MARKER } from '../write/outputFolder.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings } from './findings.ts';
+import { ShardSums } from './shards.ts';
 
 export interface Verified {
   readonly manifest: Manifest;
-  /** Files that were read, all of them. */
+  /** Files of pages and pointers, all of which were read. */
   readonly files: number;
 }
 
@@ -28,11 +30,13 @@ export interface Verified {
 export function verify(root: string, progress: Progress): Verified {
   const findings = new Findings();
   const manifest = readManifest(root, findings);
-  const site: Site = { dialect: manifest.dialect, pageSizes: manifest.page_sizes };
-  const sink = new ComparingSink(root, findings);
-  for (const [path, content] of ownFiles(manifest)) sink.file(path, content);
+  const site = siteOf(manifest);
+  const own = new ComparingSink(root, findings);
+  for (const [path, content] of ownFiles(manifest)) own.file(path, content);
 
-  const blocks = readDigests(root, sink, findings);
+  const blocks = readDigests(root, own, findings);
+  const sink = new ComparingSink(root, findings);
+  const shards = site.layout === 'packed' ? new ShardSums(site.prefixDigits, site.dialect) : undefined;
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   const digest = new BuildDigest();
   const schema = envelope(site.dialect);
@@ -51,11 +55,15 @@ export function verify(root: string, progress: Progress): Verified {
     if (whole.digest !== block.digest)
       findings.add(`block ${block.height}: its records have the digest ${whole.digest}, not ${block.digest}`);
     emitFiles(batch, whole, site, sink);
+    shards?.add(batch, whole, editionName(block.height, block.digest, site.dialect));
   }
   progress.end();
+  if (findings.count === 0) shards?.check(root, findings);
   if (findings.count === 0) {
     compare({ ...totals, files: sink.files, bytes: sink.bytes, digest: digest.end(), heights: runsOf(blocks) }, manifest, findings);
-    const others = [...ownFiles(manifest).map(([path]) => path), MARKER, ...new Set(blocks.map(({ height }) => digestsPath(height)))];
+    const index = shards === undefined ? [] : [...prefixes(site.prefixDigits)].map(shardPath);
+    const digests = new Set(blocks.map(({ height }) => digestsPath(height)));
+    const others = [...ownFiles(manifest).map(([path]) => path), MARKER, ...digests, ...index];
     reportStrangers(root, sink.files + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);
@@ -143,7 +151,8 @@ function expectedPaths(
   others: readonly string[],
 ) {
   const paths = new Set(others);
-  const sink = { page: (path: string) => paths.add(path), link: (path: string) => paths.add(path) };
+  const add = (path: string) => paths.add(path);
+  const sink = { page: (path: string) => paths.add(path).size, file: add, link: add };
   for (const block of blocks) {
     const batch = readBlock(root, site, schema, block, new Findings());
     const [whole] = batch?.blocks ?? [];
@@ -158,10 +167,9 @@ function reportStrangers(root: string, expected: number, paths: () => ReadonlySe
   for (const _ of walk(root)) count += 1;
   if (count === expected) return;
   const known = paths();
-  const swept = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER];
   for (const path of walk(root)) {
     if (known.has(path)) continue;
-    const isSwept = swept.some((folder) => path.startsWith(`${folder}/`));
+    const isSwept = LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
     findings.add(`${path} belongs to nothing${isSwept ? '' : ', and no build removes it: do it yourself'}`);
   }
 }

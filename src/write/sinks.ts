@@ -4,7 +4,6 @@
 import { closeSync, linkSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
-import { BLOCKS_FOLDER } from '../pages/paths.ts';
 import type { FileSink } from '../render/files.ts';
 import type { PathList } from './changes.ts';
 
@@ -19,19 +18,19 @@ export interface SinkTotals {
 /** Counts files without writing them: a dry run. */
 export class CountingSink implements FileSink {
   readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
-  readonly #sizes = new Map<string, number>();
 
-  page(path: string, head: string, records: Uint8Array): void {
-    const bytes = head.length + records.length + ENVELOPE_TAIL.length;
-    // Only blocks are linked to, each soon after its pages were given.
-    if (path.startsWith(BLOCKS_FOLDER)) this.#sizes.set(path, bytes);
-    this.#add(bytes);
+  page(_path: string, head: string, records: Uint8Array): number {
+    const length = head.length + records.length + ENVELOPE_TAIL.length;
+    this.#add(length);
+    return length;
   }
 
-  link(_path: string, target: string): void {
-    const bytes = this.#sizes.get(target) ?? 0;
-    this.#sizes.delete(target);
-    this.#add(bytes);
+  file(_path: string, bytes: Uint8Array): void {
+    this.#add(bytes.length);
+  }
+
+  link(_path: string, _target: string, length: number): void {
+    this.#add(length);
   }
 
   flush(): void {}
@@ -55,7 +54,6 @@ export class DiskSink implements FileSink {
   readonly #folders = new Set<string>();
   #folder = '.';
   #buffer = Buffer.allocUnsafeSlow(1 << 20);
-  #sizes = new Map<string, number>();
 
   /** New and replaced files are listed in `added`, and those that were there already if `listKept`. */
   constructor(root: string, added?: PathList, listKept = false) {
@@ -69,7 +67,7 @@ export class DiskSink implements FileSink {
     this.#added?.flush();
   }
 
-  page(path: string, head: string, records: Uint8Array): void {
+  page(path: string, head: string, records: Uint8Array): number {
     const length = head.length + records.length + ENVELOPE_TAIL.length;
     if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(length * 2);
     const buffer = this.#buffer;
@@ -77,7 +75,7 @@ export class DiskSink implements FileSink {
     buffer.set(records, head.length);
     buffer.write(ENVELOPE_TAIL, length - ENVELOPE_TAIL.length, 'latin1');
     this.file(path, buffer.subarray(0, length));
-    if (path.startsWith(BLOCKS_FOLDER)) this.#sizes.set(path, length);
+    return length;
   }
 
   /** Any file: it is kept when it has these bytes already. */
@@ -98,10 +96,9 @@ export class DiskSink implements FileSink {
     this.#added?.add(path);
   }
 
-  link(path: string, target: string): void {
+  link(path: string, target: string, length: number): void {
     this.totals.files += 1;
-    this.totals.bytes += this.#sizes.get(target) ?? 0;
-    this.#sizes.delete(target);
+    this.totals.bytes += length;
     const [from, to] = [`${this.#root}/${target}`, this.#prepare(path)];
     try {
       linkOrCopy(from, to);

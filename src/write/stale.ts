@@ -6,7 +6,23 @@ import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../errors.ts';
 import { OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
-import { BLOCKS_FOLDER, blockStem, DIGESTS_FOLDER, digestsPath, pagePath, pagesOf, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
+import { prefixDigitsFor, prefixes } from '../pages/packed.ts';
+import {
+  BLOCKS_FOLDER,
+  blockStem,
+  DIGESTS_FOLDER,
+  digestsPath,
+  editionName,
+  LIST_FOLDERS,
+  POINTERS_FOLDER,
+  packedPagePath,
+  packedPagesOf,
+  pagePath,
+  pagesOf,
+  pointerPath,
+  shardPath,
+  TRANSACTIONS_FOLDER,
+} from '../pages/paths.ts';
 import { literal, type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { PathList } from './changes.ts';
 
@@ -43,7 +59,7 @@ class Remover {
   }
 
   #removeEmpty(folder: string): void {
-    if ([BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER].includes(folder)) return;
+    if (LIST_FOLDERS.includes(folder)) return;
     try {
       rmdirSync(join(this.#root, folder));
     } catch (error) {
@@ -54,25 +70,34 @@ class Remover {
   }
 }
 
-/** The lists of a block: records by operation, and of all under undefined. */
-type Lists = ReadonlyMap<Operation | undefined, number>;
-
-function listsOf(block: Row): Lists {
+/** Records by operation that has a list, and of all under undefined. */
+function listsOf(block: Row, site: Site): [operation: Operation | undefined, total: number][] {
   const counts = toText(block['operations']).split(',').map(Number);
   const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, counts[code] ?? 0]);
-  return new Map<Operation | undefined, number>([[undefined, toNumber(block['records'])], ...byOperation.filter(([, count]) => count > 0)]);
+  return [[undefined, toNumber(block['records'])], ...(site.operationPages ? byOperation.filter(([, count]) => count > 0) : [])];
 }
 
 const pagePaths = (stem: string, total: number, site: Site): string[] => pagesOf(total, site).map((page) => pagePath(stem, page, site));
 
-const blockPaths = (name: string, lists: Lists | undefined, site: Site): string[] =>
-  [...(lists ?? [])].flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site));
-
-/** The names that a block has in paths. */
-const namesOf = (block: Row, site: Site): [string, string] => [
-  toText(block['block_height']),
-  spellHex(toText(block['block_hash']), site.dialect),
-];
+/** The files of a block, by the entry of its folder that they are at or below. */
+function filesOfBlock(block: Row, site: Site): Map<string, string[]> {
+  const [height, hash] = [toText(block['block_height']), spellHex(toText(block['block_hash']), site.dialect)];
+  const lists = listsOf(block, site);
+  if (site.layout === 'files') {
+    return new Map(
+      [height, hash].map((name) => [name, lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site))]),
+    );
+  }
+  const edition = editionName(toNumber(block['block_height']), toText(block['digest']), site.dialect);
+  const pages = lists.flatMap(([operation, total]) =>
+    packedPagesOf(total, site).map((page) => packedPagePath(blockStem(edition, operation), page)),
+  );
+  return new Map([
+    [edition, pages],
+    [height, [pointerPath(height)]],
+    [hash, [pointerPath(hash)]],
+  ]);
+}
 
 /**
  * Removes the pages that blocks and transactions had before (the tables `old_blocks` and `old_transactions`) and have no more; what was written
@@ -86,14 +111,21 @@ export async function removeOutdated(
   store: Store,
 ): Promise<number> {
   const remover = new Remover(root, removed);
-  const now = new Map<string, Lists>();
-  for (const block of await store.rows('SELECT * FROM written')) for (const name of namesOf(block, site)) now.set(name, listsOf(block));
+  const now = new Map<string, string[]>();
+  for (const block of await store.rows('SELECT * FROM written'))
+    for (const [name, paths] of filesOfBlock(block, site)) now.set(name, paths);
   for (const block of await store.rows('SELECT * FROM old_blocks ORDER BY block_height')) {
-    for (const name of namesOf(block, site)) {
-      const present = new Set(blockPaths(name, now.get(name), site));
-      remover.remove(blockPaths(name, listsOf(block), site).filter((path) => !present.has(path)));
+    for (const [name, paths] of filesOfBlock(block, site)) {
+      const present = new Set(now.get(name));
+      remover.remove(paths.filter((path) => !present.has(path)));
     }
   }
+  if (site.layout === 'files') await removeTransactions(site, remover, store);
+  remover.remove(others);
+  return remover.count;
+}
+
+async function removeTransactions(site: Site, remover: Remover, store: Store): Promise<void> {
   for (const row of await store.rows(
     `SELECT o.tx_id, o.records, t.records AS present FROM old_transactions o LEFT JOIN transactions t USING (tx_id)
        WHERE t.records IS NULL OR t.records < o.records`,
@@ -102,14 +134,20 @@ export async function removeOutdated(
     const present = row['present'] === null ? [] : pagePaths(stem, toNumber(row['present']), site);
     remover.remove(pagePaths(stem, toNumber(row['records']), site).filter((path) => !present.includes(path)));
   }
-  remover.remove(others);
-  return remover.count;
+}
+
+/** Files of the index whose prefixes have another length than they have now. */
+export function outdatedShards(root: string, digits: number): string[] {
+  return entriesOf(root, TRANSACTIONS_FOLDER)
+    .filter((name) => name.length !== digits + '.json'.length)
+    .map((name) => `${TRANSACTIONS_FOLDER}/${name}`);
 }
 
 /** Removes whatever the folders of lists hold besides the pages of the state's blocks and transactions. Returns how many files went. */
 export async function sweep(root: string, site: Site, removed: PathList, store: Store): Promise<number> {
   const remover = new Remover(root, removed);
-  await sweepTransactions(root, site, remover, store);
+  if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
+  else await sweepShards(root, remover, store);
   await sweepBlocks(root, site, remover, store);
   return remover.count;
 }
@@ -133,16 +171,26 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
   }
 }
 
+async function sweepShards(root: string, remover: Remover, store: Store): Promise<void> {
+  const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions');
+  const expected = new Set([...prefixes(prefixDigitsFor(toNumber(transactions)))].map(shardPath));
+  for (const entry of entriesOf(root, TRANSACTIONS_FOLDER)) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${entry}`, expected);
+}
+
 async function sweepBlocks(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
-  const lists = new Map<string, Lists>();
+  const blocks = new Map<string, Row>();
   const digests = new Set<string>();
   for (const block of await store.rows('SELECT * FROM state.blocks')) {
-    for (const name of namesOf(block, site)) lists.set(name, listsOf(block));
+    for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
     digests.add(digestsPath(toNumber(block['block_height'])));
   }
-  for (const entry of entriesOf(root, BLOCKS_FOLDER)) {
-    const name = entry.replace(/[.]json$/, '');
-    remover.removeUnexpected(`${BLOCKS_FOLDER}/${entry}`, new Set(blockPaths(name, lists.get(name), site)));
+  for (const folder of [BLOCKS_FOLDER, POINTERS_FOLDER]) {
+    for (const entry of entriesOf(root, folder)) {
+      const name = entry.replace(/[.]json$/, '');
+      const block = blocks.get(name);
+      const expected = block === undefined ? [] : (filesOfBlock(block, site).get(name) ?? []);
+      remover.removeUnexpected(`${folder}/${entry}`, new Set(expected));
+    }
   }
   for (const entry of entriesOf(root, DIGESTS_FOLDER)) remover.removeUnexpected(`${DIGESTS_FOLDER}/${entry}`, digests);
 }

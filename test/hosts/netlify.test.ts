@@ -5,8 +5,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FetchFile, fetchSite, jsonNotFound, respondToFetch } from '../../src/hosts/fetch.ts';
-import type { Site } from '../../src/pages/lists.ts';
+import { type FetchFile, FetchMirror, jsonNotFound } from '../../src/hosts/fetch.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
 import type { Answer } from '../support/server.ts';
 import { readVectors } from '../support/vectors.ts';
@@ -42,20 +41,19 @@ const MORE_TARGETS = [
 ];
 
 let cases: Case[] = [];
-let site: Site;
+const mirror = new FetchMirror(readDist, Number.POSITIVE_INFINITY);
 
 /** What the page map answers; a file of the build or a 404 for what is none of the API's. */
 async function toCase(target: string, headers: Readonly<Record<string, string>> = {}): Promise<Case> {
   const request = new Request(`http://127.0.0.1${target}`, { headers });
   const path = new URL(request.url).pathname.slice(1);
   const file = await readDist(path === '' ? 'index.html' : path);
-  const response = (await respondToFetch(request, site, readDist)) ?? (file.ok ? file : jsonNotFound(request));
+  const response = (await mirror.answer(request)) ?? (file.ok ? file : jsonNotFound(request));
   return { target, headers, expected: { status: response.status, body: await response.text() } };
 }
 
 beforeAll(async () => {
   await testBuild(dist, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' });
-  site = await fetchSite(readDist);
   const vectors = readVectors().filter((v) => v.method === 'GET' && [200, 400, 404].includes(v.status));
   cases = await Promise.all([...vectors.map((v) => toCase(v.path, v.request_headers)), ...MORE_TARGETS.map((target) => toCase(target))]);
 });

@@ -7,6 +7,7 @@ import { type BuildOptions, build } from '../../src/build/build.ts';
 import type { BuildResult } from '../../src/build/report.ts';
 import type { Log } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
+import type { Dialect, Layout } from '../../src/pages/lists.ts';
 
 /** The recorded data set; see test/fixtures/README.md. */
 export const CONFORMANCE = new URL('../fixtures/conformance/', import.meta.url).pathname;
@@ -30,20 +31,23 @@ export class RecordingLog implements Log {
 
 export interface TestBuild extends Partial<Omit<BuildOptions, 'inputs' | 'site'>> {
   readonly inputs: readonly string[];
-  readonly dialect?: 'contract' | 'hiro';
+  readonly layout?: Layout;
+  readonly dialect?: Dialect;
   readonly pageSizes?: readonly number[];
+  readonly operationPages?: boolean;
   readonly log?: Log;
 }
 
 /** Builds into `out`, with the command's defaults. */
 export async function testBuild(out: string, options: TestBuild): Promise<BuildResult> {
-  const { inputs, dialect = 'contract', pageSizes = [20, 60], log = new RecordingLog(), ...rest } = options;
+  const { inputs, layout = 'files', dialect = 'contract', pageSizes = [20, 60], operationPages = true, ...others } = options;
+  const { log = new RecordingLog(), ...rest } = others;
   return build(
     {
       inputs,
       out,
       cache: `${out}.cache`,
-      site: { dialect, pageSizes },
+      site: { layout, dialect, pageSizes, operationPages },
       memoryLimit: '1GB',
       threads: 2,
       full: false,

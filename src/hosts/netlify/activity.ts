@@ -2,8 +2,7 @@
  * The Netlify edge function: files come from the site's own CDN, the rest is the page map. It decides every request of the API; the
  * redirect rules in netlify.toml only step in when it fails.
  */
-import type { Site } from '../../pages/lists.ts';
-import { type FetchFile, fetchSite, jsonNotFound, respondToFetch } from '../fetch.ts';
+import { FetchMirror, jsonNotFound } from '../fetch.ts';
 
 /** Files are left to the CDN (`excludedPath`), so reading a page does not call this function again. */
 export const config = {
@@ -12,17 +11,12 @@ export const config = {
   onError: 'bypass',
 };
 
-/** A deploy has its own instances of this function, so its manifest is read once by each. */
-let site: Promise<Site> | undefined;
+/** A deploy has its own instances of this function and never changes, so what was read once stays true. */
+let mirror: FetchMirror | undefined;
 
 export default async function activity(request: Request): Promise<Response> {
-  const fetchFile: FetchFile = (path) => fetch(new URL(`/${path}`, request.url));
-  site ??= fetchSite(fetchFile);
-  try {
-    // What is no request of the API is a 404 at once: the redirect rules would take paths with a stray slash for the API's.
-    return (await respondToFetch(request, await site, fetchFile)) ?? jsonNotFound(request);
-  } catch (error) {
-    site = undefined;
-    throw error;
-  }
+  const { origin } = new URL(request.url);
+  mirror ??= new FetchMirror((path) => fetch(new URL(`/${path}`, origin)), Number.POSITIVE_INFINITY);
+  // What is no request of the API is a 404 at once: the redirect rules would take paths with a stray slash for the API's.
+  return (await mirror.answer(request)) ?? jsonNotFound(request);
 }

@@ -1,0 +1,52 @@
+/**
+ * Texts of the index that a function keeps in its memory, so that most requests of layout `packed` read only pages. Bounded in size and in age.
+ */
+
+/** Room for some hundred files of the index, well below the 128 MB that a worker has. */
+const MOST_CHARACTERS = 16 * 1024 * 1024;
+
+export class IndexCache {
+  readonly #freshMs: number;
+  /** In the order of last use. */
+  readonly #texts = new Map<string, { readonly text: string; readonly until: number }>();
+  #characters = 0;
+
+  /** `freshMs` is how long a text may be answered from memory. */
+  constructor(freshMs: number) {
+    this.#freshMs = freshMs;
+  }
+
+  /** The text at this path: from memory, or else as `load` finds it. What is not there is asked for again each time. */
+  async get(path: string, load: (path: string) => Promise<string | undefined>): Promise<string | undefined> {
+    const known = this.#texts.get(path);
+    this.#drop(path);
+    if (known !== undefined && known.until > Date.now()) {
+      this.#keep(path, known);
+      return known.text;
+    }
+    const text = await load(path);
+    this.#drop(path);
+    if (text !== undefined) this.#keep(path, { text, until: Date.now() + this.#freshMs });
+    return text;
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#texts.clear();
+    this.#characters = 0;
+  }
+
+  #keep(path: string, entry: { readonly text: string; readonly until: number }): void {
+    this.#texts.set(path, entry);
+    this.#characters += entry.text.length;
+    for (const [oldest] of this.#texts) {
+      if (this.#characters <= MOST_CHARACTERS) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(path: string): void {
+    this.#characters -= this.#texts.get(path)?.text.length ?? 0;
+    this.#texts.delete(path);
+  }
+}

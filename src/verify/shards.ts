@@ -1,0 +1,78 @@
+/**
+ * Checks the index of layout `packed` against the blocks. The transactions of all history do not fit into memory, so for each file of the index only a
+ * sum over the fingerprints of its entries is kept while the blocks are read; then every file is read once and must come to the same sum.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { codeOf } from '../errors.ts';
+import type { Dialect } from '../pages/lists.ts';
+import { ENTRY_PIECES, entryHead, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
+import { shardPath } from '../pages/paths.ts';
+import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/assembler.ts';
+import type { Findings } from './findings.ts';
+
+/** Fingerprints have 48 bits, so that a sum of two is exact. */
+const MODULUS = 2 ** 48;
+const fingerprint = (entry: string): number => createHash('sha256').update(entry).digest().readUIntBE(0, 6);
+
+export class ShardSums {
+  readonly #digits: number;
+  readonly #dialect: Dialect;
+  readonly #sums: Float64Array;
+
+  /** `digits` is how many hex digits name a file of the index. */
+  constructor(digits: number, dialect: Dialect) {
+    this.#digits = digits;
+    this.#dialect = dialect;
+    this.#sums = new Float64Array(16 ** digits);
+  }
+
+  /** Adds the entries that the transactions of a block must have. */
+  add(batch: Batch, block: BatchBlock, edition: string): void {
+    const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
+    const [beforeEdition, beforeFirst, beforeTotal, end] = ENTRY_PIECES;
+    let first = 0;
+    for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
+      const id = ids.toString('latin1', i * TX_ID_LENGTH, (i + 1) * TX_ID_LENGTH);
+      const total = batch.txRecords[i] ?? 0;
+      this.#sum(
+        id.slice(0, this.#digits),
+        `${entryHead(this.#dialect)}${id}${beforeEdition}${edition}${beforeFirst}${first}${beforeTotal}${total}${end}`,
+        1,
+      );
+      first += total;
+    }
+  }
+
+  #sum(prefix: string, entry: string, sign: 1 | -1): void {
+    const at = Number.parseInt(prefix, 16);
+    this.#sums[at] = ((this.#sums[at] ?? 0) + MODULUS + sign * fingerprint(entry)) % MODULUS;
+  }
+
+  /** Reads every file of the index below `root`, and adds those that do not fit to the findings. */
+  check(root: string, findings: Findings): void {
+    for (const prefix of prefixes(this.#digits)) {
+      const path = shardPath(prefix);
+      try {
+        if (!this.#isRight(prefix, readFileSync(`${root}/${path}`, 'latin1')))
+          findings.add(`${path} is not the index that follows from the blocks`);
+      } catch (error) {
+        if (!['ENOENT', 'EISDIR', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error;
+        findings.add(`${path} is missing`);
+      }
+    }
+  }
+
+  #isRight(prefix: string, text: string): boolean {
+    if (!text.startsWith(SHARD_HEAD) || !text.endsWith(SHARD_TAIL)) return false;
+    const body = text.slice(SHARD_HEAD.length, text.length - SHARD_TAIL.length);
+    const entries = body === '' ? [] : body.split(',\n').map((entry, i) => (i === 0 ? entry : `\n${entry}`));
+    const begin = entryHead(this.#dialect) + prefix;
+    for (const [i, entry] of entries.entries()) {
+      // The ids stand at the same place in each.
+      if (!entry.startsWith(begin) || entry <= (entries[i - 1] ?? '')) return false;
+      this.#sum(prefix, entry, -1);
+    }
+    return this.#sums[Number.parseInt(prefix, 16)] === 0;
+  }
+}

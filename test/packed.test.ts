@@ -1,0 +1,290 @@
+/** Layout `packed`: it answers every request as layout `files` does, reads little, and is never wrong while it is replaced. */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FetchMirror } from '../src/hosts/fetch.ts';
+import { IndexCache } from '../src/hosts/indexCache.ts';
+import { OPERATIONS, siteOf } from '../src/pages/lists.ts';
+import { findEntry, prefixDigitsFor, prefixes } from '../src/pages/packed.ts';
+import { type PageSource, respond } from '../src/pages/respond.ts';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { CHANGES, History } from './support/history.ts';
+import { hex, ndjson, record } from './support/records.ts';
+import { type Host, startServer } from './support/server.ts';
+
+const list = (path: string): string[] => readFileSync(path, 'utf8').split('\n').filter(Boolean);
+
+/** Every id of a build in layout `files`: the API's paths of all its lists. */
+function pathsOf(out: string): string[] {
+  const names = (folder: string) =>
+    readdirSync(join(out, 'runes/v1', folder))
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => `/runes/v1/${folder}/${name.slice(0, -5)}/activity`);
+  return [...names('transactions'), ...names('blocks')];
+}
+
+describe('a request', () => {
+  const work = temporaryFolder();
+  const hosts: Host[] = [];
+  let paths: string[] = [];
+  const pageSizes = [3, 7, 20];
+
+  beforeAll(async () => {
+    for (const layout of ['files', 'packed'] as const) {
+      await testBuild(join(work, layout), { inputs: CONFORMANCE_INPUTS, layout, pageSizes });
+      hosts.push(await startServer(join(work, layout)));
+    }
+    paths = pathsOf(join(work, 'files'));
+    // Ids that are not in the data, among them neighbours of those that are.
+    paths.push(
+      ...paths
+        .slice(0, 200)
+        .map((path) => path.replace(/[0-9a-f]\/activity$/, (last) => (last.startsWith('0') ? '1' : '0') + last.slice(1))),
+    );
+  });
+  afterAll(() => Promise.all(hosts.map((host) => host.close())));
+
+  it('is answered alike in both layouts: any list, any window, any operation', async () => {
+    const [files, packed] = hosts;
+    const windows = fc.record({
+      at: fc.nat(1_000_000),
+      limit: fc.option(fc.integer({ min: 0, max: 21 }), { nil: undefined }),
+      offset: fc.option(fc.oneof(fc.nat(40), fc.nat(700), fc.constant(2 ** 53 - 1)), { nil: undefined }),
+      operation: fc.option(fc.constantFrom(...OPERATIONS, 'other'), { nil: undefined }),
+    });
+    await fc.assert(
+      fc.asyncProperty(windows, async ({ at, limit, offset, operation }) => {
+        const given = Object.entries({ limit, offset, operation_type: operation }).filter(([, value]) => value !== undefined);
+        const query = given.map(([name, value]) => `${name}=${value}`).join('&');
+        const target = `${paths[at % paths.length]}?${query}`;
+        const [a, b] = [await files?.send('GET', target), await packed?.send('GET', target)];
+        expect([target, b?.status, b?.headers['etag'], b?.body]).toEqual([target, a?.status, a?.headers['etag'], a?.body]);
+      }),
+      { numRuns: Number(process.env['FC_RUNS'] ?? 12) * 100 },
+    );
+  }, 600_000);
+
+  it('reads one file of the index or pointer, and at most two pages', async () => {
+    const site = siteOf(JSON.parse(readFileSync(join(work, 'packed/runes/v1/manifest.json'), 'utf8')));
+    let reads: string[] = [];
+    const read = (path: string): Promise<string | undefined> => {
+      reads.push(path);
+      const file = join(work, 'packed', path);
+      return Promise.resolve(existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+    };
+    const source: PageSource<string> = { open: read, index: read, text: (page) => Promise.resolve(page) };
+    const seen = new Set<number>();
+    for (const path of paths) {
+      for (const query of ['', '?limit=20', '?limit=20&offset=13', '?offset=5000', '?limit=7&offset=7&operation_type=send']) {
+        reads = [];
+        await respond('GET', path + query, site, source);
+        const isIndex = (file: string) => /v1\/(pointers|transactions)\//.test(file);
+        expect([path, reads.filter(isIndex).length]).toEqual([path, 1]);
+        expect(reads.length).toBeLessThanOrEqual(3);
+        seen.add(reads.length);
+      }
+    }
+    expect([...seen].sort()).toEqual([1, 2, 3]);
+  });
+});
+
+describe('a tree', () => {
+  it('writes each record once, and once more by operation, or not', async () => {
+    const work = temporaryFolder();
+    for (const operationPages of [true, false]) {
+      const out = join(work, `${operationPages}`);
+      const { manifest } = await testBuild(out, { inputs: CONFORMANCE_INPUTS, layout: 'packed', operationPages });
+      const texts = filesBelow(join(out, 'runes/v1/blocks')).map((path) => readFileSync(join(out, 'runes/v1/blocks', path), 'utf8'));
+      const records = texts.reduce((sum, text) => sum + (JSON.parse(text) as { results: unknown[] }).results.length, 0);
+      expect(records).toBe(manifest.records * (operationPages ? 2 : 1));
+    }
+  });
+
+  it('without operation pages refuses the parameter, after all other faults, in both layouts', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'a.ndjson': ndjson([record(5, 1), record(5, 2, { operation: 'send' })]) });
+    for (const layout of ['files', 'packed'] as const) {
+      await testBuild(join(work, layout), { inputs: [join(work, 'a.ndjson')], layout, operationPages: false });
+      const host = await startServer(join(work, layout));
+      const messageOf = async (query: string) => {
+        const { status, body } = await host.send('GET', `/runes/v1/blocks/5/activity?${query}`);
+        return [status, (JSON.parse(body) as { message: string }).message];
+      };
+      expect(await messageOf('operation_type=send')).toEqual([
+        400,
+        'querystring/operation_type is not available: this mirror was built without lists by operation',
+      ]);
+      expect(await messageOf('operation_type=send&limit=0')).toEqual([400, 'querystring/limit must be >= 1']);
+      expect(await messageOf('operation_type=x')).toEqual([400, expect.stringContaining('must be equal to constant')]);
+      expect((await host.send('GET', `/runes/v1/transactions/${hex('tx 5 1')}/activity?operation_type=send`)).status).toBe(200);
+      await host.close();
+    }
+  });
+
+  it('has an index that a few lines of any language read', async () => {
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { inputs: CONFORMANCE_INPUTS, layout: 'packed' });
+    const json = (path: string) => JSON.parse(readFileSync(join(out, 'runes/v1', path), 'utf8'));
+    const { transaction_prefix, page_sizes, transactions } = json('manifest.json');
+    const size = page_sizes.at(-1);
+    let count = 0;
+    for (const name of readdirSync(join(out, 'runes/v1/transactions'))) {
+      for (const [id, [edition, first, total]] of Object.entries<[string, number, number]>(json(`transactions/${name}`).transactions)) {
+        expect(`${id.slice(2, 2 + transaction_prefix)}.json`).toBe(name);
+        const pages = [first, first + total - 1].map((at) => json(`blocks/${edition}/${size}/${at - (at % size)}.json`));
+        for (const [i, at] of [first, first + total - 1].entries()) expect(pages[i].results[at % size].location.tx_id).toBe(id);
+        count += 1;
+      }
+    }
+    expect(count).toBe(transactions);
+  });
+
+  it('changes the length of its prefixes with the number of transactions, and leaves nothing of the old behind', async () => {
+    const most = 640 * 16;
+    expect([1, most, most + 1, most * 16, most * 16 + 1].map(prefixDigitsFor)).toEqual([1, 1, 2, 2, 3]);
+    const work = temporaryFolder();
+    const [input, out] = [join(work, 'in'), join(work, 'out')];
+    writeFiles(input, { '1.ndjson': ndjson(Array.from({ length: most }, (_, i) => record(1, i))) });
+    const build = async (name: string) => {
+      const { manifest, wasFull } = await testBuild(join(work, name), { inputs: [input], layout: 'packed' });
+      const names = readdirSync(join(work, name, 'runes/v1/transactions')).sort();
+      expect(names).toEqual([...prefixes(manifest.transaction_prefix ?? 0)].map((prefix) => `${prefix}.json`));
+      return [manifest.transaction_prefix, wasFull];
+    };
+    expect(await build('out')).toEqual([1, true]);
+    writeFiles(input, { '2.ndjson': ndjson([record(2, 1)]) });
+    expect(await build('out')).toEqual([2, false]);
+    await build('fresh-2');
+    expect(tree(out)).toEqual(tree(join(work, 'fresh-2')));
+    expect(list(join(work, 'out.cache/changes/removed.txt'))).toEqual(
+      [...prefixes(1)].map((prefix) => `runes/v1/transactions/${prefix}.json`),
+    );
+    rmSync(join(input, '2.ndjson'));
+    expect(await build('out')).toEqual([1, false]);
+    await build('fresh-1');
+    expect(tree(out)).toEqual(tree(join(work, 'fresh-1')));
+  });
+
+  it('of one layout becomes one of the other, byte for byte as if it were new', async () => {
+    const work = temporaryFolder();
+    for (const layout of ['packed', 'files', 'packed'] as const) {
+      await testBuild(join(work, 'out'), { inputs: CONFORMANCE_INPUTS, layout });
+      await testBuild(join(work, layout), { inputs: CONFORMANCE_INPUTS, layout });
+      expect(tree(join(work, 'out'))).toEqual(tree(join(work, layout)));
+    }
+  });
+});
+
+/** Copies or removes one file of a remote tree, as an uploader does. */
+function apply(from: string, to: string, path: string): void {
+  if (!existsSync(join(from, path))) {
+    rmSync(join(to, path), { force: true });
+    return;
+  }
+  mkdirSync(dirname(join(to, path)), { recursive: true });
+  cpSync(join(from, path), join(to, path));
+}
+
+describe('while a tree is uploaded over an older one', () => {
+  const fetchFrom = (folder: string) => (path: string) => {
+    const file = join(folder, path);
+    const isFile = existsSync(file) && statSync(file).isFile();
+    return Promise.resolve(isFile ? new Response(readFileSync(file)) : new Response(null, { status: 404 }));
+  };
+  const ask = async (mirror: FetchMirror, target: string) => {
+    const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
+    return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
+  };
+
+  it('every answer is the old one, the new one, or a 503, in any order of uploads and with any age of what is in memory', async () => {
+    const outcomes = { old: 0, new: 0, later: 0 };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
+        fc.array(fc.constantFrom(...CHANGES), { minLength: 2, maxLength: 5 }),
+        fc.boolean(),
+        async (numbers, changes, isOrdered) => {
+          const work = temporaryFolder();
+          const random = () => numbers.next().value;
+          const history = new History(random);
+          const written = new Map<string, string>();
+          const trees: string[] = [];
+          for (const [i, step] of [[], changes].entries()) {
+            for (const change of step) history[change]();
+            history.write(join(work, 'in'), written);
+            for (const layout of ['packed', 'files'] as const) {
+              await testBuild(join(work, layout), { inputs: [join(work, 'in')], layout, pageSizes: [2, 4] });
+              trees.push(join(work, `${layout}-${i}`));
+              cpSync(join(work, layout), join(work, `${layout}-${i}`), { recursive: true });
+            }
+          }
+          const [before = '', beforeFiles = '', after = '', afterFiles = ''] = trees;
+          const targets = [...new Set([...pathsOf(beforeFiles), ...pathsOf(afterFiles)])].flatMap((path) =>
+            ['', '?limit=3&offset=1', '?limit=4&offset=2', '?operation_type=send&limit=4'].map((query) => path + query),
+          );
+          const answers = async (folder: string) => {
+            const mirror = new FetchMirror(fetchFrom(folder), 0);
+            return Promise.all(targets.map((target) => ask(mirror, target)));
+          };
+          const [old, fresh] = [await answers(before), await answers(after)];
+
+          const remote = join(work, 'remote');
+          cpSync(before, remote, { recursive: true });
+          const [a, b] = [tree(before), tree(after)];
+          const changed = [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((path) => a[path] !== b[path]);
+          // As it should be: pages, then the index, then the manifest, then removals. Or in any order at all.
+          const rank = (path: string) => (b[path] === undefined ? 3 : path.endsWith('manifest.json') ? 2 : /\/blocks\//.test(path) ? 0 : 1);
+          const order = changed.map((path) => ({ path, at: isOrdered ? rank(path) + random() / 2 : random() })).sort((x, y) => x.at - y.at);
+          // One mirror has everything old in memory, another reads all anew.
+          const mirrors = [new FetchMirror(fetchFrom(remote), 3_600_000), new FetchMirror(fetchFrom(remote), 0)];
+          const [remembering] = mirrors;
+          if (remembering !== undefined) for (const target of targets) await ask(remembering, target);
+          for (const { path } of order) {
+            apply(after, remote, path);
+            for (const mirror of mirrors) {
+              const at = Math.floor(random() * targets.length);
+              for (let i = 0; i < Math.min(targets.length, 12); i += 1) {
+                const n = (at + i) % targets.length;
+                const answer = await ask(mirror, targets[n] ?? '');
+                expect([old[n], fresh[n], '503'], `${targets[n]} after ${path}`).toContain(answer);
+                outcomes[answer === '503' ? 'later' : answer === old[n] ? 'old' : 'new'] += 1;
+                // Pages come before what names them: a client is never sent away before old pages go.
+                if (isOrdered && b[path] !== undefined) expect(answer).not.toBe('503');
+              }
+            }
+          }
+          expect(await answers(remote)).toEqual(fresh);
+        },
+      ),
+      { numRuns: Math.max(6, Math.ceil(Number(process.env['FC_RUNS'] ?? 12) / 2)), endOnFailure: true },
+    );
+    expect(Math.min(outcomes.old, outcomes.new, outcomes.later)).toBeGreaterThan(0);
+  }, 3_600_000);
+});
+
+describe('the index', () => {
+  const id = hex('tx');
+  it('is refused when it is none', () => {
+    expect(() => findEntry('<!doctype html>', id, 'hiro')).toThrow('is not an index');
+    expect(() => findEntry(`{"transactions":{\n"${id}":[1,2]\n}}\n`, id, 'hiro')).toThrow('is not an index');
+    expect(findEntry(`{"transactions":{\n}}\n`, id, 'hiro')).toBeUndefined();
+    expect(findEntry(`{"transactions":{\n"${id}":["7-0a",1,2]\n}}\n`, id, 'hiro')).toEqual({ edition: '7-0a', first: 1, total: 2 });
+    expect(findEntry(`{"transactions":{\n"${id}":["7-0a",1,2]\n}}\n`, id.slice(1), 'hiro')).toBeUndefined();
+  });
+
+  it('is kept in memory up to a size and an age', async () => {
+    const loads: string[] = [];
+    const load = (path: string) => {
+      loads.push(path);
+      return Promise.resolve(path === 'none' ? undefined : 'x'.repeat(5 * 1024 * 1024));
+    };
+    const cache = new IndexCache(60_000);
+    for (const path of ['a', 'b', 'c', 'a', 'd', 'a', 'b', 'none', 'none']) await cache.get(path, load);
+    // The fourth pushes out the one that was not used for longest.
+    expect(loads).toEqual(['a', 'b', 'c', 'd', 'b', 'none', 'none']);
+    const stale = new IndexCache(-1);
+    for (const path of ['a', 'a']) await stale.get(path, load);
+    expect(loads.slice(-2)).toEqual(['a', 'a']);
+  });
+});
