@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Assembler, type Batch, TX_ID_LENGTH } from '../src/render/assembler.ts';
+import { type Arrivals, Assembler, type Batch, TX_ID_LENGTH } from '../src/render/assembler.ts';
 import { sliceRecords } from '../src/render/recordBytes.ts';
+import type { Blobs } from '../src/store/columns.ts';
 import { hex } from './support/records.ts';
 
 /** The records of some blocks in served order, each with a text of its own. */
@@ -19,10 +20,28 @@ function recordsOf(blocks: readonly (readonly number[])[]) {
         operation: (txIndex + ord) % 5,
         txId: Buffer.from(hex(`${i} ${txIndex}`)),
         json: Buffer.from(`${i}/${txIndex}/${ord}${'x'.repeat(ord * 40)}`),
-        contractJson: undefined,
       })),
   );
 }
+
+/** Blobs of these bytes, as a chunk has them. */
+function blobsOf(parts: readonly Uint8Array[]): Blobs {
+  const offsets = new Float64Array(parts.length + 1);
+  for (const [i, part] of parts.entries()) offsets[i + 1] = (offsets[i] ?? 0) + part.length;
+  const whole = Buffer.concat(parts);
+  return { offsets, copyTo: (target, at, from, to) => target.set(whole.subarray(offsets[from], offsets[to]), at) };
+}
+
+const arrivalsOf = (records: ReturnType<typeof recordsOf>): Arrivals => ({
+  count: records.length,
+  heights: Float64Array.from(records, (r) => r.height),
+  txIndexes: Float64Array.from(records, (r) => r.txIndex),
+  ords: Float64Array.from(records, (r) => r.ord),
+  operations: Uint8Array.from(records, (r) => r.operation),
+  txIds: blobsOf(records.map((r) => r.txId)),
+  json: blobsOf(records.map((r) => Buffer.concat([r.json, Buffer.from(',')]))),
+  contractJson: undefined,
+});
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();
 
@@ -62,11 +81,14 @@ it('puts blocks together from records in any order', () => {
         const expected = blocks.map((txs, i) => ({ height: 100 + i, hash: hex(`${i}`), records: txs.reduce((a, b) => a + b, 0) }));
         const assembler = new Assembler(expected, size);
         const batches: Batch[] = [];
-        for (const [i, record] of arriving.entries()) {
-          if (assembler.add(record)) batches.push(assembler.take());
-          if ((i + 1) % chunk === 0 && assembler.isReady) batches.push(assembler.take());
+        for (let i = 0; i < arriving.length; i += chunk) {
+          const arrivals = arrivalsOf(arriving.slice(i, i + chunk));
+          for (let row = 0; row < arrivals.count; ) {
+            row = assembler.add(arrivals, row);
+            if (assembler.isWhole) batches.push(assembler.take());
+          }
+          if (assembler.isReady) batches.push(assembler.take());
         }
-        if (assembler.isReady) batches.push(assembler.take());
         assembler.finish();
 
         const made = batches.flatMap(blocksOf).sort((a, b) => a.height - b.height);
@@ -94,10 +116,12 @@ it('says so when a block lacks records, has too many, or was not counted', () =>
   if (record === undefined) throw new Error('no record');
   const block = (records: number) => [{ height: 100, hash: hex('0'), records }];
   const short = new Assembler(block(2), 10);
-  short.add(record);
+  short.add(arrivalsOf([record]), 0);
   expect(() => short.finish()).toThrow('1 block(s) have fewer records than were counted, first 100');
-  expect(() => new Assembler(block(1), 10).add({ ...record, height: 7 })).toThrow('records of block 7, which was not counted');
+  expect(() => new Assembler(block(1), 10).add(arrivalsOf([{ ...record, height: 7 }]), 0)).toThrow(
+    'records of block 7, which was not counted',
+  );
   const long = new Assembler(block(1), 10);
-  long.add(record);
-  expect(() => long.add(record)).toThrow('block 100 has more records than were counted');
+  long.add(arrivalsOf([record]), 0);
+  expect(() => long.add(arrivalsOf([record]), 0)).toThrow('block 100 has more records than were counted');
 });

@@ -5,6 +5,7 @@
 import type { Log } from '../cli/log.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { CliError, messageOf } from '../errors.ts';
+import type { BlockRange } from '../input/blockRange.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
 import type { Site } from '../pages/lists.ts';
 import type { BatchBlock } from '../render/assembler.ts';
@@ -27,10 +28,12 @@ import { Stopwatch } from './stopwatch.ts';
 export interface BuildOptions {
   /** Folders, files and globs, relative to the working directory. */
   readonly inputs: readonly string[];
+  /** Only blocks of these heights; all when undefined. */
+  readonly blocks: BlockRange | undefined;
   readonly out: string;
   readonly cache: string;
   readonly site: Site;
-  /** DuckDB's limit, e.g. `1GB`. */
+  /** What a build should stay near, e.g. `1GB`. */
   readonly memoryLimit: string;
   readonly threads: number;
   /** Build everything, whatever the cache says, and compare every file. */
@@ -86,8 +89,14 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
     const writer = (i: number) => ({ root: out, added: changes.addedPart(i), listKept: wasUnfinished(output) });
     const pool = new WriterPool(site, dryRun ? [undefined] : Array.from({ length: writers(threads) }, (_, i) => writer(i)));
     try {
-      state = await State.attach(store, dryRun ? undefined : cache, site, output.manifest, options.full ? '--full was given' : undefined);
-      const loaded = await loadInput(options.inputs, [out, cache], scratch, store);
+      state = await State.attach(
+        store,
+        dryRun ? undefined : cache,
+        { site, blocks: options.blocks },
+        output.manifest,
+        options.full ? '--full was given' : undefined,
+      );
+      const loaded = await loadInput(options.inputs, options.blocks, [out, cache], scratch, store);
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
       const context: Context = { options, output, store, state, pool, changes };
       if (!dryRun && state.whyFull === undefined && !loaded.hasChanges)
@@ -146,7 +155,7 @@ async function renderAndWrite({ options, store, pool }: Context): Promise<Render
   }));
   const changed = new Map<number, BatchBlock>();
   if (expected.length > 0) {
-    for await (const batch of renderBatches(store, options.site.dialect, expected)) {
+    for await (const batch of renderBatches(store, options.site, expected)) {
       const blocks = batch.blocks.filter((block) => known.get(block.height) !== block.digest);
       for (const block of blocks) changed.set(block.height, block);
       if (blocks.length > 0) await pool.submit({ ...batch, blocks });

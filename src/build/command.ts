@@ -4,7 +4,9 @@
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
 import { type Command, type Flags, HELP } from '../cli/flags.ts';
+import { MAX_INTEGER } from '../contract/fields.ts';
 import { UsageError } from '../errors.ts';
+import type { BlockRange } from '../input/blockRange.ts';
 import { arePageSizes, DIALECTS, LAYOUTS } from '../pages/lists.ts';
 import type { BuildOptions } from './build.ts';
 
@@ -13,13 +15,19 @@ export const BUILD_COMMAND: Command = {
   about: 'Turns rune activity records into a static JSON API: every page of every list as a file.',
   flags: [
     { name: 'input', value: 'PATH', repeatable: true, byDefault: 'input', about: 'A folder, a file or a glob of activity data.' },
+    { name: 'blocks', value: 'A..B', byDefault: 'all', about: 'Only the blocks of these heights, both included; A.. and ..B are open.' },
     { name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
     { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'What a build remembers for the next one, and working files.' },
     { name: 'layout', value: 'NAME', byDefault: 'files', about: 'files: a file for every page; packed: each record once, and an index.' },
     { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'How responses are spelled: contract or hiro.' },
     { name: 'page-sizes', value: 'LIST', byDefault: '20,60', about: 'Ascending; the first is the default limit, the last the maximum.' },
     { name: 'no-operation-pages', about: 'Leaves out the lists of a block by operation.' },
-    { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'What DuckDB may use before it spills to disk.' },
+    {
+      name: 'memory-limit',
+      value: 'SIZE',
+      byDefault: '1GB',
+      about: 'About what a build may use; DuckDB spills to the cache folder before.',
+    },
     { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Threads to work with.' },
     { name: 'full', about: 'Build everything, and compare every file, whatever the cache says.' },
     { name: 'dry-run', about: 'Validate, render and count, but write nothing.' },
@@ -41,7 +49,9 @@ export function buildOptions(flags: Flags): BuildOptions {
   if (`${resolve(cache)}${sep}`.startsWith(`${resolve(out)}${sep}`)) {
     throw new UsageError(`--cache ${cache} is in the output folder ${out}, and would be published with it`);
   }
+  const blocks = flags.one('blocks');
   return {
+    blocks: blocks === undefined ? undefined : parseRange(blocks),
     inputs: inputs.length === 0 ? ['input'] : inputs,
     out,
     cache,
@@ -56,6 +66,15 @@ export function buildOptions(flags: Flags): BuildOptions {
     full: flags.has('full'),
     dryRun: flags.has('dry-run'),
   };
+}
+
+function parseRange(text: string): BlockRange {
+  const [, from = '', to = ''] = /^([0-9]{1,15})?[.][.]([0-9]{1,15})?$/.exec(text) ?? [];
+  const range = { from: from === '' ? 0 : Number(from), to: to === '' ? MAX_INTEGER : Number(to) };
+  if ((from === '' && to === '') || range.from > range.to) {
+    throw new UsageError(`--blocks ${JSON.stringify(text)} must be a range of heights, such as 840000..849999, 840000.. or ..849999`);
+  }
+  return range;
 }
 
 function parsePageSizes(text: string): readonly number[] {

@@ -5,7 +5,7 @@
 import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
 import { ENTRY_PIECES, entryHead, prefixDigitsFor, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
 import { EDITION_DIGITS, shardPath } from '../pages/paths.ts';
-import { readBlobs } from '../store/blobs.ts';
+import { readBlobs } from '../store/columns.ts';
 import { literal, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 
@@ -29,7 +29,7 @@ export async function writeShards(site: Site, isFull: boolean, sink: DiskSink, s
   const digits = prefixDigitsFor(now);
   const isSameLength = digits === prefixDigitsFor(now + toNumber(counts['gone']) - toNumber(counts['come']));
   if (isFull || !isSameLength) {
-    await write(prefixes(digits), digits, 'state.transactions', site.dialect, sink, store);
+    await write(prefixes(digits), 'state.transactions', site.dialect, sink, store);
     return { digits, isSameLength };
   }
   const prefix = `left(tx_id, ${digits})`;
@@ -37,52 +37,79 @@ export async function writeShards(site: Site, isFull: boolean, sink: DiskSink, s
     SELECT DISTINCT ${prefix} AS prefix FROM (${changed} UNION ALL SELECT tx_id FROM old_transactions)`);
   const touched = (await store.rows('SELECT prefix FROM touched ORDER BY prefix')).map((row) => toText(row['prefix']));
   const transactions = `(SELECT * FROM state.transactions WHERE ${prefix} IN (SELECT prefix FROM touched))`;
-  await write(touched, digits, transactions, site.dialect, sink, store);
+  await write(touched, transactions, site.dialect, sink, store);
   return { digits, isSameLength };
 }
 
 /** Writes the files of these prefixes, ascending, from a relation that has exactly their transactions. */
-async function write(
-  wanted: Iterable<string>,
-  digits: number,
-  transactions: string,
-  dialect: Dialect,
-  sink: DiskSink,
-  store: Store,
-): Promise<void> {
+async function write(prefixes: Iterable<string>, transactions: string, dialect: Dialect, sink: DiskSink, store: Store): Promise<void> {
+  const files = new ShardFiles(prefixes, 1 + entryHead(dialect).length, sink);
   const sql = `SELECT encode(concat(${entrySql(dialect)})) FROM ${transactions} t JOIN state.blocks b USING (block_height) ORDER BY tx_id`;
-  const idAt = 1 + entryHead(dialect).length;
-  const todo = wanted[Symbol.iterator]();
-  let next = todo.next();
-  let prefix = Buffer.alloc(0);
-  let entries: Uint8Array[] = [];
-  const end = () => {
-    // Each entry begins with a comma, which the first one does not need.
-    if (entries[0] !== undefined) entries[0] = entries[0].subarray(1);
-    if (next.done !== true) sink.file(shardPath(next.value), Buffer.concat([Buffer.from(SHARD_HEAD), ...entries, Buffer.from(SHARD_TAIL)]));
-    entries = [];
-    next = todo.next();
-    prefix = Buffer.from(next.done === true ? '' : next.value);
-  };
-  prefix = Buffer.from(next.done === true ? '' : next.value);
   for await (const chunk of store.stream(sql)) {
-    const entryOf = readBlobs(chunk, 0);
-    for (let row = 0; row < chunk.rowCount; row += 1) {
-      const entry = entryOf(row);
-      while (!startsWith(entry, idAt, prefix)) {
-        if (next.done === true) throw new Error(`an index entry without a file, at prefix length ${digits}`);
-        end();
-      }
-      entries.push(entry);
-    }
+    const entries = readBlobs(chunk, 0);
+    const bytes = new Uint8Array(entries.offsets.at(-1) ?? 0);
+    entries.copyTo(bytes, 0, 0, chunk.rowCount);
+    files.add(bytes, entries.offsets);
   }
-  while (next.done !== true) end();
+  files.finish();
 }
 
-const startsWith = (bytes: Uint8Array, at: number, prefix: Uint8Array): boolean => {
-  for (let i = 0; i < prefix.length; i += 1) if (bytes[at + i] !== prefix[i]) return false;
-  return prefix.length > 0;
-};
+/** Cuts ascending entries, each after a comma, into files. */
+class ShardFiles {
+  readonly #prefixes: Iterator<string>;
+  readonly #idAt: number;
+  readonly #sink: DiskSink;
+  /** The prefix whose entries are collected; undefined after the last. */
+  #prefix: Buffer | undefined;
+  #entries: Uint8Array[] = [];
+
+  /** `idAt` is where in an entry the tx id begins. */
+  constructor(prefixes: Iterable<string>, idAt: number, sink: DiskSink) {
+    this.#prefixes = prefixes[Symbol.iterator]();
+    this.#idAt = idAt;
+    this.#sink = sink;
+    this.#next();
+  }
+
+  /** Takes entries: entry i is bytes[offsets[i], offsets[i + 1]). */
+  add(bytes: Uint8Array, offsets: Float64Array): void {
+    let start = 0;
+    for (let i = 0; i + 1 < offsets.length; i += 1) {
+      const at = offsets[i] ?? 0;
+      if (this.#isOfPrefix(bytes, at + this.#idAt)) continue;
+      this.#entries.push(bytes.subarray(start, at));
+      start = at;
+      while (!this.#isOfPrefix(bytes, at + this.#idAt)) this.#end();
+    }
+    this.#entries.push(bytes.subarray(start));
+  }
+
+  /** Writes what is left. */
+  finish(): void {
+    while (this.#prefix !== undefined) this.#end();
+  }
+
+  #isOfPrefix(bytes: Uint8Array, at: number): boolean {
+    const prefix = this.#prefix;
+    if (prefix === undefined) throw new Error('an entry of the index that no file is for');
+    for (let i = 0; i < prefix.length; i += 1) if (bytes[at + i] !== prefix[i]) return false;
+    return true;
+  }
+
+  #end(): void {
+    const entries = Buffer.concat(this.#entries);
+    // The first entry needs no comma before it.
+    const body = Buffer.concat([Buffer.from(SHARD_HEAD), entries.subarray(1), Buffer.from(SHARD_TAIL)]);
+    if (this.#prefix !== undefined) this.#sink.file(shardPath(this.#prefix.toString()), body);
+    this.#entries = [];
+    this.#next();
+  }
+
+  #next(): void {
+    const next = this.#prefixes.next();
+    this.#prefix = next.done === true ? undefined : Buffer.from(next.value);
+  }
+}
 
 /** SQL list of the pieces of an entry, after a comma. */
 function entrySql(dialect: Dialect): string {

@@ -3,6 +3,7 @@
  */
 import { ACTIVITY_FIELDS } from '../contract/fields.ts';
 import type { Store } from '../store/duckdb.ts';
+import { type BlockRange, isInRange } from './blockRange.ts';
 import { assembleEnvelopes } from './envelopes.ts';
 import {
   CANONICAL_COLUMNS,
@@ -18,11 +19,11 @@ import {
  * Makes the view `activity` of all canonical records and the table `held` (source, block_height, block_hash, records) of what is in it, both of
  * the blocks in `affected` only. Returns notices.
  */
-export async function makeActivity(sources: readonly RawSource[], store: Store): Promise<string[]> {
+export async function makeActivity(sources: readonly RawSource[], range: BlockRange | undefined, store: Store): Promise<string[]> {
   const relations: string[] = [];
   const notices: string[] = [];
   const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
-  for (const source of direct) relations.push(await makeRelation(source, `canonical_${relations.length}`, store));
+  for (const source of direct) relations.push(await makeRelation(source, `canonical_${relations.length}`, range, store));
   const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
   await store.run(`CREATE TEMP TABLE held AS SELECT * FROM holds
     WHERE source IN (${ids.join(', ') || 'NULL'}) AND block_height IN (SELECT block_height FROM affected)`);
@@ -49,9 +50,10 @@ function noRecords(): string {
   return `SELECT ${CANONICAL_COLUMNS.map((c) => `NULL::${texts.has(c) ? 'VARCHAR' : 'BIGINT'} AS "${c}"`).join(', ')} WHERE false`;
 }
 
-/** A view where the source can be scanned in batches of blocks as it is, and else a sorted table. */
-async function makeRelation(source: RawSource, relation: string, store: Store): Promise<string> {
-  const select = source.form === 'ledger' ? ledgerSelect(source) : canonicalSelect(source);
+/** The records in the range: a view where the source can be scanned in batches of blocks as it is, and else a sorted table. */
+async function makeRelation(source: RawSource, relation: string, range: BlockRange | undefined, store: Store): Promise<string> {
+  const all = source.form === 'ledger' ? ledgerSelect(source) : canonicalSelect(source);
+  const select = range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
   if (source.isView && (await isClustered(source, store))) {
     await store.run(`CREATE TEMP VIEW ${relation} AS ${select}`);
     return relation;

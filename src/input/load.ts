@@ -7,6 +7,7 @@
  */
 import { InputError } from '../errors.ts';
 import { type Store, toNumber } from '../store/duckdb.ts';
+import { type BlockRange, describeRange } from './blockRange.ts';
 import { makeActivity } from './canonical.ts';
 import { checkConsistency, type Holdings } from './consistency.ts';
 import { discover } from './discover.ts';
@@ -35,21 +36,27 @@ export interface Loaded extends Holdings {
 }
 
 /**
- * Loads what changed since the last build, which the views `known_...` are about (state/state.ts): everything when there was none. `own`
+ * Loads what changed since the last build, of the blocks in `range` or of all, which the views `known_...` are about (state/state.ts): everything when there was none. `own`
  * are the build's own folders, which are no input. Afterwards the store has, besides the relations of consistency.ts, the tables `affected`
  * (block_height), all blocks that a change is about, and `holds`, which file that was read holds records of which block.
  */
-export async function loadInput(inputs: readonly string[], own: readonly string[], scratch: string, store: Store): Promise<Loaded> {
+export async function loadInput(
+  inputs: readonly string[],
+  range: BlockRange | undefined,
+  own: readonly string[],
+  scratch: string,
+  store: Store,
+): Promise<Loaded> {
   const files = await discover(inputs, own);
   const selection = await selectFiles(files, store);
-  const reading = new Reading(selection.unchanged, scratch, store);
+  const reading = new Reading(selection.unchanged, range, scratch, store);
   await store.run(SHIFT_DECIMALS);
   await reading.readTouched(selection.touched);
   const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;
   await store.run(`CREATE TEMP TABLE affected AS
     SELECT block_height FROM holds UNION SELECT block_height FROM known_held WHERE source IN ${gone}`);
   await reading.readRelated();
-  const notices = [...reading.notices, ...(await makeActivity(reading.sources, store))];
+  const notices = [...reading.notices, ...(await makeActivity(reading.sources, range, store))];
   const holdings = await checkConsistency(reading.names, store);
 
   const { rest } = await store.row(
@@ -57,7 +64,7 @@ export async function loadInput(inputs: readonly string[], own: readonly string[
   );
   if (holdings.records === 0 && toNumber(rest) === 0) {
     const shown = files.slice(0, 10).map((f) => f.name);
-    throw new InputError('the input holds no activity records', [
+    throw new InputError(`the input holds no activity records${describeRange(range)}`, [
       `Read: ${shown.join(', ')}.`,
       'A mirror of nothing would answer every request with an empty list, so none is built.',
     ]);

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { type Store, toNumber } from '../store/duckdb.ts';
+import type { BlockRange } from './blockRange.ts';
 import { reportBadRecords } from './explain.ts';
 import { recognise } from './recognise.ts';
 import { Report } from './report.ts';
@@ -13,6 +14,7 @@ import { groupAlike, heldSelect, isInCanonicalForm, type Numbered, type RawSourc
 
 export class Reading {
   readonly #unchanged: readonly UnchangedFile[];
+  readonly #range: BlockRange | undefined;
   readonly #scratch: string;
   readonly #store: Store;
   readonly #forms: Map<number, string>;
@@ -23,8 +25,9 @@ export class Reading {
   readonly notices: string[] = [];
   hasRunes = false;
 
-  constructor(unchanged: readonly UnchangedFile[], scratch: string, store: Store) {
+  constructor(unchanged: readonly UnchangedFile[], range: BlockRange | undefined, scratch: string, store: Store) {
     this.#unchanged = unchanged;
+    this.#range = range;
     this.#scratch = scratch;
     this.#store = store;
     this.#forms = new Map(unchanged.map(({ id, form }) => [id, form]));
@@ -79,7 +82,7 @@ export class Reading {
       else recognised.push({ ...found, id });
     }
     const sources: RawSource[] = [];
-    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#store));
+    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#range, this.#store));
     this.sources.push(...sources);
     return sources;
   }
@@ -89,7 +92,7 @@ export class Reading {
   }
 
   async #hold(source: RawSource): Promise<void> {
-    if (source.form !== 'runes') await this.#store.run(`INSERT INTO holds ${heldSelect(source)}`);
+    if (source.form !== 'runes') await this.#store.run(`INSERT INTO holds ${heldSelect(source, this.#range)}`);
   }
 
   /** Whether a file with runes is gone. */

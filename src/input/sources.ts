@@ -6,6 +6,7 @@
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { CliError, InputError, messageOf } from '../errors.ts';
 import { identifier, literal, pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
+import { type BlockRange, isInRange } from './blockRange.ts';
 import { whereBroken } from './brokenJson.ts';
 import {
   canonicalValue,
@@ -88,13 +89,16 @@ export function groupAlike(files: readonly Numbered[]): Numbered[][] {
   return [...groups.values()];
 }
 
-/** Reads files alike into the store. Throws an InputError when one is broken as a whole (syntax, column types). */
-export async function readSource(files: readonly Numbered[], store: Store): Promise<RawSource> {
+/**
+ * Reads files alike into the store. Of a table whose heights are integers only the rows in `range` are read; other forms are read and checked whole.
+ * Throws an InputError when one is broken as a whole (syntax, column types).
+ */
+export async function readSource(files: readonly Numbered[], range: BlockRange | undefined, store: Store): Promise<RawSource> {
   const [first] = files;
   if (first === undefined) throw new Error('no files to read');
   const members = files.map(({ id, file, path, bytes }) => ({ id, file, path, bytes }));
   try {
-    return 'layout' in first ? await readJson(first, members, store) : await readTable(first, members, store);
+    return 'layout' in first ? await readJson(first, members, store) : await readTable(first, members, range, store);
   } catch (error) {
     if (error instanceof CliError) throw error;
     const what = 'layout' in first ? 'JSON' : first.format === 'csv' ? 'CSV' : 'Parquet';
@@ -192,7 +196,12 @@ async function checkPages(pages: string, members: readonly Member[], store: Stor
   ]);
 }
 
-async function readTable(first: Numbered & { form: TableForm }, members: readonly Member[], store: Store): Promise<RawSource> {
+async function readTable(
+  first: Numbered & { form: TableForm },
+  members: readonly Member[],
+  range: BlockRange | undefined,
+  store: Store,
+): Promise<RawSource> {
   const { file, form, format, columns } = first;
   const types = new Map(columns.map((c) => [c.name, c.type]));
   const raw: RawColumn[] = FORM_FIELDS[form]
@@ -222,8 +231,13 @@ async function readTable(first: Numbered & { form: TableForm }, members: readonl
   const relation = `raw_${first.id}`;
   if (format === 'parquet') {
     const source = await sourceNumber(members, store);
+    // A range of integers lets DuckDB pass over whole row groups.
+    const hasHeights = raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
+    const inRange = isInRange('block_height', hasHeights ? range : undefined);
     const scan = `read_parquet(${pathList(members)}, filename = '${SOURCE_FILE}', file_row_number = true)`;
-    await store.run(`CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan}`);
+    await store.run(
+      `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${inRange}`,
+    );
   } else {
     const texts = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
     // PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
@@ -274,14 +288,15 @@ export const withCanonicalCells = (source: RawSource): RawSource => ({
   columns: source.columns.map((column) => (column.shape === 'text' ? { ...column, shape: 'canonical' } : column)),
 });
 
-/** SQL of which blocks the source's files hold: source, block_height, block_hash, records. */
-export function heldSelect(source: RawSource): string {
+/** SQL of which blocks in the range the source's files hold: source, block_height, block_hash, records. */
+export function heldSelect(source: RawSource, range: BlockRange | undefined): string {
   const value = (name: string) => {
     const column = source.columns.find((c) => c.field.column === name);
     if (column === undefined) throw new Error(`a source without ${name}`);
     return canonicalValue(column);
   };
-  return `SELECT source, ${value('block_height')} AS height, ${value('block_hash')} AS hash, count(*) FROM ${source.relation} GROUP BY ALL`;
+  return `SELECT source, ${value('block_height')} AS height, ${value('block_hash')} AS hash, count(*) FROM ${source.relation}
+    WHERE ${isInRange(value('block_height'), range)} GROUP BY ALL`;
 }
 
 /** SQL of the canonical records of an activity, envelope or flat source; `more` are further columns. */

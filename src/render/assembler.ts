@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { OPERATIONS } from '../pages/lists.ts';
+import type { Blobs } from '../store/columns.ts';
 import { enlarged, RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 
 /** A block that is to be rendered: how many records of it will arrive. */
@@ -32,7 +33,7 @@ export interface Batch extends RecordSlices {
   readonly blocks: readonly BatchBlock[];
   /** The operation of every record, as its place in OPERATIONS. */
   readonly operations: Uint8Array;
-  /** The transactions in served order: TX_ID_LENGTH hex digits (ASCII) each, and how many records. */
+  /** The transactions in served order: TX_ID_LENGTH hex digits (ASCII) each, unless nobody needs them, and how many records. */
   readonly txIds: Uint8Array;
   readonly txRecords: Uint32Array;
 }
@@ -40,18 +41,20 @@ export interface Batch extends RecordSlices {
 /** Hex digits of a tx id. */
 export const TX_ID_LENGTH = 64;
 
-/** A record as it arrives. */
-export interface Arrival {
-  readonly height: number;
-  readonly txIndex: number;
+/** Records as they arrive: row i of every column is one record. */
+export interface Arrivals {
+  readonly count: number;
+  readonly heights: Float64Array;
+  readonly txIndexes: Float64Array;
   /** Descending is served order within a transaction. */
-  readonly ord: number;
-  readonly operation: number;
-  /** TX_ID_LENGTH hex digits, without prefix. */
-  readonly txId: Uint8Array;
-  readonly json: Uint8Array;
-  /** Its JSON in the contract dialect, when `json` is in another. */
-  readonly contractJson: Uint8Array | undefined;
+  readonly ords: Float64Array;
+  readonly operations: Uint8Array;
+  /** TX_ID_LENGTH hex digits, without prefix; left out when nobody needs them. */
+  readonly txIds: Blobs | undefined;
+  /** Each record's JSON and a comma. */
+  readonly json: Blobs;
+  /** The same in the contract dialect, when `json` is in another. */
+  readonly contractJson: Blobs | undefined;
 }
 
 /** Bytes that a record has on average; only the first guess of a buffer's size. */
@@ -66,6 +69,8 @@ export class Assembler {
   readonly #open = new Map<number, { rank: number; missing: number }>();
   #current = { height: Number.NaN, rank: 0, missing: 0 };
   #complete: { rank: number; block: ExpectedBlock }[] = [];
+  /** Whether a batch can be taken without copying. */
+  isWhole = false;
   #completeRecords = 0;
   #nextRank = 0;
   #left: number;
@@ -82,20 +87,35 @@ export class Assembler {
     this.#held = new Held(this.#room);
   }
 
-  /** Takes a record. True when a batch can be taken without copying. */
-  add(record: Arrival): boolean {
-    if (record.height !== this.#current.height) this.#turnTo(record.height);
-    const current = this.#current;
-    this.#held.add(record, current.rank);
-    current.missing -= 1;
-    if (current.missing > 0) return false;
-    if (current.missing < 0) throw new Error(`block ${record.height} has more records than were counted`);
-    const block = this.#blockAt(record.height);
-    this.#open.delete(record.height);
-    this.#complete.push({ rank: current.rank, block });
+  /**
+   * Takes records from row `from` on, up to the end or to where a batch can be taken without copying (`isWhole`). Returns how far it came.
+   */
+  add(arrivals: Arrivals, from: number): number {
+    const { heights, count } = arrivals;
+    this.isWhole = false;
+    for (let row = from; row < count && !this.isWhole; ) {
+      const height = heights[row] ?? Number.NaN;
+      if (height !== this.#current.height) this.#turnTo(height);
+      const current = this.#current;
+      if (current.missing === 0) throw new Error(`block ${height} has more records than were counted`);
+      let end = row + 1;
+      while (end < count && heights[end] === height && end - row < current.missing) end += 1;
+      this.#held.add(arrivals, row, end, current.rank);
+      current.missing -= end - row;
+      from = end;
+      row = end;
+      if (current.missing === 0) this.#end(height, current.rank);
+    }
+    return from;
+  }
+
+  #end(height: number, rank: number): void {
+    const block = this.#blockAt(height);
+    this.#open.delete(height);
+    this.#complete.push({ rank, block });
     this.#completeRecords += block.records;
     this.#left -= 1;
-    return this.#completeRecords >= this.#batchRecords && this.#completeRecords === this.#held.count;
+    this.isWhole = this.#completeRecords >= this.#batchRecords && this.#completeRecords === this.#held.count;
   }
 
   /** Whether there is a batch to take, at the cost of copying it when it is mixed with others. */
@@ -165,39 +185,51 @@ class Held {
     this.ords = new Float64Array(room);
     this.operations = new Uint8Array(room);
     this.ids = new Uint32Array(room);
-    this.txIds = new Uint8Array(Math.ceil(room / 2) * TX_ID_LENGTH);
+    this.txIds = new Uint8Array(0);
   }
 
   get count(): number {
     return this.json.count;
   }
 
-  add(record: Omit<Arrival, 'height'>, rank: number): void {
-    const i = this.count;
-    if (i === this.ranks.length) this.#grow();
-    this.ranks[i] = rank;
-    this.txIndexes[i] = record.txIndex;
-    this.ords[i] = record.ord;
-    this.operations[i] = record.operation;
-    if (i === 0 || record.txIndex !== this.txIndexes[i - 1] || rank !== this.ranks[i - 1]) this.#addId(record.txId);
-    this.ids[i] = this.#idCount - 1;
-    this.json.add(record.json);
-    if (record.contractJson === undefined) return;
+  /** Adds rows `from` up to, not including, `to`, which are of the block of this rank. */
+  add(arrivals: Arrivals, from: number, to: number, rank: number): void {
+    const { txIndexes, ords, operations, txIds, json, contractJson } = arrivals;
+    const start = this.count;
+    this.#makeRoom(start + to - from);
+    this.ranks.fill(rank, start, start + to - from);
+    this.txIndexes.set(txIndexes.subarray(from, to), start);
+    this.ords.set(ords.subarray(from, to), start);
+    this.operations.set(operations.subarray(from, to), start);
+    for (let row = from; row < to; row += 1) {
+      const i = start + row - from;
+      if (this.#beginsTx(i)) this.#addId(txIds && ((target, at) => txIds.copyTo(target, at, row, row + 1)));
+      this.ids[i] = this.#idCount - 1;
+    }
+    this.json.addAll(json, from, to);
+    if (contractJson === undefined) return;
     this.contract ??= new RecordBytes(this.ranks.length, this.json.bytes.length);
-    this.contract.add(record.contractJson);
+    this.contract.addAll(contractJson, from, to);
   }
 
   /** Adds record `i` of another. */
   copy(from: Held, i: number): void {
-    const record = {
-      txIndex: from.txIndexes[i] ?? 0,
-      ord: from.ords[i] ?? 0,
-      operation: from.operations[i] ?? 0,
-      txId: from.txId(i),
-      json: sliceRecords(from.json, i, i + 1),
-      contractJson: from.contract && sliceRecords(from.contract, i, i + 1),
-    };
-    this.add(record, from.ranks[i] ?? 0);
+    const at = this.count;
+    this.#makeRoom(at + 1);
+    this.ranks[at] = from.ranks[i] ?? 0;
+    this.txIndexes[at] = from.txIndexes[i] ?? 0;
+    this.ords[at] = from.ords[i] ?? 0;
+    this.operations[at] = from.operations[i] ?? 0;
+    if (this.#beginsTx(at)) this.#addId(from.txIds.length === 0 ? undefined : (target, to) => target.set(from.txId(i), to));
+    this.ids[at] = this.#idCount - 1;
+    this.json.add(sliceRecords(from.json, i, i + 1));
+    if (from.contract === undefined) return;
+    this.contract ??= new RecordBytes(this.ranks.length, this.json.bytes.length);
+    this.contract.add(sliceRecords(from.contract, i, i + 1));
+  }
+
+  #beginsTx(i: number): boolean {
+    return i === 0 || this.txIndexes[i] !== this.txIndexes[i - 1] || this.ranks[i] !== this.ranks[i - 1];
   }
 
   /** The tx id of record `i`. */
@@ -206,15 +238,19 @@ class Held {
     return this.txIds.subarray(at, at + TX_ID_LENGTH);
   }
 
-  #addId(txId: Uint8Array): void {
-    const end = (this.#idCount + 1) * TX_ID_LENGTH;
-    if (end > this.txIds.length) this.txIds = enlarged(this.txIds, end, (length) => new Uint8Array(length));
-    this.txIds.set(txId, end - TX_ID_LENGTH);
+  /** Counts a transaction, and keeps its id if there is one. */
+  #addId(write: ((target: Uint8Array, at: number) => void) | undefined): void {
     this.#idCount += 1;
+    if (write === undefined) return;
+    const end = this.#idCount * TX_ID_LENGTH;
+    if (end > this.txIds.length) {
+      this.txIds = enlarged(this.txIds, Math.max(end, this.ranks.length * (TX_ID_LENGTH / 2)), (length) => new Uint8Array(length));
+    }
+    write(this.txIds, end - TX_ID_LENGTH);
   }
 
-  #grow(): void {
-    const room = this.ranks.length + 1;
+  #makeRoom(room: number): void {
+    if (room <= this.ranks.length) return;
     this.ranks = enlarged(this.ranks, room, (length) => new Uint32Array(length));
     this.txIndexes = enlarged(this.txIndexes, room, (length) => new Float64Array(length));
     this.ords = enlarged(this.ords, room, (length) => new Float64Array(length));

@@ -86,16 +86,15 @@ function emitList(stem: string, { total, slice }: List, site: Site, sink: FileSi
   }
 }
 
-/** The records of one operation of a block, copied together, laid out as in a batch. */
+/** Where records are gathered: used again and again, because fresh memory costs more than copying into it. */
+const gathered = new RecordBytes(0, 0);
+
+/** The records of one operation of a block, copied together, laid out as in a batch. Good until the next are gathered. */
 function gather(batch: Batch, block: BatchBlock, code: number): RecordSlices {
+  gathered.clear();
   const end = block.first + block.records;
-  let length = 0;
   for (let i = block.first; i < end; i += 1) {
-    if (batch.operations[i] === code) length += (batch.offsets[i + 1] ?? 0) - (batch.offsets[i] ?? 0);
+    if (batch.operations[i] === code) gathered.add(sliceRecords(batch, i, i + 1));
   }
-  const chosen = new RecordBytes(block.operations[code] ?? 0, length);
-  for (let i = block.first; i < end; i += 1) {
-    if (batch.operations[i] === code) chosen.add(sliceRecords(batch, i, i + 1));
-  }
-  return chosen;
+  return gathered;
 }

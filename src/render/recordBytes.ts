@@ -1,6 +1,8 @@
 /**
  * Rendered records one after another in one growing buffer.
  */
+import type { Blobs } from '../store/columns.ts';
+
 const COMMA = 0x2c;
 
 /** The JSON of records, each followed by a comma, so that any run of records is one slice. */
@@ -27,12 +29,33 @@ export class RecordBytes implements RecordSlices {
   add(record: Uint8Array): void {
     const start = this.length;
     const end = start + record.length + 1;
-    if (end > this.bytes.length) this.bytes = enlarged(this.bytes, end, (length) => new Uint8Array(length));
-    if (this.count + 2 > this.offsets.length) this.offsets = enlarged(this.offsets, this.count + 2, (length) => new Uint32Array(length));
+    this.#makeRoom(1, end);
     this.bytes.set(record, start);
     this.bytes[end - 1] = COMMA;
     this.count += 1;
     this.offsets[this.count] = end;
+  }
+
+  /** Adds rows `from` up to, not including, `to`, each of which has its comma already. */
+  addAll(records: Blobs, from: number, to: number): void {
+    const shift = this.length - (records.offsets[from] ?? 0);
+    this.#makeRoom(to - from, shift + (records.offsets[to] ?? 0));
+    records.copyTo(this.bytes, this.length, from, to);
+    for (let row = from; row < to; row += 1) {
+      this.count += 1;
+      this.offsets[this.count] = shift + (records.offsets[row + 1] ?? 0);
+    }
+  }
+
+  /** Empties it. The memory stays. */
+  clear(): void {
+    this.count = 0;
+  }
+
+  #makeRoom(records: number, bytes: number): void {
+    if (bytes > this.bytes.length) this.bytes = enlarged(this.bytes, bytes, (length) => new Uint8Array(length));
+    const needed = this.count + records + 1;
+    if (needed > this.offsets.length) this.offsets = enlarged(this.offsets, needed, (length) => new Uint32Array(length));
   }
 }
 

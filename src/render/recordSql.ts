@@ -26,12 +26,12 @@ export const JSON_TEXT = `CREATE TEMP MACRO json_text(value) AS ${ESCAPES.reduce
 const TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name', 'address', 'receiver_address'];
 
 /**
- * SQL of a canonical record's JSON in this dialect, after the columns `before`. One concat() of all pieces copies each once, where a chain of || would copy
- * the front of the record two dozen times. Hardly any text needs escaping, so records are asked once and not text by text.
+ * SQL of a canonical record's JSON in this dialect, and a comma. One concat() of all pieces copies each once, where a chain of || would copy the front of
+ * the record two dozen times. Hardly any text needs escaping, so records are asked once and not text by text.
  */
-export function recordJson(dialect: Dialect, ...before: readonly string[]): string {
-  const plain = `concat(${[...before, ...pieces(dialect, (column) => column)].join(', ')})`;
-  const escaped = `concat(${[...before, ...pieces(dialect, (column) => `json_text(${column})`)].join(', ')})`;
+export function recordJson(dialect: Dialect): string {
+  const plain = `concat(${pieces(dialect, (column) => column).join(', ')})`;
+  const escaped = `concat(${pieces(dialect, (column) => `json_text(${column})`).join(', ')})`;
   return `CASE WHEN regexp_matches(concat(${TEXTS.join(', ')}), '${CHARACTERS_TO_ESCAPE}') THEN ${escaped} ELSE ${plain} END`;
 }
 
@@ -50,10 +50,10 @@ function pieces(dialect: Dialect, text: (column: string) => string): string[] {
   const timestamp = `',"timestamp":', "timestamp"`;
   const vout = optional('vout', 'vout', '');
   if (dialect === 'contract') {
-    return [...rune, ...parties, amount, operation, place, vout, optional('output', `'0x' || "output"`), timestamp, `'}}'`];
+    return [...rune, ...parties, amount, operation, place, vout, optional('output', `'0x' || "output"`), timestamp, `'}},'`];
   }
   const output = optional('output', `"output" || coalesce(':' || vout, '')`);
-  return [...rune, operation, place, timestamp, vout, output, `'}'`, ...parties, amount, `'}'`];
+  return [...rune, operation, place, timestamp, vout, output, `'}'`, ...parties, amount, `'},'`];
 }
 
 /** SQL of a record's operation as its place in OPERATIONS. */

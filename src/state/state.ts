@@ -8,7 +8,6 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { BuildError, messageOf } from '../errors.ts';
-import type { Site } from '../pages/lists.ts';
 import { attachDatabase } from '../store/attach.ts';
 import { literal, type Store, toText } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
@@ -20,7 +19,7 @@ const FORMAT = 3;
 
 const TABLES: Readonly<Record<string, string>> = {
   /** One row: what program and settings the state is of, and the SHA-256 of the manifest that the build wrote. */
-  basis: 'program VARCHAR, site VARCHAR, manifest VARCHAR',
+  basis: 'program VARCHAR, settings VARCHAR, manifest VARCHAR',
   /** Input files by the number that is their records' `source`. Times in nanoseconds; digest is SHA-256 of the content. */
   files: 'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime VARCHAR, ctime VARCHAR, inode VARCHAR, digest VARCHAR',
   /** Which file holds records of which block. */
@@ -38,25 +37,31 @@ const program = `${VERSION} ${FORMAT}`;
 
 export class State {
   readonly #store: Store;
-  readonly #site: Site;
+  readonly #settings: object;
   /** Why the build begins anew; undefined when it goes on from the state. */
   readonly whyFull: string | undefined;
   /** Whether the file was made by this build and nothing is in it: there is no state to lose. */
   isBlank: boolean;
 
-  private constructor(store: Store, site: Site, whyFull: string | undefined, isBlank: boolean) {
+  private constructor(store: Store, settings: object, whyFull: string | undefined, isBlank: boolean) {
     this.#store = store;
-    this.#site = site;
+    this.#settings = settings;
     this.whyFull = whyFull;
     this.isBlank = isBlank;
   }
 
   /**
-   * Attaches the state of a cache folder, or an empty one in memory when there is no folder. `manifest` is the SHA-256 of the output's
+   * Attaches the state of a cache folder, or an empty one in memory when there is no folder. `settings` is what the state must have been made with, `manifest` the SHA-256 of the output's
    * manifest, undefined when the output is not whole; `whyFull` is given when the build must begin anew in any case. The file stays locked
    * until the store is closed: throws a BuildError when another build holds it.
    */
-  static async attach(store: Store, cache: string | undefined, site: Site, manifest: string | undefined, whyFull?: string): Promise<State> {
+  static async attach(
+    store: Store,
+    cache: string | undefined,
+    settings: object,
+    manifest: string | undefined,
+    whyFull?: string,
+  ): Promise<State> {
     const isBlank = cache !== undefined && !hasState(cache);
     const damage = await attachFile(store, cache);
     let reason = whyFull ?? damage;
@@ -66,12 +71,12 @@ export class State {
       else if (manifest === undefined || toText(basis['manifest']) !== manifest)
         reason = 'the output is not what the cache was written for';
       else if (toText(basis['program']) !== program) reason = `the cache is of version ${toText(basis['program'])}`;
-      else if (toText(basis['site']) !== JSON.stringify(site))
+      else if (toText(basis['settings']) !== JSON.stringify(settings))
         reason = 'the layout, the dialect, the page sizes or the range of blocks changed';
     }
     const none = reason === undefined && cache !== undefined ? '' : ' WHERE false';
     for (const table of Object.keys(TABLES)) await store.run(`CREATE TEMP VIEW known_${table} AS SELECT * FROM state.${table}${none}`);
-    return new State(store, site, reason, isBlank);
+    return new State(store, settings, reason, isBlank);
   }
 
   /**
@@ -85,7 +90,7 @@ export class State {
       const manifest = await change();
       await this.#store.run('DELETE FROM state.basis');
       await this.#store.run(
-        `INSERT INTO state.basis VALUES (${literal(program)}, ${literal(JSON.stringify(this.#site))}, ${literal(manifest)})`,
+        `INSERT INTO state.basis VALUES (${literal(program)}, ${literal(JSON.stringify(this.#settings))}, ${literal(manifest)})`,
       );
       await this.#store.run('COMMIT');
       this.isBlank = false;

@@ -6,7 +6,7 @@ import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@du
 import { BuildError, messageOf } from '../errors.ts';
 
 export interface StoreOptions {
-  /** DuckDB's `memory_limit`, e.g. `1GB`. */
+  /** What the whole process should stay near, e.g. `1GB`. */
   readonly memoryLimit: string;
   readonly threads: number;
   /** Where DuckDB spills to. Made when first needed. */
@@ -28,13 +28,15 @@ export class Store {
 
   static async open(options: StoreOptions): Promise<Store> {
     const settings = {
-      memory_limit: options.memoryLimit,
+      memory_limit: shareOf(options.memoryLimit),
       threads: String(options.threads),
       temp_directory: options.scratch,
       // Served order is input order where an input has no event_index.
       preserve_insertion_order: 'true',
       // A build never reaches for the network.
       autoinstall_known_extensions: 'false',
+      // The system keeps input files in memory as long as there is room; a second copy would count against the limit.
+      enable_external_file_cache: 'false',
     };
     const instance = await DuckDBInstance.create(':memory:', settings).catch((error: unknown) => {
       throw new BuildError(`DuckDB cannot be started with --memory-limit ${options.memoryLimit}: ${messageOf(error)}`, [
@@ -95,6 +97,15 @@ export class Store {
     this.#connection.closeSync();
     this.#instance.closeSync();
   }
+}
+
+/** Of the memory that a build may use, what DuckDB may: the rest is for Node, its threads and the batches on their way. */
+const DUCKDB_SHARE = 0.7;
+
+/** DuckDB's part of a size such as `1GB`, in DuckDB's own notation. */
+function shareOf(size: string): string {
+  const [, number, unit] = /^([0-9.]+) ?([A-Za-z]+)$/.exec(size) ?? [];
+  return number === undefined ? size : `${Number(number) * DUCKDB_SHARE}${unit}`;
 }
 
 /** Memory and disk that run out are no fault of the input or the program; every other error is passed on. */

@@ -45,6 +45,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
   return build(
     {
       inputs,
+      blocks: undefined,
       out,
       cache: `${out}.cache`,
       site: { layout, dialect, pageSizes, operationPages },

@@ -166,16 +166,14 @@ export class History {
     return records.sort((a, b) => b.location.tx_index - a.location.tx_index);
   }
 
-  /** Writes the files anew, each only when its content is another. */
-  write(folder: string, written: Map<string, string>): void {
+  /** Writes the files anew, each only when its content is another. With `isWanted`, only these blocks, and only files that hold one. */
+  write(folder: string, written: Map<string, string>, isWanted: (height: number) => boolean = () => true): void {
     const wanted = new Map<string, string>();
-    for (const [name, { form, heights }] of this.files) {
-      for (const [path, text] of contentsOf(
-        name,
-        form,
-        heights.map((height) => this.#records(height)),
-      ))
-        wanted.set(path, text);
+    for (const [name, file] of this.files) {
+      const heights = file.heights.filter(isWanted);
+      if (heights.length === 0) continue;
+      const blocks = heights.map((height) => this.#records(height));
+      for (const [path, text] of contentsOf(name, file.form, blocks)) wanted.set(path, text);
     }
     for (const path of [...written.keys()].filter((p) => !wanted.has(p))) {
       rmSync(join(folder, path));
