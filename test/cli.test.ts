@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { BUILD_COMMAND } from '../src/build/command.ts';
 import { status } from '../src/contract/schemas.ts';
 import { SERVE_COMMAND } from '../src/hosts/command.ts';
+import { MERGE_COMMAND } from '../src/merge/command.ts';
 import { VERIFY_COMMAND } from '../src/verify/command.ts';
 import { temporaryFolder, tree, writeFiles } from './support/build.ts';
 import { ROOT, run, start } from './support/cli.ts';
@@ -167,6 +168,7 @@ describe('help and documents', () => {
     ['build', BUILD_COMMAND],
     ['serve', SERVE_COMMAND],
     ['verify', VERIFY_COMMAND],
+    ['merge', MERGE_COMMAND],
   ] as const)('of %s name every flag', async (name, command) => {
     const { code, stdout } = await run(name, ['--help'], ROOT);
     expect(code).toBe(0);

@@ -20,6 +20,8 @@ export interface Command {
   readonly call: string;
   readonly about: string;
   readonly flags: readonly Flag[];
+  /** What it takes besides flags, as the help shows it, and the fewest of them. A command without this takes none. */
+  readonly positionals?: { readonly name: string; readonly least: number };
 }
 
 export const HELP: Flag = { name: 'help', about: 'Print this and end.' };
@@ -27,9 +29,12 @@ export const HELP: Flag = { name: 'help', about: 'Print this and end.' };
 /** The values given, by flag; switches have the value `true`. Undefined when help was asked for: it has been printed. */
 export class Flags {
   readonly #values: ReadonlyMap<string, readonly string[]>;
+  /** What was given besides flags. */
+  readonly positionals: readonly string[];
 
-  private constructor(values: ReadonlyMap<string, readonly string[]>) {
+  private constructor(values: ReadonlyMap<string, readonly string[]>, positionals: readonly string[]) {
     this.#values = values;
+    this.positionals = positionals;
   }
 
   static parse(command: Command, args: readonly string[]): Flags {
@@ -37,11 +42,15 @@ export class Flags {
       command.flags.map((f) => [f.name, { type: f.value === undefined ? ('boolean' as const) : ('string' as const), multiple: true }]),
     );
     try {
-      const { values } = parseArgs({ args: [...args], options, strict: true, allowPositionals: false });
+      const allowPositionals = command.positionals !== undefined;
+      const { values, positionals } = parseArgs({ args: [...args], options, strict: true, allowPositionals });
       const entries = Object.entries(values).map(([name, value]): [string, string[]] => [name, [value].flat().map(String)]);
       const repeated = entries.find(([name, given]) => given.length > 1 && command.flags.find((f) => f.name === name)?.repeatable !== true);
       if (repeated !== undefined) throw new Error(`--${repeated[0]} is given ${repeated[1].length} times; it takes one value`);
-      return new Flags(new Map(entries));
+      const { name, least } = command.positionals ?? { name: '', least: 0 };
+      const isGiven = positionals.length >= least && positionals.every((given: string) => given !== '');
+      if (!isGiven && values['help'] === undefined) throw new Error(`${name} must be given`);
+      return new Flags(new Map(entries), positionals);
     } catch (error) {
       const [first = ''] = messageOf(error).split(/\. (?:To specify|Did you)|\n/);
       throw new UsageError(first);
@@ -92,5 +101,6 @@ export function helpOf(command: Command): string {
     const repeatable = f.repeatable === true ? ' Repeatable.' : '';
     return `  ${(left[i] ?? '').padEnd(width)}${f.about}${repeatable}${byDefault}`;
   });
-  return [`${command.call} [flags]`, '', command.about, '', ...lines, ''].join('\n');
+  const positionals = command.positionals === undefined ? '' : ` ${command.positionals.name}`;
+  return [`${command.call} [flags]${positionals}`, '', command.about, '', ...lines, ''].join('\n');
 }

@@ -89,7 +89,8 @@ function readManifest(root: string, findings: Findings): Manifest {
   }
 }
 
-const digestsFile = z.strictObject({
+/** The form of a file of digests. */
+export const digestsFile = z.strictObject({
   blocks: z.array(z.strictObject({ height: z.int(), hash: z.string(), records: z.int(), digest: z.string() })).min(1),
 });
 
@@ -123,7 +124,7 @@ function readDigests(root: string, sink: ComparingSink, findings: Findings): Blo
 }
 
 /** Runs of consecutive heights, as in the manifest. */
-function runsOf(blocks: readonly BlockDigest[]): [number, number][] {
+export function runsOf(blocks: readonly BlockDigest[]): [number, number][] {
   const runs: [number, number][] = [];
   for (const { height } of blocks) {
     const last = runs.at(-1);

@@ -27,7 +27,7 @@ import { literal, type Row, type Store, toNumber, toText } from '../store/duckdb
 import type { PathList } from './changes.ts';
 
 /** Takes files away, and folders that become empty. A path is listed before its file goes. */
-class Remover {
+export class Remover {
   readonly #root: string;
   readonly #removed: PathList;
   count = 0;
