@@ -4,12 +4,14 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { linkSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, type Flags, HELP } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT } from '../src/errors.ts';
+import { LAYOUTS, type Layout } from '../src/pages/lists.ts';
+import { type AnswerCost, measureAnswers } from './answers.ts';
 import { FORMS, type Form, type Generated, generate } from './generate.ts';
 
 export const BENCH_COMMAND: Command = {
@@ -17,6 +19,10 @@ export const BENCH_COMMAND: Command = {
   about: 'Measures builds of invented records, beside what the file system can do at all.',
   flags: [
     { name: 'records', value: 'N', byDefault: '100000', about: 'Records of the history.' },
+    { name: 'layout', value: 'NAME', byDefault: 'files', about: 'files or packed, as of the build.' },
+    { name: 'forms', value: 'LIST', byDefault: 'parquet,ndjson', about: 'Forms of the input.' },
+    { name: 'requests', value: 'N', byDefault: '2000', about: 'Requests of each kind that are timed.' },
+    { name: 'no-floor', about: 'Leaves out the floor, which needs as much space again.' },
     { name: 'runs', value: 'N', byDefault: '5', about: 'How often everything is run, in turn.' },
     { name: 'dir', value: 'DIR', byDefault: 'the temporary folder', about: 'Where to work: the file system that is measured.' },
     { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'As of the build.' },
@@ -49,20 +55,24 @@ export async function bench(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
   const records = flags.integer('records', 100_000, 20_000, 1_000_000_000);
   const runs = flags.integer('runs', 5, 1, 100);
+  const layout = flags.choice('layout', LAYOUTS);
+  const requests = flags.integer('requests', 2000, 1, 1_000_000);
+  const forms = FORMS.filter((form) => (flags.one('forms') ?? FORMS.join()).split(',').includes(form));
   const parent = flags.one('dir') ?? tmpdir();
   mkdirSync(parent, { recursive: true });
   const folder = mkdtempSync(join(parent, 'mirror-bench-'));
   const isMemory = statfsSync(folder).type === TMPFS;
   try {
-    const data = await generate(records, join(folder, 'data'));
+    const data = await generate(records, join(folder, 'data'), forms);
     log.info('generated', `${count(data.records)} records of ${count(data.transactions)} transactions in ${data.blocks} blocks.`, {
       ...data,
     });
-    const results: Results = { builds: new Map(), floors: [] };
+    const results: Results = { builds: new Map(), floors: [], answers: [] };
     for (let i = 0; i < runs; i += 1) {
-      for (const form of FORMS) {
+      for (const form of forms) {
         const work = join(folder, `${form}-${i}`);
-        await buildAll(data, join(folder, 'data', form), form, work, flags, results);
+        await buildAll(data, join(folder, 'data', form), form, work, layout, flags, results);
+        if (i === 0 && form === forms[0]) results.answers.push(...(await measureAnswers(join(work, 'out'), requests)));
         if (isMemory) rmSync(work, { recursive: true });
       }
       log.info('run', `Run ${i + 1} of ${runs} is done.`, { run: i + 1, runs });
@@ -77,22 +87,34 @@ interface Results {
   /** Runs by form of input and step. */
   readonly builds: Map<string, Run[]>;
   readonly floors: Floor[];
+  readonly answers: AnswerCost[];
 }
 
 /** A full build (and the floor of its files), one more block on top, and a reorg of the three blocks below that. */
-async function buildAll(data: Generated, source: string, form: Form, work: string, flags: Flags, results: Results): Promise<void> {
+async function buildAll(
+  data: Generated,
+  source: string,
+  form: Form,
+  work: string,
+  layout: Layout,
+  flags: Flags,
+  results: Results,
+): Promise<void> {
   const input = join(work, 'input');
   mkdirSync(input, { recursive: true });
-  const put = (name: string, as = name) => copyFileSync(join(source, `${name}.${form}`), join(input, `${as}.${form}`));
+  const put = (name: string, as = name) => {
+    rmSync(join(input, `${as}.${form}`), { force: true });
+    linkSync(join(source, `${name}.${form}`), join(input, `${as}.${form}`));
+  };
   const build = async (step: Step) => {
     const args = ['--input', input, '--out', join(work, 'out'), '--cache', join(work, 'cache')];
-    const run = await runBuild([...args, '--memory-limit', flags.one('memory-limit') ?? '1GB', '--log', 'json']);
+    const run = await runBuild([...args, '--layout', layout, '--memory-limit', flags.one('memory-limit') ?? '1GB', '--log', 'json']);
     const key = `${form}, ${step}`;
     results.builds.set(key, [...(results.builds.get(key) ?? []), run]);
   };
   for (const name of [data.history, ...data.recent]) put(name);
   await build('full');
-  if (form === 'parquet') results.floors.push(await runFloor(join(work, 'out'), join(work, 'floor')));
+  if (form === 'parquet' && !flags.has('no-floor')) results.floors.push(await runFloor(join(work, 'out'), join(work, 'floor')));
   put(data.newest);
   await build('new block');
   const last = data.recent.slice(-data.replaced.length);
@@ -149,7 +171,16 @@ const show = ({ median, min, max }: Spread, digits: number): string =>
   [median, min, max].map((n) => (digits === 0 ? count(n) : n.toFixed(digits))).join(' / ');
 
 /** Prints median / min / max of everything. The ratio is taken run by run: a floor and the build before it saw the same machine. */
-function report({ builds, floors }: Results, log: Log): void {
+function report({ builds, floors, answers }: Results, log: Log): void {
+  if (floors.length > 0) reportFloors(floors, log);
+  for (const [name, runs] of builds) reportBuilds(name, runs, floors, log);
+  for (const cost of answers) {
+    const reads = cost.reads[0] === cost.reads[1] ? `${cost.reads[0]}` : cost.reads.join(' to ');
+    log.info('answer', `${cost.kind}: CPU ms p50 ${cost.p50}, p99 ${cost.p99}, worst ${cost.max}; files read ${reads}`, { ...cost });
+  }
+}
+
+function reportFloors(floors: readonly Floor[], log: Log): void {
   const floor = spread(floors.map((f) => f.seconds));
   const [sample] = floors;
   log.info(
@@ -157,37 +188,39 @@ function report({ builds, floors }: Results, log: Log): void {
     `floor: ${show(floor, 2)} s for ${count(sample?.files ?? 0)} files, ${count((sample?.bytes ?? 0) / 1e6)} MB; CPU ${show(spread(floors.map((f) => f.cpuSeconds)), 1)} s`,
     { seconds: floor, files: sample?.files, bytes: sample?.bytes },
   );
-  for (const [name, runs] of builds) {
-    const wall = spread(runs.map((r) => r.wall));
-    const inside = spread(runs.map((r) => r.figures.total_seconds));
-    const rss = spread(runs.map((r) => r.figures.peak_rss_mb));
-    log.info(
-      'build',
-      `${name}: ${show(wall, 2)} s, of which start and end ${show(spread(runs.map((r) => r.wall - r.figures.total_seconds)), 2)} s; peak RSS ${show(rss, 0)} MB`,
-      {
-        name,
-        wall,
-        inside,
-        rss,
-      },
-    );
-    const stages = Object.keys(runs[0]?.figures.seconds ?? {}).map((stage) => {
-      const [seconds, cpu] = [runs.map((r) => r.figures.seconds[stage] ?? 0), runs.map((r) => r.figures.cpu_seconds[stage] ?? 0)];
-      return `${stage} ${spread(seconds).median.toFixed(2)} s (CPU ${spread(cpu).median.toFixed(2)} s)`;
-    });
-    log.info('stages', `  ${stages.join(', ')}`, { name, runs: runs.map((r) => r.figures) });
-    if (!name.endsWith('full')) continue;
-    const rate = (what: 'files' | 'records') => spread(runs.map((r) => r.figures[what] / r.wall));
-    log.info('rate', `  ${show(rate('records'), 0)} records/s, ${show(rate('files'), 0)} files/s`, {
-      records: rate('records'),
-      files: rate('files'),
-    });
-    const ratio = spread(runs.map((r, i) => (floors[i]?.seconds ?? 0) / r.wall));
-    const bare = spread(runs.map((r, i) => (floors[i]?.seconds ?? 0) / r.figures.total_seconds));
-    log.info('ratio', `  floor / build: ${show(ratio, 2)} of the whole command, ${show(bare, 2)} without start and end`, {
+}
+
+function reportBuilds(name: string, runs: readonly Run[], floors: readonly Floor[], log: Log): void {
+  const wall = spread(runs.map((r) => r.wall));
+  const inside = spread(runs.map((r) => r.figures.total_seconds));
+  const rss = spread(runs.map((r) => r.figures.peak_rss_mb));
+  log.info(
+    'build',
+    `${name}: ${show(wall, 2)} s, of which start and end ${show(spread(runs.map((r) => r.wall - r.figures.total_seconds)), 2)} s; peak RSS ${show(rss, 0)} MB`,
+    {
       name,
-      ratio,
-      bare,
-    });
-  }
+      wall,
+      inside,
+      rss,
+    },
+  );
+  const stages = Object.keys(runs[0]?.figures.seconds ?? {}).map((stage) => {
+    const [seconds, cpu] = [runs.map((r) => r.figures.seconds[stage] ?? 0), runs.map((r) => r.figures.cpu_seconds[stage] ?? 0)];
+    return `${stage} ${spread(seconds).median.toFixed(2)} s (CPU ${spread(cpu).median.toFixed(2)} s)`;
+  });
+  log.info('stages', `  ${stages.join(', ')}`, { name, runs: runs.map((r) => r.figures) });
+  if (!name.endsWith('full')) return;
+  const rate = (what: 'files' | 'records') => spread(runs.map((r) => r.figures[what] / r.wall));
+  log.info('rate', `  ${show(rate('records'), 0)} records/s, ${show(rate('files'), 0)} files/s`, {
+    records: rate('records'),
+    files: rate('files'),
+  });
+  if (floors.length === 0) return;
+  const ratio = spread(runs.map((r, i) => (floors[i]?.seconds ?? 0) / r.wall));
+  const bare = spread(runs.map((r, i) => (floors[i]?.seconds ?? 0) / r.figures.total_seconds));
+  log.info('ratio', `  floor / build: ${show(ratio, 2)} of the whole command, ${show(bare, 2)} without start and end`, {
+    name,
+    ratio,
+    bare,
+  });
 }
