@@ -113,7 +113,7 @@ async function reportTransactions(names: Names, report: Report, store: Store): P
   if (counts['ids'] !== counts['transactions']) await reportTwoPlaces(names, report, store);
   await reportKnownElsewhere(names, report, store);
   if (counts['places'] !== counts['transactions']) await reportSharedPlaces(names, report, store);
-  await reportEventIndexes(names, report, store);
+  await reportEventIndexes(counts['places'] === counts['transactions'], names, report, store);
 }
 
 /** Files that hold a block, as a list for a message. */
@@ -164,7 +164,8 @@ async function reportSharedPlaces(names: Names, report: Report, store: Store): P
   }
 }
 
-async function reportEventIndexes(names: Names, report: Report, store: Store): Promise<void> {
+/** `arePlacesUnique`: a transaction can be told by its place, which is cheaper to compare than its id. */
+async function reportEventIndexes(arePlacesUnique: boolean, names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows('SELECT * FROM transactions WHERE numbered NOT IN (0, records) ORDER BY block_height, tx_id')) {
     const files = await holdersOf([toNumber(row['block_height'])], names, store);
     report.add([
@@ -172,13 +173,15 @@ async function reportEventIndexes(names: Names, report: Report, store: Store): P
     ]);
   }
   // As many bits as records: all indexes are different. Only the others have to be looked at one by one.
-  const unsure = 'SELECT tx_id FROM transactions WHERE numbered > 0 AND bit_count(event_bits) <> records';
+  const key = arePlacesUnique ? 'block_height, tx_index' : 'tx_id';
+  const unsure = `SELECT ${key} FROM transactions WHERE numbered > 0 AND bit_count(event_bits) <> records`;
   const { any } = await store.row(`SELECT count(*) AS any FROM (${unsure})`);
   if (toNumber(any) === 0) return;
   for (const row of await store.rows(
-    `SELECT tx_id, event_index, count(*) AS times, min(block_height) AS height FROM kept
-     WHERE event_index IS NOT NULL AND tx_id IN (${unsure})
-     GROUP BY tx_id, event_index HAVING count(*) > 1 ORDER BY height, tx_id, event_index`,
+    `SELECT tx_id, event_index, times, t.block_height AS height FROM (
+       SELECT ${key}, event_index, count(*) AS times FROM kept SEMI JOIN (${unsure}) USING (${key})
+       WHERE event_index IS NOT NULL GROUP BY ALL HAVING count(*) > 1)
+     JOIN transactions t USING (${key}) ORDER BY height, tx_id, event_index`,
   )) {
     const files = await holdersOf([toNumber(row['height'])], names, store);
     report.add([

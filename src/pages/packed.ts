@@ -125,7 +125,7 @@ export function pagesOfRun(
   return { pages: pages.map((at) => ({ limit, offset: at })), from: start - offset };
 }
 
-export class IndexFormatError extends Error {
+class IndexFormatError extends Error {
   override readonly name = 'IndexFormatError';
   constructor(text: string) {
     super(`this file is not an index or a pointer of rune-activity-mirror; it begins with ${JSON.stringify(text.slice(0, 60))}`);

@@ -1,0 +1,108 @@
+#!/bin/sh
+# Uploads a build to object storage with rclone, so that whoever reads it meanwhile gets old answers or new ones:
+#
+#     hosting/upload.sh REMOTE [DIST] [CACHE]        for example: hosting/upload.sh r2:my-bucket dist .cache
+#
+# It may be stopped at any moment and run again, and builds in between do not have to be uploaded. What the bucket holds stands in
+# CACHE/uploaded: a line for every file with its size and time. Only files that differ from it are sent. A line is doubtful from before its
+# file is sent until everything is done. Without the list, with very many changes, or with UPLOAD=all, the bucket itself is compared.
+set -eu
+export LC_ALL=C
+
+die() {
+  echo "upload: $1" >&2
+  exit 1
+}
+
+[ $# -ge 1 ] && [ $# -le 3 ] || die 'usage: hosting/upload.sh REMOTE [DIST] [CACHE]'
+remote=$1 dist=${2:-dist} cache=${3:-.cache}
+case $remote in *:* | */*) ;; *) die "REMOTE is an rclone remote and a bucket, as in r2:my-bucket, not \"$remote\"" ;; esac
+case $remote in *: | */) root=$remote ;; *) root=$remote/ ;; esac
+manifest=runes/v1/manifest.json
+command -v rclone >/dev/null || die 'rclone is not installed; see https://rclone.org/install/'
+[ -f "$dist/$manifest" ] || die "there is no build in $dist: $manifest is missing. Run npm run build first."
+[ -f "$dist/.rune-activity-mirror" ] || die "$dist is not the output folder of a build: .rune-activity-mirror is missing"
+if grep -q 'A build is at work' "$dist/.rune-activity-mirror"; then die "a build is at work in $dist, or died there. Build again first."; fi
+
+# Files are small: what takes time is the way there and back. A token for one bucket may not ask whether the bucket is there.
+export RCLONE_TRANSFERS="${RCLONE_TRANSFERS:-32}" RCLONE_CHECKERS="${RCLONE_CHECKERS:-32}"
+export RCLONE_S3_NO_CHECK_BUCKET=true
+must() { rclone "$@" || die 'rclone failed, see above. Run this again: it goes on from here.'; }
+send() { must "$@" --checksum --header-upload 'Cache-Control: public, no-cache, must-revalidate'; }
+
+state=$cache/uploaded
+record=$state/$(printf %s "$remote" | cksum | tr ' ' -)
+work=$record.work
+mkdir -p "$work"
+exec 9>"$record.lock"
+# The kernel lets go of the lock with the last process that has it, an rclone that outlived this script included.
+if command -v flock >/dev/null && ! flock -n 9; then die "another upload to $remote is at work"; fi
+
+# Every file of the build: path, tab, size and time.
+list_files() (
+  cd "$dist"
+  if find . -prune -printf '' 2>/dev/null; then
+    find . -type f ! -name '.rune-activity-mirror*' -printf '%P\t%s %T@\n'
+  else
+    find . -type f ! -name '.rune-activity-mirror*' -exec stat -f '%N%t%z %Fm' {} + | sed 's|^\./||'
+  fi | sort
+)
+paths() { cut -f 1 "$1" | sort -u; }
+
+list_files >"$work/now"
+[ -s "$work/now" ] || die "the files in $dist cannot be listed"
+
+# A mirror that still remembers the old manifest takes a file that goes for an id that is not in the data.
+shape() { sed -n '/"layout"/,/]/p'; }
+status=0
+rclone cat "$root$manifest" >"$work/manifest" 2>"$work/errors" || status=$?
+case $status in 0 | 3 | 4) ;; *) die "$remote cannot be read: $(cat "$work/errors")" ;; esac
+if [ -s "$work/manifest" ] && [ "$(shape <"$work/manifest")" != "$(shape <"$dist/$manifest")" ]; then
+  die "$remote holds a build of another layout, dialect or page sizes. Upload to another folder or bucket, and then point the host there."
+fi
+
+# The list is of no use when someone else has uploaded to the bucket, or emptied it.
+if [ "${UPLOAD:-}" = all ] || ! grep -qsx "$(cksum <"$work/manifest")" "$record.manifests"; then rm -f "$record"; fi
+if [ -f "$record" ]; then
+  comm -13 "$record" "$work/now" >"$work/differing"
+  paths "$work/differing" >"$work/changed"
+  paths "$record" >"$work/before"
+  paths "$work/now" >"$work/after"
+  comm -23 "$work/before" "$work/after" >"$work/gone"
+  # Asking for each file is cheaper than listing the bucket only while they are few.
+  if [ "$(cat "$work/changed" "$work/gone" | wc -l)" -gt "${UPLOAD_FEW:-5000}" ]; then rm -f "$record"; fi
+fi
+
+if [ -f "$record" ]; then
+  {
+    comm -12 "$record" "$work/now"
+    awk '{ print $0 "\t?" }' "$work/changed" "$work/gone"
+  } | sort >"$work/doubtful"
+  mv "$work/doubtful" "$record"
+  cksum <"$dist/$manifest" >>"$record.manifests"
+  grep '^runes/v1/blocks/' "$work/changed" >"$work/pages" || true
+  grep -v -e '^runes/v1/blocks/' -e "^$manifest\$" "$work/changed" >"$work/others" || true
+  grep "^$manifest\$" "$work/changed" >"$work/last" || true
+  # Pages first, then what names them, then the manifest.
+  for list in pages others last; do
+    if [ -s "$work/$list" ]; then send copy "$dist" "$remote" --no-traverse --files-from-raw "$work/$list"; fi
+  done
+  if [ -s "$work/gone" ]; then must delete "$remote" --files-from-raw "$work/gone"; fi
+  summary="$(wc -l <"$work/changed" | tr -d ' ') files sent, $(wc -l <"$work/gone" | tr -d ' ') removed"
+else
+  send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks"
+  send copy --fast-list "$dist" "$remote" --exclude '/runes/v1/blocks/**' --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
+  send copyto "$dist/$manifest" "$root$manifest"
+  # Only removes: all that is there was compared by content just now. What is not in runes/v1/ is left alone.
+  must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only
+  summary='compared with the bucket'
+fi
+
+list_files >"$work/then"
+if ! cmp -s "$work/now" "$work/then" || grep -q 'A build is at work' "$dist/.rune-activity-mirror"; then
+  die "$dist was changed during the upload. Run this again."
+fi
+cksum <"$dist/$manifest" >"$record.manifests"
+mv "$work/now" "$record"
+rm -rf "$work"
+echo "upload: $remote is as $dist now ($(wc -l <"$record" | tr -d ' ') files; $summary)"

@@ -1,0 +1,74 @@
+/**
+ * Where a worker reads the files of a build: an R2 bucket, an HTTP origin, or a private bucket that speaks S3.
+ */
+import { AwsClient } from 'aws4fetch';
+import type { FetchFile } from '../fetch.ts';
+
+/** The worker's variables, secrets and binding; `hosting/cloudflare/README.md` explains each. */
+export interface Settings {
+  readonly BUCKET?: Bucket;
+  readonly PREFIX?: string;
+  readonly ORIGIN?: string;
+  readonly S3_ACCESS_KEY_ID?: string;
+  readonly S3_SECRET_ACCESS_KEY?: string;
+  readonly S3_REGION?: string;
+  readonly FRESH_SECONDS?: string;
+}
+
+/** What is used of an R2 binding. Written down here, so that the project does not carry all types of a platform for one method. */
+interface Bucket {
+  get(key: string): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly httpEtag: string } | null>;
+}
+
+/** The worker is not set up as it must be. The message is for its operator and holds no secret. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+}
+
+/** How many times a request to a private bucket is tried again after a 429 or a 5xx: the library's ten would take a minute. */
+const S3_RETRIES = 2;
+
+/** The reader that the settings ask for. Throws a SettingsError when they name none, or two. */
+export function originOf(settings: Settings): FetchFile {
+  const { BUCKET, ORIGIN } = settings;
+  if (BUCKET !== undefined && isSet(ORIGIN)) throw new SettingsError('both BUCKET and ORIGIN are set; keep one of them');
+  if (BUCKET !== undefined) return bucketOrigin(BUCKET, withSlash(settings.PREFIX ?? ''));
+  if (!isSet(ORIGIN)) {
+    throw new SettingsError('this worker does not know where the files are: bind an R2 bucket as BUCKET, or set the variable ORIGIN');
+  }
+  if (isSet(settings.PREFIX)) throw new SettingsError('PREFIX is for an R2 bucket; make it a part of ORIGIN');
+  if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
+  const urlOf = (path: string) => withSlash(ORIGIN) + path;
+  const fetchSigned = signer(settings);
+  return fetchSigned === undefined ? (path) => fetch(urlOf(path)) : (path) => fetchSigned(urlOf(path));
+}
+
+/** How long the manifest and the index may be answered from memory, in milliseconds. */
+export function freshMsOf({ FRESH_SECONDS }: Settings): number {
+  if (!isSet(FRESH_SECONDS)) return 30_000;
+  if (!/^[0-9]{1,6}$/.test(FRESH_SECONDS)) throw new SettingsError('FRESH_SECONDS must be a whole number of seconds');
+  return Number(FRESH_SECONDS) * 1000;
+}
+
+/** An object that is not there is a 404, and a bucket that cannot be read rejects: only the first says that an id is unknown. */
+function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
+  return async (path) => {
+    const object = await bucket.get(prefix + path);
+    return object === null ? new Response(null, { status: 404 }) : new Response(object.body, { headers: { etag: object.httpEtag } });
+  };
+}
+
+function signer(settings: Settings): ((url: string) => Promise<Response>) | undefined {
+  const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey, S3_REGION: region } = settings;
+  if (!isSet(accessKeyId) && !isSet(secretAccessKey)) return undefined;
+  if (!isSet(accessKeyId) || !isSet(secretAccessKey)) {
+    throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY belong together; one of them is missing');
+  }
+  const client = new AwsClient({ accessKeyId, secretAccessKey, service: 's3', retries: S3_RETRIES, ...(isSet(region) ? { region } : {}) });
+  return (url) => client.fetch(url);
+}
+
+/** An empty variable is one that is not set: a dashboard keeps them. */
+const isSet = (value: string | undefined): value is string => value !== undefined && value !== '';
+
+const withSlash = (prefix: string): string => (prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`);

@@ -1,0 +1,79 @@
+/**
+ * The Cloudflare worker: the page map over files in R2 or at another origin, and the files themselves by their own paths. Nothing is kept
+ * in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
+ */
+import { messageOf } from '../../errors.ts';
+import { API_HEADERS, CACHE_CONTROL, errorBody, matchesEtag, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
+import { type FetchFile, FetchMirror, jsonNotFound, unavailable } from '../fetch.ts';
+import { freshMsOf, originOf, type Settings, SettingsError } from './origins.ts';
+
+interface Context {
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+interface Host {
+  readonly key: string;
+  readonly mirror: FetchMirror;
+  readonly fetchFile: FetchFile;
+}
+
+/** What an isolate remembers between requests. */
+let host: Host | undefined;
+
+/** The mirror of these settings. They stay the same for the life of an isolate, but nothing promises that. */
+function hostOf(settings: Settings): Host {
+  const key = JSON.stringify(Object.entries(settings).map(([name, value]) => [name, typeof value === 'string' ? value : '']));
+  if (host?.key !== key) {
+    const fetchFile = originOf(settings);
+    host = { key, fetchFile, mirror: new FetchMirror(fetchFile, freshMsOf(settings)) };
+  }
+  return host;
+}
+
+async function answer(request: Request, settings: Settings): Promise<Response> {
+  try {
+    const { mirror, fetchFile } = hostOf(settings);
+    return (await mirror.answer(request)) ?? (await serveFile(request, fetchFile));
+  } catch (error) {
+    console.error(`${request.method} ${request.url}: ${messageOf(error)}`);
+    return error instanceof SettingsError ? misconfigured(request, error) : unavailable(request);
+  }
+}
+
+function misconfigured(request: Request, { message }: SettingsError): Response {
+  const { status, body } = errorBody(500, message);
+  return new Response(request.method === 'HEAD' ? null : body, { status, headers: { ...API_HEADERS, 'cache-control': 'no-store' } });
+}
+
+/** The files of a build, and no others: a bucket may hold more than the mirror, and it may be private. */
+const FILE = /^(?:index\.html|runes\/v1\/(?:[0-9a-z]+(?:-[0-9a-z]+)?\/)*[0-9a-z]+\.json)$/;
+
+async function serveFile(request: Request, fetchFile: FetchFile): Promise<Response> {
+  if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
+  const { pathname } = new URL(request.url);
+  const path = pathname === '/' ? 'index.html' : pathname.slice(1);
+  if ((request.method !== 'GET' && request.method !== 'HEAD') || !FILE.test(path)) return jsonNotFound(request);
+  const file = await fetchFile(path);
+  if (!file.ok) {
+    await file.body?.cancel();
+    if (file.status === 404) return jsonNotFound(request);
+    throw new Error(`${path} was answered with status ${file.status}`);
+  }
+  const etag = file.headers.get('etag')?.replace(/^W\//, '');
+  const headers = new Headers({ ...API_HEADERS, 'cache-control': CACHE_CONTROL, ...(etag === undefined ? {} : { etag }) });
+  if (path.endsWith('.html')) headers.set('content-type', 'text/html; charset=utf-8');
+  const isKnown = etag !== undefined && matchesEtag(request.headers.get('if-none-match'), etag);
+  if (!isKnown && request.method === 'GET') return new Response(file.body, { headers });
+  await file.body?.cancel();
+  return new Response(null, { status: isKnown ? 304 : 200, headers });
+}
+
+export default {
+  fetch(request: Request, settings: Settings, context: Context): Promise<Response> {
+    const response = answer(request, settings);
+    // Requests that come at once share one reading of the manifest. It belongs to the first of them, and is to go on when that one's client
+    // goes away: the others would wait for ever.
+    context.waitUntil(response);
+    return response;
+  },
+};

@@ -1,0 +1,193 @@
+/**
+ * A small S3 in memory: what rclone and the worker use of it, as strict as the real one. A PUT is there whole or not at all, and requests
+ * have to be signed (Signature Version 4), unless reading is public. The servers of this kind on npm write objects in place, so that a reader
+ * finds half of one, and leave folders out of listings.
+ */
+import { createHash, createHmac } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export const ACCESS_KEY = { id: 'test-key', secret: 'test-secret' };
+export const BUCKET = 'bucket';
+
+interface StoredObject {
+  readonly bytes: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface S3Server {
+  readonly port: number;
+  /** By key. */
+  readonly objects: Map<string, StoredObject>;
+  /** Method and key of the requests so far, or method, `?` and the query of a listing. */
+  readonly requests: string[];
+  /** What to answer instead, as a status; undefined lets the request pass. May take its time. */
+  intercept: (method: string, key: string) => Promise<number | undefined>;
+  close(): Promise<void>;
+}
+
+/** How many keys a listing has, so that those of the tests have several pages. */
+const KEYS_PER_LISTING = 100;
+
+export async function startS3({ isPublic = false }: { readonly isPublic?: boolean } = {}): Promise<S3Server> {
+  const objects = new Map<string, StoredObject>();
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      if (!response.headersSent) sendError(response, 500, 'InternalError', String(error));
+    });
+  });
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await bodyOf(request);
+    if (body === undefined) return;
+    const { method = 'GET', url = '/' } = request;
+    const { pathname, searchParams } = new URL(url, 'http://s3');
+    const [, bucket = '', key = ''] = /^\/([^/]*)\/?(.*)$/.exec(decodeURIComponent(pathname)) ?? [];
+    requests.push(key === '' ? `${method} ?${searchParams}` : `${method} ${key}`);
+    const problem = checkSignature(request, body);
+    if (problem !== undefined && !(isPublic && method === 'GET' && key !== '')) return sendError(response, 403, 'AccessDenied', problem);
+    if (bucket !== BUCKET) return sendError(response, 404, 'NoSuchBucket', bucket);
+    const status = await s3.intercept(method, key);
+    if (status !== undefined) return sendError(response, status, 'Intercepted', 'made to fail');
+    if (key === '') {
+      if (method === 'GET') response.writeHead(200, { 'content-type': 'application/xml' }).end(listing(objects, searchParams));
+      else sendError(response, 501, 'NotImplemented', `${method} of a bucket`);
+      return;
+    }
+    if (method === 'PUT') {
+      put(request, response, key, body);
+      return;
+    }
+    if (method === 'DELETE') {
+      objects.delete(key);
+      response.writeHead(204).end();
+      return;
+    }
+    const object = objects.get(key);
+    if (object === undefined) return sendError(response, 404, 'NoSuchKey', key, method);
+    response.writeHead(200, { ...object.headers, 'content-length': object.bytes.length });
+    response.end(method === 'HEAD' ? undefined : object.bytes);
+  }
+
+  function put(request: IncomingMessage, response: ServerResponse, key: string, bytes: Buffer): void {
+    const md5 = createHash('md5').update(bytes);
+    const wanted = request.headers['content-md5'];
+    if (wanted !== undefined && wanted !== md5.copy().digest('base64')) {
+      sendError(response, 400, 'BadDigest', key);
+      return;
+    }
+    const kept = ['content-type', 'cache-control', 'x-amz-meta-mtime'].flatMap((name) => {
+      const value = request.headers[name];
+      return typeof value === 'string' ? [[name, value] as const] : [];
+    });
+    const headers = { ...Object.fromEntries(kept), etag: `"${md5.digest('hex')}"`, 'last-modified': new Date().toUTCString() };
+    objects.set(key, { bytes, headers });
+    response.writeHead(200, { etag: headers.etag }).end();
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const s3: S3Server = {
+    port: (server.address() as AddressInfo).port,
+    objects,
+    requests,
+    intercept: () => Promise.resolve(undefined),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return s3;
+}
+
+/** The whole body; undefined when the client went away before its end. */
+async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+  } catch {
+    return undefined;
+  }
+  const body = Buffer.concat(chunks);
+  return request.complete && body.length === Number(request.headers['content-length'] ?? body.length) ? body : undefined;
+}
+
+function sendError(response: ServerResponse, status: number, code: string, message: string, method = 'GET'): void {
+  const body = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>${escapeXml(message)}</Message></Error>`;
+  response.writeHead(status, { 'content-type': 'application/xml' }).end(method === 'HEAD' ? undefined : body);
+}
+
+const escapeXml = (text: string): string => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+/** ListObjects and ListObjectsV2. */
+function listing(objects: ReadonlyMap<string, StoredObject>, query: URLSearchParams): string {
+  const prefix = query.get('prefix') ?? '';
+  const delimiter = query.get('delimiter') ?? '';
+  const after = query.get('continuation-token') ?? query.get('marker') ?? query.get('start-after') ?? '';
+  const most = Math.min(Number(query.get('max-keys') ?? KEYS_PER_LISTING), KEYS_PER_LISTING);
+  const entries: string[] = [];
+  let last = after;
+  let isTruncated = false;
+  for (const key of [...objects.keys()].sort()) {
+    const cut = delimiter === '' ? -1 : key.indexOf(delimiter, prefix.length);
+    const name = cut < 0 ? key : key.slice(0, cut + delimiter.length);
+    if (!key.startsWith(prefix) || name <= last) continue;
+    if (entries.length === most) {
+      isTruncated = true;
+      break;
+    }
+    last = name;
+    const object = objects.get(key);
+    if (cut >= 0) entries.push(`<CommonPrefixes><Prefix>${escapeXml(name)}</Prefix></CommonPrefixes>`);
+    else if (object !== undefined) {
+      const modified = new Date(object.headers['last-modified'] ?? 0).toISOString();
+      entries.push(
+        `<Contents><Key>${escapeXml(key)}</Key><LastModified>${modified}</LastModified><ETag>${escapeXml(object.headers['etag'] ?? '')}</ETag>` +
+          `<Size>${object.bytes.length}</Size><StorageClass>STANDARD</StorageClass></Contents>`,
+      );
+    }
+  }
+  const next = isTruncated
+    ? `<NextMarker>${escapeXml(last)}</NextMarker><NextContinuationToken>${escapeXml(last)}</NextContinuationToken>`
+    : '';
+  return (
+    `<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>${BUCKET}</Name>` +
+    `<Prefix>${escapeXml(prefix)}</Prefix><MaxKeys>${most}</MaxKeys><IsTruncated>${isTruncated}</IsTruncated>${next}${entries.join('')}</ListBucketResult>`
+  );
+}
+
+const AUTHORIZATION =
+  /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([0-9]{8})\/([^/]+)\/s3\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/;
+
+/** What is wrong with a request's signature, by the rules of Signature Version 4. */
+function checkSignature(request: IncomingMessage, body: Buffer): string | undefined {
+  const [, id, day = '', region = '', signed = '', signature] = AUTHORIZATION.exec(request.headers.authorization ?? '') ?? [];
+  if (signature === undefined) return 'the request is not signed';
+  if (id !== ACCESS_KEY.id) return 'unknown key';
+  const payload = String(request.headers['x-amz-content-sha256']);
+  const date = String(request.headers['x-amz-date']);
+  const isBody = payload === 'UNSIGNED-PAYLOAD' || payload === createHash('sha256').update(body).digest('hex');
+  if (!isBody || !date.startsWith(day) || !signed.split(';').includes('host'))
+    return 'the body, the date or the host is not what was signed';
+  const [path = '', query = ''] = (request.url ?? '').split('?');
+  const canonical = [
+    request.method,
+    path,
+    query
+      .split('&')
+      .filter(Boolean)
+      .map((pair) => (pair.includes('=') ? pair : `${pair}=`))
+      .sort()
+      .join('&'),
+    ...signed.split(';').map((name) => `${name}:${String(request.headers[name]).trim()}`),
+    '',
+    signed,
+    payload,
+  ].join('\n');
+  const scope = `${day}/${region}/s3/aws4_request`;
+  const text = ['AWS4-HMAC-SHA256', date, scope, createHash('sha256').update(canonical).digest('hex')].join('\n');
+  const hmac = (key: string | Buffer, data: string) => createHmac('sha256', key).update(data).digest();
+  const key = hmac(hmac(hmac(hmac(`AWS4${ACCESS_KEY.secret}`, day), region), 's3'), 'aws4_request');
+  return hmac(key, text).toString('hex') === signature ? undefined : 'the signature does not match';
+}

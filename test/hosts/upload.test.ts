@@ -1,0 +1,421 @@
+/**
+ * hosting/upload.sh with the real rclone, against an S3 of this machine: the bucket ends as the build is, whatever happened before, and
+ * whoever reads it meanwhile gets an old answer, a new one, or a 503. More kills:
+ * KILLS=50 npx vitest run --config test/hosts/vitest.config.ts upload
+ */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { FetchMirror } from '../../src/hosts/fetch.ts';
+import { LAYOUTS, type Layout } from '../../src/pages/lists.ts';
+import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { type Finished, ROOT } from '../support/cli.ts';
+import { hex, ndjson, record } from '../support/records.ts';
+import { ACCESS_KEY, BUCKET, type S3Server, startS3 } from './s3Server.ts';
+
+const KILLS = Number(process.env['KILLS'] ?? 2);
+const MANIFEST = 'runes/v1/manifest.json';
+const REMOTE = `test:${BUCKET}`;
+
+const work = temporaryFolder();
+let s3: S3Server;
+
+beforeAll(async () => {
+  const { error } = spawnSync('rclone', ['version']);
+  if (error !== undefined)
+    throw new Error(
+      'rclone is not installed, and these tests need it: apt-get install rclone (Debian, Ubuntu), brew install rclone (macOS)',
+    );
+  writeInputs();
+  s3 = await startS3({ isPublic: true });
+});
+afterAll(() => s3?.close());
+beforeEach(() => {
+  s3.objects.clear();
+  s3.requests.length = 0;
+  s3.intercept = () => Promise.resolve(undefined);
+});
+
+/** Heights and forks of the blocks of each input: in `after` two are replaced, two are gone and two are new. */
+const INPUTS: Readonly<Record<string, readonly string[]>> = {
+  before: ['1a', '2a', '3a', '4a', '5a', '6a'],
+  after: ['1a', '2a', '3b', '4b', '7a', '8a'],
+  later: ['1a', '2a', '3b', '4c', '7a', '9a'],
+};
+
+const blockHash = (block: string) => hex(`block ${block}`);
+/** Every other transaction is in each fork of its block. */
+const txId = (block: string, tx: number) => hex(`tx ${tx % 2 === 0 ? block.slice(0, -1) : block} ${tx}`);
+
+function writeInputs(): void {
+  for (const [name, blocks] of Object.entries(INPUTS)) {
+    const files = blocks.map((block) => {
+      const records = Array.from({ length: 16 }, (_, tx) =>
+        Array.from({ length: tx === 3 ? 30 : 1 + (tx % 3) }, (_, i) =>
+          record(Number.parseInt(block, 10), tx, {
+            amount: `${i}`,
+            operation: tx % 2 === 0 ? 'send' : 'receive',
+            location: { block_hash: blockHash(block), tx_id: txId(block, tx) },
+          }),
+        ),
+      );
+      return [`${name}/${block}.ndjson`, ndjson(records.flat())] as const;
+    });
+    writeFiles(work, Object.fromEntries(files));
+  }
+}
+
+/** What is asked while an upload is at work. */
+const TARGETS = [...new Set(Object.values(INPUTS).flat())].flatMap((block) => [
+  ...[Number.parseInt(block, 10), blockHash(block)].flatMap((id) =>
+    ['', '?limit=60', '?limit=7&offset=33', '?operation_type=send'].map((query) => `/runes/v1/blocks/${id}/activity${query}`),
+  ),
+  ...[2, 3, 5].map((tx) => `/runes/v1/transactions/${txId(block, tx)}/activity?limit=25&offset=1`),
+]);
+
+const ask = async (mirror: FetchMirror, target: string) => {
+  const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
+  return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
+};
+
+const answersOf = async (dist: string) => {
+  const mirror = new FetchMirror((path) => {
+    const file = join(dist, path);
+    const isFile = existsSync(file) && statSync(file).isFile();
+    return Promise.resolve(isFile ? new Response(readFileSync(file)) : new Response(null, { status: 404 }));
+  }, 0);
+  return Promise.all(TARGETS.map((target) => ask(mirror, target)));
+};
+
+/** Asks the bucket over HTTP until it is stopped; each answer must be one of those that are given for its target. */
+function poll(allowed: readonly (readonly string[])[]): { stop(): Promise<Record<string, number>> } {
+  const outcomes: Record<string, number> = { '503': 0 };
+  const fetchFile = (path: string) => fetch(`http://127.0.0.1:${s3.port}/${BUCKET}/${path}`);
+  // One reads everything anew, the other remembers as much as it may.
+  const mirrors = [new FetchMirror(fetchFile, 0), new FetchMirror(fetchFile, 600_000)];
+  let isStopped = false;
+  const work = mirrors.map(async (mirror) => {
+    for (let i = 0; !isStopped; i = (i + 7) % TARGETS.length) {
+      const target = TARGETS[i] ?? '';
+      const answer = await ask(mirror, target);
+      const which = answer === '503' ? '503' : String(allowed.findIndex((answers) => answers[i] === answer));
+      if (which === '-1') throw new Error(`${target} was answered with what no build says: ${answer.slice(0, 200)}`);
+      outcomes[which] = (outcomes[which] ?? 0) + 1;
+    }
+  });
+  // A failure is told by stop().
+  for (const one of work) one.catch(() => {});
+  return {
+    stop: async () => {
+      isStopped = true;
+      await Promise.all(work);
+      return outcomes;
+    },
+  };
+}
+
+function start(dist: string, more: Readonly<Record<string, string>> = {}, args = [REMOTE, dist, `${dist}.cache`]): ChildProcess {
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: work,
+    RCLONE_CONFIG: join(work, 'rclone.conf'),
+    RCLONE_CONFIG_TEST_TYPE: 's3',
+    RCLONE_CONFIG_TEST_PROVIDER: 'Other',
+    RCLONE_CONFIG_TEST_ENDPOINT: `http://127.0.0.1:${s3.port}`,
+    RCLONE_CONFIG_TEST_FORCE_PATH_STYLE: 'true',
+    RCLONE_CONFIG_TEST_ACCESS_KEY_ID: ACCESS_KEY.id,
+    RCLONE_CONFIG_TEST_SECRET_ACCESS_KEY: ACCESS_KEY.secret,
+    RCLONE_RETRIES: '1',
+    RCLONE_LOW_LEVEL_RETRIES: '1',
+    RCLONE_TRANSFERS: '4',
+    ...more,
+  };
+  // A process group of its own, so that rclone dies with the script.
+  return spawn(join(ROOT, 'hosting/upload.sh'), args, { env, cwd: work, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+function finished(child: ChildProcess): Promise<Finished> {
+  const text = { stdout: '', stderr: '' };
+  child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+    text.stdout += part;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+    text.stderr += part;
+  });
+  return new Promise((resolve, reject) => child.on('error', reject).on('close', (code) => resolve({ code, ...text })));
+}
+
+async function upload(dist: string, more?: Readonly<Record<string, string>>): Promise<string> {
+  const { code, stdout, stderr } = await finished(start(dist, more));
+  expect(code, stderr).toBe(0);
+  return stdout;
+}
+
+const build = (dist: string, input: string, layout: Layout) => testBuild(dist, { inputs: [join(work, input)], layout });
+
+/** The bucket holds the files of the build, byte for byte, and nothing else. */
+function expectSame(dist: string, others: readonly string[] = []): void {
+  const files = filesBelow(dist).filter((path) => !path.startsWith('.'));
+  expect([...s3.objects.keys()].sort()).toEqual([...files, ...others].sort());
+  const wrong = files.filter((path) => !readFileSync(join(dist, path)).equals(s3.objects.get(path)?.bytes ?? Buffer.alloc(0)));
+  expect(wrong).toEqual([]);
+}
+
+const changesOf = (requests: readonly string[]) => requests.filter((line) => /^(?:PUT|DELETE) /.test(line));
+
+let folders = 0;
+const newDist = () => {
+  folders += 1;
+  return join(work, `dist-${folders}`);
+};
+
+describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
+  it('fills an empty bucket, the manifest last', async () => {
+    const dist = newDist();
+    await build(dist, 'before', layout);
+    await upload(dist);
+    expectSame(dist);
+    expect(changesOf(s3.requests).at(-1)).toBe(`PUT ${MANIFEST}`);
+    expect(s3.objects.get(MANIFEST)?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'cache-control': 'public, no-cache, must-revalidate',
+    });
+  });
+
+  it('sends only what changed: pages, what names them, the manifest, then removals', async () => {
+    const dist = newDist();
+    await build(dist, 'before', layout);
+    await upload(dist);
+    const before = new Map(s3.objects);
+    const old = await answersOf(dist);
+    await build(dist, 'after', layout);
+    s3.requests.length = 0;
+    s3.intercept = async (method) => {
+      if (method !== 'GET') await wait(3);
+      return undefined;
+    };
+    const polling = poll([old, await answersOf(dist)]);
+    await upload(dist);
+    const outcomes = await polling.stop();
+    expectSame(dist);
+    expect(outcomes['0']).toBeGreaterThan(0);
+    expect(outcomes['1']).toBeGreaterThan(0);
+
+    const changes = changesOf(s3.requests);
+    const rank = (line: string) =>
+      line.startsWith('DELETE') ? 3 : line.endsWith(MANIFEST) ? 2 : line.startsWith('PUT runes/v1/blocks/') ? 0 : 1;
+    expect(changes.map(rank)).toEqual(changes.map(rank).sort());
+    const differing = [...new Set([...before.keys(), ...s3.objects.keys()])].filter(
+      (key) => before.get(key)?.bytes.equals(s3.objects.get(key)?.bytes ?? Buffer.alloc(0)) !== true,
+    );
+    expect(changes.map((line) => line.replace(/^[A-Z]+ /, '')).sort()).toEqual(differing.sort());
+  });
+
+  it('sends nothing when nothing changed', async () => {
+    const dist = newDist();
+    await build(dist, 'before', layout);
+    await upload(dist);
+    s3.requests.length = 0;
+    expect(await upload(dist)).toContain('0 files sent, 0 removed');
+    expect(changesOf(s3.requests)).toEqual([]);
+  });
+
+  it('makes up for builds that were not uploaded', async () => {
+    const dist = newDist();
+    for (const input of ['before', 'after', 'later']) {
+      await build(dist, input, layout);
+      if (input !== 'after') await upload(dist);
+    }
+    expectSame(dist);
+  });
+
+  it('compares with the bucket when it does not know what is there, and leaves alone what is not in runes/v1', async () => {
+    const dist = newDist();
+    await build(dist, 'before', layout);
+    await upload(dist);
+    const stray = { bytes: Buffer.from('{}'), headers: { etag: '"x"', 'last-modified': new Date().toUTCString() } };
+    for (const key of ['robots.txt', 'runes/v1/blocks/99/60/0.json', 'runes/v1/transactions/zz.json']) s3.objects.set(key, stray);
+    await build(dist, 'after', layout);
+    rmSync(`${dist}.cache`, { recursive: true });
+    const same = [...s3.objects].filter(([key, { bytes }]) => existsSync(join(dist, key)) && bytes.equals(readFileSync(join(dist, key))));
+    s3.requests.length = 0;
+    await upload(dist);
+    expectSame(dist, ['robots.txt']);
+    const sent = changesOf(s3.requests).filter((line) => line.startsWith('PUT '));
+    expect(same.length).toBeGreaterThan(10);
+    expect(sent.filter((line) => same.some(([key]) => line === `PUT ${key}`))).toEqual([]);
+  });
+
+  it.each([
+    ['there are more changes than are worth asking for one by one', { UPLOAD_FEW: '3' }],
+    ['another machine uploaded to it', {}],
+  ] as const)('compares with the bucket when %s', async (why, env) => {
+    const dist = newDist();
+    await build(dist, 'before', layout);
+    await upload(dist);
+    if (why.startsWith('another')) {
+      const other = newDist();
+      await build(other, 'later', layout);
+      await upload(other);
+    }
+    await build(dist, 'after', layout);
+    expect(await upload(dist, env)).toContain('compared with the bucket');
+    expectSame(dist);
+  });
+
+  it('repairs a bucket that someone changed, with UPLOAD=all', async () => {
+    const dist = newDist();
+    await build(dist, 'before', layout);
+    await upload(dist);
+    const [first = ''] = [...s3.objects.keys()].filter((key) => key.includes('/blocks/'));
+    s3.objects.delete(first);
+    expect(await upload(dist)).toContain('0 files sent');
+    await upload(dist, { UPLOAD: 'all' });
+    expectSame(dist);
+  });
+
+  it.each([
+    ['a few changes', {}],
+    ['comparing with the bucket', { UPLOAD: 'all' }],
+  ] as const)('may be killed at any moment and run again: %s', async (_, env) => {
+    const dist = newDist();
+    const totals: Record<string, number> = {};
+    await build(dist, 'before', layout);
+    await upload(dist);
+    s3.intercept = async (method) => {
+      if (method !== 'GET') await wait(2);
+      return undefined;
+    };
+    // What a whole upload takes, so that the kills come before its end.
+    await build(dist, 'after', layout);
+    let began = Date.now();
+    await upload(dist, env);
+    const takes = Date.now() - began;
+    let killed = 0;
+    for (let i = 0; i < KILLS; i += 1) {
+      const [from = '', to = ''] = i % 2 === 0 ? ['after', 'later'] : ['later', 'after'];
+      await build(dist, from, layout);
+      await upload(dist);
+      const old = await answersOf(dist);
+      await build(dist, to, layout);
+      const polling = poll([old, await answersOf(dist)]);
+      for (let kill = 0; kill < 2; kill += 1) {
+        const child = start(dist, env);
+        const end = finished(child);
+        began = Date.now();
+        await wait(Math.random() * takes);
+        if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+        if ((await end).code !== 0) killed += 1;
+      }
+      if (i % 4 === 3) {
+        // What was interrupted is not finished: the data turns back first.
+        const answers = await polling.stop();
+        for (const [which, count] of Object.entries(answers)) totals[which] = (totals[which] ?? 0) + count;
+        await build(dist, from, layout);
+        await upload(dist);
+        expectSame(dist);
+        continue;
+      }
+      await upload(dist);
+      for (const [which, count] of Object.entries(await polling.stop())) totals[which] = (totals[which] ?? 0) + count;
+      expectSame(dist);
+    }
+    expect(killed).toBeGreaterThan(0);
+    expect(totals['0']).toBeGreaterThan(0);
+    expect(totals['1']).toBeGreaterThan(0);
+  });
+});
+
+describe('an upload that cannot be done', () => {
+  const dist = join(work, 'dist-bad');
+  beforeAll(() => build(dist, 'before', 'packed'));
+
+  const failure = async (args: readonly string[], env = {}) => {
+    const { code, stderr } = await finished(start(dist, env, [...args]));
+    expect(code).toBe(1);
+    return stderr;
+  };
+
+  it('says so when files could not be sent, and sends them the next time', async () => {
+    await upload(dist);
+    await build(dist, 'after', 'packed');
+    s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key.includes('/pointers/8') ? 503 : undefined);
+    const { code, stderr } = await finished(start(dist));
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('pointers/8.json');
+    expect(changesOf(s3.requests)).not.toContain(`DELETE runes/v1/pointers/5.json`);
+    s3.intercept = () => Promise.resolve(undefined);
+    await upload(dist);
+    expectSame(dist);
+  });
+
+  it('says so when the bucket cannot be reached or read', async () => {
+    expect(await failure([REMOTE, dist], { RCLONE_CONFIG_TEST_ENDPOINT: 'http://127.0.0.1:1' })).toContain(`${REMOTE} cannot be read`);
+    expect(await failure([REMOTE, dist], { RCLONE_CONFIG_TEST_SECRET_ACCESS_KEY: 'wrong' })).toContain(`${REMOTE} cannot be read`);
+  });
+
+  it('names what is missing', async () => {
+    expect(await failure([])).toContain('usage: hosting/upload.sh REMOTE');
+    expect(await failure(['bucket', dist])).toContain('r2:my-bucket');
+    expect(await failure([REMOTE, join(work, 'none')])).toContain('there is no build in');
+    const bin = join(work, 'bin');
+    mkdirSync(bin);
+    for (const name of ['sh', 'grep', 'cat']) {
+      const path = (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, name));
+      symlinkSync(path.find((file) => existsSync(file)) ?? '', join(bin, name));
+    }
+    expect(await failure([REMOTE, dist], { PATH: bin })).toContain('rclone is not installed');
+  });
+
+  it('does not touch a bucket with a build of another layout, dialect or page sizes', async () => {
+    await upload(dist);
+    for (const other of [{ layout: 'files' }, { layout: 'packed', dialect: 'hiro' }, { layout: 'packed', pageSizes: [20, 100] }] as const) {
+      const strange = newDist();
+      await testBuild(strange, { inputs: [join(work, 'after')], ...other });
+      expect(await failure([REMOTE, strange, `${dist}.cache`])).toContain('another layout, dialect or page sizes');
+    }
+    expectSame(dist);
+  });
+
+  it('waits for builds and other uploads to be done', async () => {
+    const marker = join(dist, '.rune-activity-mirror');
+    const finishedMarker = readFileSync(marker);
+    appendFileSync(marker, 'A build is at work here, or died.\n');
+    expect(await failure([REMOTE, dist])).toContain('Build again first');
+    writeFileSync(marker, finishedMarker);
+    let release: () => void = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    s3.intercept = async (method) => {
+      if (method === 'PUT') await held;
+      return undefined;
+    };
+    const first = finished(start(dist, { UPLOAD: 'all' }));
+    while (!s3.requests.some((line) => line.startsWith('PUT '))) await wait(20);
+    expect(await failure([REMOTE, dist, `${dist}.cache`])).toContain('another upload');
+    release();
+    expect((await first).code).toBe(0);
+    expectSame(dist);
+  });
+
+  it('notices a build that changes the files meanwhile, and makes the bucket whole the next time', async () => {
+    await build(dist, 'after', 'packed');
+    await upload(dist, { UPLOAD: 'all' });
+    await build(dist, 'before', 'packed');
+    let building: Promise<unknown> | undefined;
+    s3.intercept = async (method) => {
+      if (method !== 'DELETE') return undefined;
+      building ??= build(dist, 'later', 'packed');
+      await building;
+      return undefined;
+    };
+    const { code, stderr } = await finished(start(dist));
+    expect([code, stderr]).toEqual([1, expect.stringContaining('was changed during the upload')]);
+    s3.intercept = () => Promise.resolve(undefined);
+    await upload(dist);
+    expectSame(dist);
+  });
+});
