@@ -63,13 +63,26 @@ export class Store {
     return row;
   }
 
-  /** Chunks of at most 2,048 rows, without holding the whole answer. */
+  /** Chunks of at most 2,048 rows, without holding the whole answer. The next one is computed while a chunk is worked on. */
   async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
     const result = await this.#connection.stream(sql).catch(explainResources);
-    for (;;) {
-      const chunk = await result.fetchChunk().catch(explainResources);
-      if (chunk === null || chunk.rowCount === 0) return;
-      yield chunk;
+    const fetch = () => {
+      const chunk = result.fetchChunk();
+      // Whoever waits for it sees the failure; by itself it is none.
+      chunk.catch(() => undefined);
+      return chunk;
+    };
+    let next = fetch();
+    try {
+      for (;;) {
+        const chunk = await next.catch(explainResources);
+        if (chunk === null || chunk.rowCount === 0) return;
+        next = fetch();
+        yield chunk;
+      }
+    } finally {
+      // The store may not be closed while DuckDB is at work.
+      await next.catch(() => undefined);
     }
   }
 
