@@ -93,8 +93,11 @@ const gathered = new RecordBytes(0, 0);
 function gather(batch: Batch, block: BatchBlock, code: number): RecordSlices {
   gathered.clear();
   const end = block.first + block.records;
-  for (let i = block.first; i < end; i += 1) {
-    if (batch.operations[i] === code) gathered.add(sliceRecords(batch, i, i + 1));
+  for (let i = block.first; i < end; ) {
+    let last = i;
+    while (last < end && batch.operations[last] === code) last += 1;
+    if (last > i) gathered.addFrom(batch, i, last);
+    i = last + 1;
   }
   return gathered;
 }

@@ -47,6 +47,19 @@ export class RecordBytes implements RecordSlices {
     }
   }
 
+  /** Adds records `from` up to, not including, `to` of another. */
+  addFrom(records: RecordSlices, from: number, to: number): void {
+    const start = records.offsets[from] ?? 0;
+    const shift = this.length - start;
+    const end = records.offsets[to] ?? 0;
+    this.#makeRoom(to - from, shift + end);
+    this.bytes.set(records.bytes.subarray(start, end), this.length);
+    for (let i = from; i < to; i += 1) {
+      this.count += 1;
+      this.offsets[this.count] = shift + (records.offsets[i + 1] ?? 0);
+    }
+  }
+
   /** Empties it. The memory stays. */
   clear(): void {
     this.count = 0;
