@@ -41,7 +41,9 @@ export function reportBuilt(options: BuildOptions, result: BuildResult, clock: S
 
 function message({ dryRun, out }: BuildOptions, { manifest, kept, removed, blocks, wasFull }: BuildResult, seconds: number): string {
   const megabytes = (manifest.bytes / 1e6).toFixed(1);
-  const what = `${count(manifest.files, 'file')} (${megabytes} MB) of ${count(manifest.transactions, 'transaction')} and ${count(manifest.blocks, 'block')}`;
+  const digits = manifest.transaction_prefix;
+  const index = digits === undefined ? '' : ` and ${count(16 ** digits, 'index file')}`;
+  const what = `${count(manifest.files, 'file')} (${megabytes} MB)${index} of ${count(manifest.transactions, 'transaction')} and ${count(manifest.blocks, 'block')}`;
   if (dryRun) return `Dry run: would write ${what} to ${out}. Nothing was written.`;
   const removals = removed === 0 ? '' : ` ${count(removed, 'old file')} removed.`;
   if (!wasFull)
