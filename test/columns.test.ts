@@ -1,0 +1,70 @@
+/** Columns of DuckDB's chunks: what was read stays as it is when the chunk is gone. */
+import { setImmediate as tick } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { type Blobs, readBlobs, readBytes, readDoubles } from '../src/store/columns.ts';
+import { Store } from '../src/store/duckdb.ts';
+import { temporaryFolder } from './support/build.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const ROWS = 200_000;
+const TEXTS = ['short', 'in place too', 'x'.repeat(13), 'y'.repeat(700)];
+/** Made-up rows: a number of each kind, and a blob that is now in the row and now elsewhere. */
+const query = (sign: string) => `SELECT ${sign}i::DOUBLE AS d, (${sign}(i % 100))::TINYINT AS t,
+  encode('${sign}' || i || ['${TEXTS.join("', '")}'][1 + i % ${TEXTS.length}]) AS b FROM range(${ROWS}) t(i)`;
+const blobOf = (row: number) => `${row}${TEXTS[row % TEXTS.length]}`;
+
+function textOf(blobs: Blobs, from: number, to: number): string {
+  const [begin = 0, end = 0] = [blobs.offsets[from], blobs.offsets[to]];
+  const bytes = Buffer.alloc(end - begin);
+  blobs.copyTo(bytes, 0, from, to);
+  return bytes.toString('latin1');
+}
+
+describe('columns', () => {
+  it('are copies: what is done to one is not seen in the chunk', async () => {
+    const store = await Store.open({ memoryLimit: '100MB', threads: 1, scratch: temporaryFolder() });
+    try {
+      for await (const chunk of store.stream(`${query('')} LIMIT 9`)) {
+        const [doubles, bytes] = [readDoubles(chunk, 0), readBytes(chunk, 1)];
+        expect([doubles.length, bytes.length]).toEqual([9, 9]);
+        doubles.fill(77);
+        bytes.fill(77);
+        expect([...readDoubles(chunk, 0)]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        expect([...readBytes(chunk, 1)]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8]);
+      }
+    } finally {
+      store.close();
+    }
+  });
+
+  it('are as they were when their chunk was let go, collected, and its memory used again', async () => {
+    const store = await Store.open({ memoryLimit: '1GB', threads: 2, scratch: temporaryFolder() });
+    try {
+      const columns: { count: number; doubles: Float64Array; bytes: Uint8Array; blobs: Blobs }[] = [];
+      for await (const chunk of store.stream(query(''))) {
+        columns.push({ count: chunk.rowCount, doubles: readDoubles(chunk, 0), bytes: readBytes(chunk, 1), blobs: readBlobs(chunk, 2) });
+      }
+      for (let i = 0; i < 3; i += 1) {
+        collect();
+        await tick();
+        for await (const chunk of store.stream(query('-'))) if (chunk.rowCount === 0) throw new Error('an empty chunk');
+      }
+      let row = 0;
+      for (const { count, doubles, bytes, blobs } of columns) {
+        const rows = Array.from({ length: count }, (_, i) => row + i);
+        expect([...doubles]).toEqual(rows);
+        expect([...bytes]).toEqual(rows.map((i) => i % 100));
+        expect(textOf(blobs, 0, count)).toBe(rows.map(blobOf).join(''));
+        expect(textOf(blobs, 3, Math.min(count, 9))).toBe(rows.slice(3, 9).map(blobOf).join(''));
+        row += count;
+      }
+      expect(row).toBe(ROWS);
+    } finally {
+      store.close();
+    }
+  });
+});
