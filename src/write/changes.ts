@@ -6,13 +6,13 @@
  * that its successor does not see any more, so what it had removed is taken over from its unfinished list.
  */
 import {
-  appendFileSync,
   closeSync,
   existsSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -62,6 +62,22 @@ export class PathList {
   }
 }
 
+/** All of history is millions of paths, too many to be read whole. */
+const PORTION = 1 << 20;
+
+/** Writes what is in a file behind what was written to `handle`; `portion` is where its bytes pass through. */
+function append(handle: number, file: string, portion: Buffer): void {
+  const source = openSync(file, 'r');
+  try {
+    for (let length = readSync(source, portion); length > 0; length = readSync(source, portion)) {
+      let written = 0;
+      while (written < length) written += writeSync(handle, portion, written, length - written);
+    }
+  } finally {
+    closeSync(source);
+  }
+}
+
 export class Changes {
   readonly #folder: string;
   /** What a build that died had removed; some of it may be back by now. */
@@ -98,8 +114,12 @@ export class Changes {
     const handle = openSync(whole, 'w');
     // The parts in the order of their numbers: the main thread's own, with the manifest as its last line, is the last.
     parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
-    for (const part of parts) appendFileSync(handle, readFileSync(join(this.#folder, part)));
-    closeSync(handle);
+    try {
+      const portion = Buffer.allocUnsafeSlow(PORTION);
+      for (const part of parts) append(handle, join(this.#folder, part), portion);
+    } finally {
+      closeSync(handle);
+    }
     const removed = join(this.#folder, `removed.txt${PART}`);
     if (this.#inherited.length > 0) {
       const all = new Set(readFileSync(removed, 'latin1').split('\n').filter(Boolean));
