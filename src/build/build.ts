@@ -22,7 +22,7 @@ import { writeDigests } from './digests.ts';
 import { describeBuild, ownFiles } from './ownFiles.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './report.ts';
 import { withScratch } from './scratch.ts';
-import { writeShards } from './shards.ts';
+import { writeAllShards, writeChangedShards } from './shards.ts';
 import { Stopwatch } from './stopwatch.ts';
 
 export interface BuildOptions {
@@ -170,6 +170,16 @@ async function renderAndWrite({ options, store, pool }: Context): Promise<Render
   return { blocks, kept: written.kept };
 }
 
+/** Writes the index as far as it changed. Returns the paths of files that it has no more, but after a full build, which sweeps. */
+async function updateShards({ options, store, state }: Context, sink: DiskSink): Promise<string[]> {
+  if (state.whyFull !== undefined) {
+    await writeAllShards(options.site, sink, store);
+    return [];
+  }
+  const digits = await writeChangedShards(options.site, sink, store);
+  return digits === undefined ? [] : outdatedShards(options.out, digits);
+}
+
 /** All that comes after the pages. The order is what a build that dies relies on: pages, removals, manifest, state, marker. */
 async function finish(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, output, store, state, changes } = context;
@@ -185,10 +195,7 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     manifest = await describeBuild(options.site, store);
     if (options.dryRun) return '';
     const gone = await writeDigests(blocks.heights, sink, store);
-    if (options.site.layout === 'packed') {
-      const shards = await writeShards(options.site, state.whyFull !== undefined, sink, store);
-      if (!shards.isSameLength) gone.push(...outdatedShards(options.out, shards.digits));
-    }
+    if (options.site.layout === 'packed') gone.push(...(await updateShards(context, sink)));
     if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);
     else if (output.kind === 'ours') removed = await sweep(options.out, options.site, removedList, store);
     const own = ownFiles(manifest);

@@ -9,36 +9,32 @@ import { readBlobs } from '../store/columns.ts';
 import { literal, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 
-/** What the update of the index came to. */
-export interface ShardChanges {
-  /** Digits of the prefixes now. */
-  readonly digits: number;
-  /** Whether the prefixes are as long as they were: if not, files with prefixes of another length are left over. */
-  readonly isSameLength: boolean;
+/** Writes all files of the index. Returns how many digits their prefixes have. */
+export async function writeAllShards(site: Site, sink: DiskSink, store: Store): Promise<number> {
+  const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions');
+  const digits = prefixDigitsFor(toNumber(transactions));
+  await write(prefixes(digits), 'state.transactions', site.dialect, sink, store);
+  return digits;
 }
 
 /**
- * Writes the files of the index that the change of blocks touches (the tables `replaced` and `old_transactions`), or all when `isFull` or when the
- * prefixes become longer or shorter.
+ * Writes the files of the index that the change of blocks touches (the tables `replaced` and `old_transactions`), or all when the prefixes become
+ * longer or shorter: then it returns how many digits they have now, and those with prefixes of another length are left over.
  */
-export async function writeShards(site: Site, isFull: boolean, sink: DiskSink, store: Store): Promise<ShardChanges> {
+export async function writeChangedShards(site: Site, sink: DiskSink, store: Store): Promise<number | undefined> {
   const changed = 'SELECT tx_id FROM state.transactions WHERE block_height IN (SELECT block_height FROM replaced)';
   const counts = await store.row(`SELECT (SELECT count(*) FROM state.transactions) AS now,
     (SELECT count(*) FROM old_transactions) AS gone, (SELECT count(*) FROM (${changed})) AS come`);
   const now = toNumber(counts['now']);
   const digits = prefixDigitsFor(now);
-  const isSameLength = digits === prefixDigitsFor(now + toNumber(counts['gone']) - toNumber(counts['come']));
-  if (isFull || !isSameLength) {
-    await write(prefixes(digits), 'state.transactions', site.dialect, sink, store);
-    return { digits, isSameLength };
-  }
+  if (digits !== prefixDigitsFor(now + toNumber(counts['gone']) - toNumber(counts['come']))) return writeAllShards(site, sink, store);
   const prefix = `left(tx_id, ${digits})`;
   await store.run(`CREATE TEMP TABLE touched AS
     SELECT DISTINCT ${prefix} AS prefix FROM (${changed} UNION ALL SELECT tx_id FROM old_transactions)`);
   const touched = (await store.rows('SELECT prefix FROM touched ORDER BY prefix')).map((row) => toText(row['prefix']));
   const transactions = `(SELECT * FROM state.transactions WHERE ${prefix} IN (SELECT prefix FROM touched))`;
   await write(touched, transactions, site.dialect, sink, store);
-  return { digits, isSameLength };
+  return undefined;
 }
 
 /** Writes the files of these prefixes, ascending, from a relation that has exactly their transactions. */
