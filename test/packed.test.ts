@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FetchMirror } from '../src/hosts/fetch.ts';
 import { IndexCache } from '../src/hosts/indexCache.ts';
 import { OPERATIONS, siteOf } from '../src/pages/lists.ts';
-import { findEntry, prefixDigitsFor, prefixes } from '../src/pages/packed.ts';
+import { findEntry, prefixDigitsFor, prefixes, readPointer } from '../src/pages/packed.ts';
 import { type PageSource, respond } from '../src/pages/respond.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { CHANGES, History } from './support/history.ts';
@@ -275,6 +275,32 @@ describe('the index', () => {
     expect(findEntry(`{"transactions":{\n}}\n`, id, 'hiro')).toBeUndefined();
     expect(findEntry(`{"transactions":{\n"${id}":["7-0a",1,2]\n}}\n`, id, 'hiro')).toEqual({ edition: '7-0a', first: 1, total: 2 });
     expect(findEntry(`{"transactions":{\n"${id}":["7-0a",1,2]\n}}\n`, id.slice(1), 'hiro')).toBeUndefined();
+  });
+
+  it('is refused when a number in it is too large to be one', () => {
+    const entry = (run: string) => `{"transactions":{\n"${id}":["7-0a",${run}]\n}}\n`;
+    expect(() => findEntry(entry(`0,${'9'.repeat(17)}`), id, 'hiro')).toThrow('is not an index');
+    expect(() => findEntry(entry(`${'9'.repeat(400)},1`), id, 'hiro')).toThrow('is not an index');
+  });
+
+  it.each([
+    ['a path as edition', { edition: '7-0a/../../../../secret' }],
+    ['a path that goes up', { edition: '../7-0a' }],
+    ['a line after the edition', { edition: '7-0a\n' }],
+    ['no edition', { edition: undefined }],
+    ['a number as edition', { edition: 7 }],
+    ['fewer than no records', { records: -1 }],
+    ['half a record', { records: 1.5 }],
+    ['records that are text', { records: '3' }],
+    ['more records than can be counted', { records: 2 ** 53 }],
+    ['an operation that is no number', { operations: { mint: '3' } }],
+    ['operations of which there are fewer than none', { operations: { mint: -3 } }],
+    ['no operations', { operations: null }],
+  ])('has pointers, which are refused with %s', (_, change) => {
+    const pointer = { edition: '7-0x0a', block_height: 7, block_hash: id, records: 3, transactions: 1, operations: { mint: 3 } };
+    expect(readPointer(JSON.stringify(pointer))).toEqual({ edition: '7-0x0a', records: 3, operations: { mint: 3 } });
+    expect(() => readPointer(JSON.stringify({ ...pointer, ...change }))).toThrow('is not an index or a pointer');
+    expect(() => readPointer(JSON.stringify(pointer).slice(1))).toThrow('is not an index or a pointer');
   });
 
   it('is kept in memory up to a size and an age', async () => {

@@ -52,7 +52,12 @@ export const entryHead = (dialect: Dialect): string => `\n"${spellHex('', dialec
 /** The pieces of an entry behind the tx id: they stand before and between its edition, first record and number of records, and at its end. */
 export const ENTRY_PIECES = ['":["', '",', ',', ']'] as const;
 
-const ENTRY = /\["([0-9]+-(?:0x)?[0-9a-f]+)",([0-9]+),([0-9]+)\]/y;
+/** The form of an edition's name. It becomes a part of a path, so nothing else may pass for one. */
+const EDITION = '[0-9]+-(?:0x)?[0-9a-f]+';
+const ENTRY = new RegExp(`\\["(${EDITION})",([0-9]+),([0-9]+)\\]`, 'y');
+const WHOLE_EDITION = new RegExp(`^${EDITION}$`);
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
 /** The run of a transaction, from the text of its file of the index; undefined when the index does not have it. */
 export function findEntry(shard: string, txId: string, dialect: Dialect): Run | undefined {
@@ -62,8 +67,9 @@ export function findEntry(shard: string, txId: string, dialect: Dialect): Run | 
   if (at < 0) return undefined;
   ENTRY.lastIndex = at + key.length;
   const [, edition, first, total] = ENTRY.exec(shard) ?? [];
-  if (edition === undefined) throw new IndexFormatError(shard.slice(at, at + 200));
-  return { edition, first: Number(first), total: Number(total) };
+  const run = { first: Number(first), total: Number(total) };
+  if (edition === undefined || !isCount(run.first) || !isCount(run.total)) throw new IndexFormatError(shard.slice(at, at + 200));
+  return { edition, ...run };
 }
 
 /** What a pointer says of a block. */
@@ -101,9 +107,9 @@ export function renderPointer(block: PointedBlock, edition: string, dialect: Dia
 export function readPointer(text: string): Pointer {
   try {
     const { edition, records, operations } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    if (typeof edition === 'string' && typeof records === 'number' && typeof operations === 'object' && operations !== null) {
-      return { edition, records, operations };
-    }
+    const isNamed = typeof edition === 'string' && WHOLE_EDITION.test(edition);
+    const areCounted = typeof operations === 'object' && operations !== null && Object.values(operations).every(isCount);
+    if (isNamed && isCount(records) && areCounted) return { edition, records, operations };
   } catch {
     // Not even JSON.
   }
