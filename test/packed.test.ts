@@ -89,6 +89,37 @@ describe('a request', () => {
   });
 });
 
+describe('a window of two pages, one of which cannot be had,', () => {
+  it.each([404, 500])('lets go of the other: status %i, before it and after it', async (status) => {
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { inputs: CONFORMANCE_INPUTS, layout: 'packed' });
+    for (const lost of ['/60/0.json', '/60/60.json']) {
+      const isOpen = new Map<string, boolean>();
+      const mirror = new FetchMirror(async (path) => {
+        if (path.endsWith(lost)) return new Response(null, { status });
+        // The page comes after the answer for the other, or before it.
+        if (lost.endsWith('/0.json')) await new Promise((resolve) => setTimeout(resolve, 5));
+        const body = new ReadableStream({
+          start: (controller) => {
+            isOpen.set(path, true);
+            controller.enqueue(readFileSync(join(out, path)));
+            controller.close();
+          },
+          cancel: () => {
+            isOpen.set(path, false);
+          },
+        });
+        return new Response(body);
+      }, 0);
+      const answer = mirror.answer(new Request('http://127.0.0.1/runes/v1/blocks/840001/activity?limit=60&offset=30'));
+      if (status === 404) expect((await answer)?.status).toBe(503);
+      else await expect(answer).rejects.toThrow('was answered with status 500');
+      const pages = [...isOpen].filter(([path]) => path.includes('/blocks/'));
+      expect(pages).toEqual([[expect.stringMatching(lost.endsWith('/0.json') ? /\/60\/60\.json$/ : /\/60\/0\.json$/), false]]);
+    }
+  });
+});
+
 describe('a tree', () => {
   it('writes each record once, and once more by operation, or not', async () => {
     const work = temporaryFolder();

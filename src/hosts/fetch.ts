@@ -41,6 +41,7 @@ export class FetchMirror {
     this.#source = {
       open,
       text: (page) => page.text(),
+      close: async (page) => page.body?.cancel(),
       index: (path) => this.#index.get(path, async () => (await open(path))?.text()),
     };
   }

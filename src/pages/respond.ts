@@ -16,6 +16,8 @@ import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
 export interface PageSource<Page> {
   open(path: string): Promise<Page | undefined>;
   text(page: Page): Promise<string>;
+  /** Lets go of a page that was opened and will not be read; left out where an open page holds nothing. */
+  close?(page: Page): Promise<void>;
   /**
    * The text of a pointer or of a file of the index (layout `packed`). A host may answer from memory for a while: the pages that an old index
    * names are there until they are removed, and then missing, never others.
@@ -155,21 +157,32 @@ async function answerFromRun<Page>(
 ): Promise<Answer<Page>> {
   if (run === undefined) return slice(window, { total: 0, records: [] }, 0);
   const { pages, from } = pagesOfRun(run, window, site);
-  const opened = await Promise.all(
-    pages.map(async (id) => {
-      const path = packedPagePath(run.stem, id);
-      const page = await source.open(path);
-      if (page === undefined) throw new MissingFileError(path);
-      return { path, page, isWindow: run.isWhole && id.limit === window.limit && id.offset === window.offset };
-    }),
-  );
-  const exact = opened.find(({ isWindow }) => isWindow);
-  if (exact !== undefined) return { kind: 'page', page: exact.page, path: exact.path };
-  const records = (await Promise.all(opened.map(async ({ page }) => readPage(await source.text(page)).records))).flat();
+  const paths = pages.map((id) => packedPagePath(run.stem, id));
+  const opened = await openAll(paths, source);
+  const [path, page] = [paths[0], opened[0]];
+  const isPage = run.isWhole && from === 0 && pages[0]?.limit === window.limit;
+  if (isPage && path !== undefined && page !== undefined) return { kind: 'page', page, path };
+  const records = (await Promise.all(opened.map(async (page) => readPage(await source.text(page)).records))).flat();
   const count = Math.max(Math.min(window.limit, run.total - window.offset), 0);
   const found = records.slice(from, from + count);
   if (found.length < count) throw new Error(`${run.stem} has fewer records than its index says`);
   return { kind: 'body', status: 200, body: renderEnvelope(window, run.total, found) };
+}
+
+/** Opens pages that have to be there, at once. When one cannot be had the others are let go of: an unread response keeps its connection. */
+async function openAll<Page>(paths: readonly string[], source: PageSource<Page>): Promise<Page[]> {
+  const outcomes = await Promise.allSettled(
+    paths.map(async (path) => {
+      const page = await source.open(path);
+      if (page === undefined) throw new MissingFileError(path);
+      return page;
+    }),
+  );
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  const pages = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  if (failed === undefined) return pages;
+  for (const page of pages) await source.close?.(page);
+  throw failed.reason;
 }
 
 /** What a 503 says. */
