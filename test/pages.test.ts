@@ -260,9 +260,9 @@ describe('readPage', () => {
       fc.record({ rune: text, address: text }).map((r) => JSON.stringify({ rune: { id: r.rune }, address: r.address })),
     );
     fc.assert(
-      fc.property(records, fc.nat(1000), (all, total) => {
-        const page = envelopeHead({ limit: 60, offset: 0 }, total) + all.join(',') + ENVELOPE_TAIL;
-        expect(readPage(page)).toEqual({ total, records: all });
+      fc.property(records, fc.nat(1000), fc.nat(1000), (all, total, offset) => {
+        const page = envelopeHead({ limit: 60, offset }, total) + all.join(',') + ENVELOPE_TAIL;
+        expect(readPage(page)).toEqual({ limit: 60, offset, total, records: all });
       }),
     );
   });

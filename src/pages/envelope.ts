@@ -14,30 +14,33 @@ export const envelopeHead = (window: Window, total: number): string =>
 /** What stands after them. */
 export const ENVELOPE_TAIL = ']}';
 
-/** A page taken apart: the list's total, and the text of the page's records, in order. */
-export interface ReadPage {
+/** A page taken apart: its window, the list's total, and the text of the page's records, in order. */
+export interface ReadPage extends Window {
   readonly total: number;
   readonly records: readonly string[];
 }
 
-const HEAD = /^\{"limit":\d+,"offset":\d+,"total":(\d+),"results":\[/;
+const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 const BETWEEN = '},{"rune":';
 
 /** Takes a page apart. Throws a PageFormatError for text that is not a page of this program. */
 export function readPage(text: string): ReadPage {
   const head = HEAD.exec(text);
   if (head === null || !text.endsWith(ENVELOPE_TAIL)) throw new PageFormatError(text);
-  const total = Number(head[1]);
+  const [limit = 0, offset = 0, total = 0] = head.slice(1).map(Number);
   const body = text.slice(head[0].length, -ENVELOPE_TAIL.length);
-  if (body === '') return { total, records: [] };
+  if (body === '') return { limit, offset, total, records: [] };
   if (!body.startsWith('{"rune":') || !body.endsWith('}')) throw new PageFormatError(text);
   const parts = body.split(BETWEEN);
   const records = parts.map((part, i) => {
     const from = i === 0 ? part : `{"rune":${part}`;
     return i === parts.length - 1 ? from : `${from}}`;
   });
-  return { total, records };
+  return { limit, offset, total, records };
 }
+
+/** The hash of a record's block, as it is spelled there. Like `{"rune":`, the key can't be a part of any value. */
+export const blockHashOf = (record: string): string | undefined => /"block_hash":"([^"]*)"/.exec(record)?.[1];
 
 /** The response for a window: `records` are those of the list that the window holds. */
 export const renderEnvelope = (window: Window, total: number, records: readonly string[]): string =>

@@ -2,7 +2,7 @@
  * The whole request side in one function, without a platform: a target and a way to read files go in, an answer comes out.
  * Hosts (Node, edge functions, workers) are adapters of a few lines around it.
  */
-import { type ReadPage, readPage, renderEnvelope } from './envelope.ts';
+import { blockHashOf, type ReadPage, readPage, renderEnvelope } from './envelope.ts';
 import { type ActivityList, type BuiltSite, type Site, spellHex } from './lists.ts';
 import { findEntry, pagesOfRun, type Run, readPointer } from './packed.ts';
 import { blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
@@ -25,11 +25,14 @@ export interface PageSource<Page> {
   index(path: string): Promise<string | undefined>;
 }
 
-/** A file that has to be there is not: the build is being replaced at this moment, or is not whole. The request may be tried again. */
+/**
+ * A file that has to be there is not, or is of another build than what was read with it: the build is being replaced at this moment, or is not
+ * whole. The request may be tried again.
+ */
 export class MissingFileError extends Error {
   override readonly name = 'MissingFileError';
-  constructor(path: string) {
-    super(`${path} is missing from the build`);
+  constructor(path: string, what = 'is missing from the build') {
+    super(`${path} ${what}`);
   }
 }
 
@@ -89,6 +92,12 @@ export async function respond<Page>(method: string, target: string, site: BuiltS
 async function answerList<Page>(list: ActivityList, window: Window, site: Site, source: PageSource<Page>): Promise<Answer<Page>> {
   const stem = stemOf(list, site);
   const open = (id: PageId) => source.open(pagePath(stem, id, site));
+  const read = async (id: PageId, page: Page) => {
+    const found = readPage(await source.text(page));
+    if (found.limit === id.limit && found.offset === id.offset) return found;
+    // A first page has no limit in its path.
+    throw new MissingFileError(pagePath(stem, id, site), 'is of a build with other page sizes');
+  };
 
   const exact = exactPage(window, site);
   const first = exact ?? firstRead(window, site);
@@ -99,32 +108,36 @@ async function answerList<Page>(list: ActivityList, window: Window, site: Site, 
     return { kind: 'page', page, path: pagePath(stem, first, site) };
   }
   if (page !== undefined) {
-    const read = readPage(await source.text(page));
-    const second = secondRead(window, first, read.total);
-    const records = [...read.records];
-    if (second !== undefined) {
-      const next = await open(second);
-      if (next === undefined) throw new MissingFileError(pagePath(stem, second, site));
-      records.push(...readPage(await source.text(next)).records);
-    }
-    return slice(window, { total: read.total, records }, first.offset);
+    const found = await read(first, page);
+    const second = secondRead(window, first, found.total);
+    if (second === undefined) return slice(window, found);
+    const next = await open(second);
+    if (next === undefined) throw new MissingFileError(pagePath(stem, second, site));
+    const rest = await read(second, next);
+    if (!areOfOneList(found, rest)) throw new MissingFileError(pagePath(stem, second, site), 'is of another build than the page before it');
+    return slice(window, { ...found, records: [...found.records, ...rest.records] });
   }
   // No such page: the list is short and its first page holds all of it, or it ends before the window, or it does not exist.
   const start = isFallback ? undefined : await open(fallback);
-  if (start === undefined) return slice(window, { total: 0, records: [] }, 0);
-  const read = readPage(await source.text(start));
-  if (read.total > window.offset && read.total > read.records.length) {
-    throw new MissingFileError(pagePath(stem, first, site));
-  }
-  return slice(window, read, 0);
+  if (start === undefined) return empty(window);
+  const found = await read(fallback, start);
+  if (found.total > window.offset && found.total > found.records.length) throw new MissingFileError(pagePath(stem, first, site));
+  return slice(window, found);
 }
 
-/** The window cut out of records that begin at `offset` of the list. */
-function slice<Page>(window: Window, read: ReadPage, offset: number): Answer<Page> {
-  const from = Math.max(0, window.offset - offset);
+/** Whether two pages can be of one state of a list: each record of a list has the same block. A correction may change neither this nor the total. */
+const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
+  a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
+
+/** The window cut out of what was read, which begins at or before it. */
+function slice<Page>(window: Window, read: ReadPage): Answer<Page> {
+  const from = window.offset - read.offset;
   const records = read.records.slice(from, from + window.limit);
   return { kind: 'body', status: 200, body: renderEnvelope(window, read.total, records) };
 }
+
+/** The answer for an id that is not in the data. */
+const empty = <Page>(window: Window): Answer<Page> => ({ kind: 'body', status: 200, body: renderEnvelope(window, 0, []) });
 
 /** A run of records of the list whose pages are at `stem`. */
 interface PagedRun extends Run {
@@ -155,7 +168,7 @@ async function answerFromRun<Page>(
   site: BuiltSite,
   source: PageSource<Page>,
 ): Promise<Answer<Page>> {
-  if (run === undefined) return slice(window, { total: 0, records: [] }, 0);
+  if (run === undefined) return empty(window);
   const { pages, from } = pagesOfRun(run, window, site);
   const paths = pages.map((id) => packedPagePath(run.stem, id));
   const opened = await openAll(paths, source);

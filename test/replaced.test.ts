@@ -1,0 +1,62 @@
+/** Outputs that are replaced while they are read: an answer is the old one, the new one, or a 503, never of both. */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { FetchMirror } from '../src/hosts/fetch.ts';
+import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
+import { hex, ndjson, record } from './support/records.ts';
+
+describe('a window of two pages, layout files', () => {
+  const work = temporaryFolder();
+  const ID = `0x${hex('the transaction')}`;
+  /** Records of one transaction in one block. */
+  const build = (name: string, records: number, block: string, more: { amount?: string; pageSizes?: readonly number[] } = {}) => {
+    const { amount = '', pageSizes = [20, 60] } = more;
+    const place = { block_hash: `0x${hex(block)}`, tx_id: ID, output: ID };
+    const all = Array.from({ length: records }, (_, i) => record(5, 1, { amount: `${amount}${i}`, location: place }));
+    writeFiles(work, { [`in-${name}/a.ndjson`]: ndjson(all) });
+    return testBuild(join(work, name), { inputs: [join(work, `in-${name}`)], pageSizes });
+  };
+  beforeAll(async () => {
+    await build('old', 75, 'a');
+    await build('longer', 76, 'a');
+    await build('fork', 75, 'b', { amount: '9' });
+    await build('sizes', 75, 'a', { pageSizes: [10, 60] });
+  });
+
+  /** The answer over files of which `fromNew` picks those that are of another build; `then` is called before the second reading of the manifest. */
+  async function ask(target: string, other: string, fromNew: (path: string) => boolean, isDoneByThen: boolean): Promise<string> {
+    let manifests = 0;
+    const mirror = new FetchMirror((path) => {
+      if (path.endsWith('manifest.json')) manifests += 1;
+      const file = join(work, fromNew(path) || (isDoneByThen && manifests > 1) ? other : 'old', path);
+      const isFile = existsSync(file) && statSync(file).isFile();
+      return Promise.resolve(isFile ? new Response(readFileSync(file)) : new Response(null, { status: 404 }));
+    }, 0);
+    const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
+    return `${response?.status} ${response?.status === 503 ? '' : await response?.text()}`;
+  }
+
+  const BLOCK = '/runes/v1/blocks/5/activity?limit=60&offset=10';
+  it.each([
+    ['of which one has another total', 'longer', BLOCK],
+    ['of which one is of another block', 'fork', BLOCK],
+    ['of a transaction that is in another block now', 'fork', `/runes/v1/transactions/${ID}/activity?limit=60&offset=10`],
+    ['by operation, of which one is of another block', 'fork', `${BLOCK}&operation_type=receive`],
+  ])('%s is answered with the new list when it is there by then, and else with a 503', async (_, other, target) => {
+    const fresh = await ask(target, other, () => true, false);
+    expect(JSON.parse(fresh.slice(4))).toMatchObject({ limit: 60, offset: 10 });
+    for (const page of ['/60/0.json', '/60/60.json']) {
+      expect(await ask(target, other, (path) => path.endsWith(page), false)).toBe('503 ');
+      expect(await ask(target, other, (path) => path.endsWith(page), true)).toBe(fresh);
+    }
+  });
+
+  it.each(['?limit=5&offset=12', '?limit=1'])('or of one, %s, does not take a first page of another size for its own', async (query) => {
+    const target = `/runes/v1/blocks/5/activity${query}`;
+    const fresh = await ask(target, 'sizes', () => true, false);
+    expect(fresh).toBe(await ask(target, 'old', () => true, false));
+    expect(await ask(target, 'sizes', (path) => path.endsWith('/5.json'), false)).toBe('503 ');
+    expect(await ask(target, 'sizes', (path) => path.endsWith('/5.json'), true)).toBe(fresh);
+  });
+});
