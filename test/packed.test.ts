@@ -120,6 +120,27 @@ describe('a window of two pages, one of which cannot be had,', () => {
   });
 });
 
+describe('a page that stays missing', () => {
+  it('is a 503 each time, and the rest of the index is answered from memory all the same', async () => {
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { inputs: CONFORMANCE_INPUTS, layout: 'packed' });
+    const reads = new Map<string, number>();
+    const mirror = new FetchMirror((path) => {
+      reads.set(path, (reads.get(path) ?? 0) + 1);
+      const isThere = existsSync(join(out, path));
+      return Promise.resolve(isThere ? new Response(readFileSync(join(out, path))) : new Response(null, { status: 404 }));
+    }, 3_600_000);
+    const ask = async (block: number) => (await mirror.answer(new Request(`http://127.0.0.1/runes/v1/blocks/${block}/activity`)))?.status;
+    const [first = ''] = readdirSync(join(out, 'runes/v1/blocks')).filter((name) => name.startsWith('840001-'));
+    rmSync(join(out, 'runes/v1/blocks', first), { recursive: true });
+    for (let i = 0; i < 5; i += 1) expect([await ask(840_000), await ask(840_001)]).toEqual([200, 503]);
+    const readsOf = (path: string) => reads.get(`runes/v1/${path}`);
+    expect([readsOf('pointers/840000.json'), readsOf('pointers/840001.json')]).toEqual([1, 6]);
+    // Once more for each 503: the answer might be another with a new manifest.
+    expect(readsOf('manifest.json')).toBe(6);
+  });
+});
+
 describe('a tree', () => {
   it('writes each record once, and once more by operation, or not', async () => {
     const work = temporaryFolder();

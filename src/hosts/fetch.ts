@@ -25,7 +25,6 @@ export type FetchFile = (path: string) => Promise<Response>;
  * instance.
  */
 export class FetchMirror {
-  readonly #source: PageSource<Response>;
   readonly #fetchFile: FetchFile;
   readonly #freshMs: number;
   readonly #index: IndexCache;
@@ -37,45 +36,45 @@ export class FetchMirror {
     this.#fetchFile = fetchFile;
     this.#freshMs = freshMs;
     this.#index = new IndexCache(freshMs);
-    const open = (path: string) => this.#open(path);
-    this.#source = {
-      open,
-      text: (page) => page.text(),
-      close: async (page) => page.body?.cancel(),
-      index: (path) => this.#index.get(path, async () => (await open(path))?.text()),
-    };
   }
 
   /**
    * Answers a request of the API; undefined for a path that is none of the API's (`/runes/v1/manifest.json`, `/`), which the host then serves
-   * itself. While files are being replaced, one that has to be there may be missing: then the index is read anew, and if that does not help the
-   * answer is a 503. Rejects when files cannot be read at all, so that the host's own fallback can step in.
+   * itself. While files are being replaced, one that has to be there may be missing: then the manifest and the index are read anew, and if that does
+   * not help the answer is a 503. Rejects when files cannot be read at all, so that the host's own fallback can step in.
    */
   async answer(request: Request): Promise<Response | undefined> {
+    const used = new Set<string>();
     try {
-      return await this.#answerOnce(request);
+      return await this.#answerOnce(request, used);
     } catch (error) {
       if (!(error instanceof MissingFileError)) throw error;
     }
-    this.forget();
+    // Only what misled this request: a page that stays missing is no reason to read the index anew for all others.
+    this.#site = undefined;
+    for (const path of used) this.#index.forget(path);
     try {
-      return await this.#answerOnce(request);
+      return await this.#answerOnce(request, used);
     } catch (error) {
       if (!(error instanceof MissingFileError)) throw error;
       return unavailable(request);
     }
   }
 
-  /** Forgets what is in memory. */
-  forget(): void {
-    this.#site = undefined;
-    this.#index.clear();
-  }
-
-  async #answerOnce(request: Request): Promise<Response | undefined> {
+  /** Adds the files of the index that it looked into to `used`. */
+  async #answerOnce(request: Request, used: Set<string>): Promise<Response | undefined> {
+    const source: PageSource<Response> = {
+      open: (path) => this.#open(path),
+      text: (page) => page.text(),
+      close: async (page) => page.body?.cancel(),
+      index: (path) => {
+        used.add(path);
+        return this.#index.get(path, async () => (await this.#open(path))?.text());
+      },
+    };
     // The target as it came: URL has resolved `..` already, but leaves percent-encoding alone.
     const { pathname, search } = new URL(request.url);
-    const answer = await respond(request.method, pathname + search, await this.#currentSite(), this.#source);
+    const answer = await respond(request.method, pathname + search, await this.#currentSite(), source);
     switch (answer.kind) {
       case 'other':
         return undefined;

@@ -30,10 +30,9 @@ export class IndexCache {
     return text;
   }
 
-  /** Forgets everything. */
-  clear(): void {
-    this.#texts.clear();
-    this.#characters = 0;
+  /** Forgets the text at this path. */
+  forget(path: string): void {
+    this.#drop(path);
   }
 
   #keep(path: string, entry: { readonly text: string; readonly until: number }): void {
