@@ -70,6 +70,27 @@ describe('what does not fit together', () => {
       () => [copy((folder) => edit(folder, MANIFEST, '"blocks"', '"block"'))],
       /is damaged: .*manifest.json cannot be/,
     ],
+    ...(
+      [
+        [
+          'transactions',
+          '900719925474099',
+          'manifest.json cannot be read \\(transactions: 900719925474099 transactions do not have 225 records\\)',
+        ],
+        ['records', '900719925474099', 'its files of digests have other records than its manifest'],
+        ['blocks', '2', 'its files of digests have other blocks than its manifest'],
+        ['heights', '[[1, 4]]', 'its files of digests have other heights than its manifest'],
+      ] as const
+    ).map(([key, value, fault]): [string, () => string[], RegExp] => [
+      `has other ${key} than its manifest says`,
+      () => [copy((folder) => edit(folder, MANIFEST, new RegExp(`"${key}": (?:\\d+|\\[[^]*?\\]\\s*\\])`), `"${key}": ${value}`))],
+      new RegExp(`is damaged: .*${fault}$`),
+    ]),
+    [
+      'has prefixes of another length than its transactions ask for',
+      () => [copy((folder) => edit(folder, MANIFEST, '"transaction_prefix": 1', '"transaction_prefix": 12'), 'packed')],
+      /is damaged: .*transaction_prefix: 3 transactions have prefixes of 1 digits\)$/,
+    ],
     ['lost a file of digests', () => [copy((folder) => rmSync(join(folder, DIGESTS)))], /is damaged: its files of digests do not come to/],
     [
       'has half a file of digests',

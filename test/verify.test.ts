@@ -175,6 +175,17 @@ describe('verification finds', () => {
     expect(found[0]).toMatch(finding);
   });
 
+  it.each([
+    ['transaction_prefix', '12', 'transaction_prefix: 4 transactions have prefixes of 1 digits'],
+    ['transactions', '4000000000', 'transactions: 4000000000 transactions do not have 73 records'],
+    ['blocks', '7', 'blocks: 7 blocks do not have 4 transactions'],
+  ])('a manifest of an index that cannot be: %s %s', async (key, value, fault) => {
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'packed' });
+    edit(out, `${v1}/manifest.json`, (text) => text.replace(new RegExp(`"${key}": \\d+`), `"${key}": ${value}`));
+    expect(findings(out)).toContainEqual(`${v1}/manifest.json cannot be read: ${fault}`);
+  });
+
   it.each(LAYOUTS)('any byte that changes in any file, and any file that goes, in layout %s', async (layout) => {
     const out = join(work, `bytes-${layout}`);
     await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout });

@@ -2,7 +2,9 @@
  * The contract as zod schemas: what is taken in, and what goes out. Field rules come from fields.ts.
  */
 import { z } from 'zod';
+import { messageOf } from '../errors.ts';
 import { arePageSizes, DIALECTS, type Dialect, LAYOUTS, OPERATIONS } from '../pages/lists.ts';
+import { prefixDigitsFor } from '../pages/packed.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
@@ -121,29 +123,50 @@ export const status = z.strictObject({ server_version: z.string(), status: z.lit
 /** A list of page sizes: the first is the default limit and the last the maximum. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
 
-/** `runes/v1/manifest.json`: what a build holds. No times, so that the same input makes the same bytes. */
-export const manifest = z.object({
-  generator: z.literal('rune-activity-mirror'),
-  version: z.string(),
-  layout: z.enum(LAYOUTS),
-  dialect: z.enum(DIALECTS),
-  page_sizes: pageSizes,
-  /** Whether blocks have lists by operation. */
-  operation_pages: z.boolean(),
-  /** Hex digits of a tx id that name its file of the index; layout `packed` only. */
-  transaction_prefix: z.int().min(1).max(16).optional(),
-  /** Runs of consecutive heights with activity, both ends included. */
-  heights: z.array(z.tuple([integer, integer])),
-  blocks: integer,
-  transactions: integer,
-  records: integer,
-  /**
-   * Files of pages (and pointers) and what they hold, hash paths counted as the files that they are to a client. The index of layout `packed` has
-   * 16^transaction_prefix files more.
-   */
-  files: integer,
-  bytes: integer,
-  /** SHA-256 over all blocks' digests (build/digests.ts): two mirrors with the same digest hold the same data. */
-  digest: z.string().regex(/^[0-9a-f]{64}$/),
-});
+/**
+ * `runes/v1/manifest.json`: what a build holds. No times, so that the same input makes the same bytes. Its numbers must fit each other: those who read
+ * it make room for what it says.
+ */
+export const manifest = z
+  .object({
+    generator: z.literal('rune-activity-mirror'),
+    version: z.string(),
+    layout: z.enum(LAYOUTS),
+    dialect: z.enum(DIALECTS),
+    page_sizes: pageSizes,
+    /** Whether blocks have lists by operation. */
+    operation_pages: z.boolean(),
+    /** Hex digits of a tx id that name its file of the index; layout `packed` only. */
+    transaction_prefix: z.int().min(1).max(16).optional(),
+    /** Runs of consecutive heights with activity, both ends included. */
+    heights: z.array(z.tuple([integer, integer])),
+    blocks: integer,
+    transactions: integer,
+    records: integer,
+    /**
+     * Files of pages (and pointers) and what they hold, hash paths counted as the files that they are to a client. The index of layout `packed` has
+     * 16^transaction_prefix files more.
+     */
+    files: integer,
+    bytes: integer,
+    /** SHA-256 over all blocks' digests (build/digests.ts): two mirrors with the same digest hold the same data. */
+    digest: z.string().regex(/^[0-9a-f]{64}$/),
+  })
+  .superRefine(({ layout, blocks, transactions, records, transaction_prefix: digits }, context) => {
+    const misfit = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message });
+    if (blocks > transactions) misfit('blocks', `${blocks} blocks do not have ${transactions} transactions`);
+    if (transactions > records) misfit('transactions', `${transactions} transactions do not have ${records} records`);
+    const right = layout === 'packed' ? prefixDigitsFor(transactions) : undefined;
+    if (digits === right) return;
+    misfit(
+      'transaction_prefix',
+      right === undefined ? 'is for layout packed' : `${transactions} transactions have prefixes of ${right} digits`,
+    );
+  });
 export type Manifest = z.infer<typeof manifest>;
+
+/** What is wrong with a file that cannot be parsed or does not fit its schema, in a line. */
+export function misfitOf(error: unknown): string {
+  const [issue] = error instanceof z.ZodError ? error.issues : [];
+  return issue === undefined ? (messageOf(error).split('\n')[0] ?? '') : [issue.path.join('.'), issue.message].filter(Boolean).join(': ');
+}

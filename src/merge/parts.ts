@@ -4,12 +4,11 @@
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { type BlockDigest, BuildDigest } from '../build/digests.ts';
-import { type Manifest, manifest as manifestSchema } from '../contract/schemas.ts';
+import { type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { codeOf, InputError, messageOf, UsageError } from '../errors.ts';
 import { type BuiltSite, siteOf } from '../pages/lists.ts';
-import { prefixDigitsFor } from '../pages/packed.ts';
 import { DIGESTS_FOLDER, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
-import { digestsFile } from '../verify/verify.ts';
+import { digestsFile, runsOf } from '../verify/verify.ts';
 import { VERSION } from '../version.ts';
 import { inspectOutput, MARKER, type OutputState } from '../write/outputFolder.ts';
 
@@ -80,14 +79,22 @@ export function readPart(dir: string): Part {
   if (manifest.version !== VERSION) {
     refusePart(dir, `is of version ${manifest.version}, and this program of ${VERSION}`, 'Build it again with this program.');
   }
-  if (site.layout === 'packed' && site.prefixDigits !== prefixDigitsFor(manifest.transactions)) {
-    refuseDamaged(dir, `an index of ${manifest.transactions} transactions has no prefixes of ${site.prefixDigits} digits`);
-  }
   const blocks = readBlocks(dir);
   const digest = new BuildDigest();
   for (const block of blocks) digest.add(block.height, block.digest);
   if (digest.end() !== manifest.digest) refuseDamaged(dir, 'its files of digests do not come to the digest of its manifest');
+  checkCounts(dir, manifest, blocks);
   return { dir, seen, manifest, site, blocks };
+}
+
+/** Compares what the manifest says of the blocks with the blocks: what is made room for, and said of the whole, is taken from it. */
+function checkCounts(dir: string, manifest: Manifest, blocks: readonly BlockDigest[]): void {
+  const found = { blocks: blocks.length, records: blocks.reduce((sum, block) => sum + block.records, 0), heights: runsOf(blocks) };
+  for (const key of ['blocks', 'records', 'heights'] as const) {
+    if (JSON.stringify(found[key]) !== JSON.stringify(manifest[key])) {
+      refuseDamaged(dir, `its files of digests have other ${key} than its manifest`);
+    }
+  }
 }
 
 /** The SHA-256 of a finished part's manifest. */
@@ -113,7 +120,7 @@ function readManifest(dir: string): Pick<Part, 'manifest' | 'site'> {
     manifestSchema.parse(manifest);
     return { manifest, site: siteOf(manifest) };
   } catch (error) {
-    return refuseDamaged(dir, `${MANIFEST_PATH} cannot be read (${messageOf(error).split('\n')[0]})`);
+    return refuseDamaged(dir, `${MANIFEST_PATH} cannot be read (${misfitOf(error)})`);
   }
 }
 

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { type BlockDigest, BuildDigest, digestsBody } from '../build/digests.ts';
 import { ownFiles } from '../build/ownFiles.ts';
 import type { Progress } from '../cli/progress.ts';
-import { envelope, type Manifest, manifest as manifestSchema } from '../contract/schemas.ts';
+import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
 import { type Site, siteOf } from '../pages/lists.ts';
 import { prefixes } from '../pages/packed.ts';
@@ -83,7 +83,7 @@ function readManifest(root: string, findings: Findings): Manifest {
   try {
     return manifestSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch (error) {
-    findings.add(`${MANIFEST_PATH} cannot be read: ${messageOf(error).split('\n')[0]}`);
+    findings.add(`${MANIFEST_PATH} cannot be read: ${misfitOf(error)}`);
     findings.throwIfAny(root);
     throw error;
   }
