@@ -38,19 +38,23 @@ exec 9>"$record.lock"
 # The kernel lets go of the lock with the last process that has it, an rclone that outlived this script included.
 if command -v flock >/dev/null && ! flock -n 9; then die "another upload to $remote is at work"; fi
 
-# Every file of the build: path, tab, size and time.
-list_files() (
-  cd "$dist"
-  if find . -prune -printf '' 2>/dev/null; then
-    find . -type f ! -name '.rune-activity-mirror*' -printf '%P\t%s %T@\n'
-  else
-    find . -type f ! -name '.rune-activity-mirror*' -exec stat -f '%N%t%z %Fm' {} + | sed 's|^\./||'
-  fi | sort
-)
+# Writes every file of the build to a file: path, tab, size and time. A list that breaks off would have the rest removed from the bucket.
+list_files() {
+  (
+    cd "$dist" || exit
+    if find . -prune -printf '' 2>/dev/null; then
+      find . -type f ! -name '.rune-activity-mirror*' -printf '%P\t%s %T@\n'
+    else
+      find . -type f ! -name '.rune-activity-mirror*' -exec stat -f '%N%t%z %Fm' {} +
+    fi
+  ) >"$work/found" || die "the files in $dist cannot be listed, see above. Run this again when that is mended."
+  [ -s "$work/found" ] || die "there are no files in $dist"
+  sed 's|^\./||' "$work/found" >"$work/list"
+  sort "$work/list" >"$1"
+}
 paths() { cut -f 1 "$1" | sort -u; }
 
-list_files >"$work/now"
-[ -s "$work/now" ] || die "the files in $dist cannot be listed"
+list_files "$work/now"
 
 # A mirror that still remembers the old manifest takes a file that goes for an id that is not in the data.
 shape() { sed -n '/"layout"/,/]/p'; }
@@ -98,7 +102,7 @@ else
   summary='compared with the bucket'
 fi
 
-list_files >"$work/then"
+list_files "$work/then"
 if ! cmp -s "$work/now" "$work/then" || grep -q 'A build is at work' "$dist/.rune-activity-mirror"; then
   die "$dist was changed during the upload. Run this again."
 fi

@@ -4,7 +4,7 @@
  * KILLS=50 npx vitest run --config test/hosts/vitest.config.ts upload
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -367,6 +367,36 @@ describe('an upload that cannot be done', () => {
       symlinkSync(path.find((file) => existsSync(file)) ?? '', join(bin, name));
     }
     expect(await failure([REMOTE, dist], { PATH: bin })).toContain('rclone is not installed');
+  });
+
+  it.each(['at the beginning', 'at the end'])('removes nothing when the files cannot be listed %s', async (when) => {
+    await build(dist, 'after', 'packed');
+    await upload(dist, { UPLOAD: 'all' });
+    const old = new Map(s3.objects);
+    await build(dist, 'before', 'packed');
+    // A `find` that breaks off, as at a folder that may not be read, once there is a file that says so.
+    const bin = join(work, `find ${when}`);
+    const isBroken = join(bin, 'broken');
+    writeFiles(bin, {
+      find: `#!/bin/sh\nPATH=\${PATH#*:}\n[ "$2" != -prune ] && [ -f '${isBroken}' ] || exec find "$@"\nfind "$@" | head -n 20\nexit 1\n`,
+    });
+    chmodSync(join(bin, 'find'), 0o755);
+    s3.intercept = (method) => {
+      if (method === 'DELETE') writeFileSync(isBroken, '');
+      return Promise.resolve(undefined);
+    };
+    if (when === 'at the beginning') writeFileSync(isBroken, '');
+    const env = { PATH: `${bin}${delimiter}${process.env['PATH']}` };
+    s3.requests.length = 0;
+    expect(await failure([REMOTE, dist, `${dist}.cache`], env)).toContain('cannot be listed');
+    if (when === 'at the beginning') {
+      expect(changesOf(s3.requests)).toEqual([]);
+      expect(s3.objects).toEqual(old);
+    }
+    rmSync(isBroken);
+    s3.intercept = () => Promise.resolve(undefined);
+    await upload(dist, env);
+    expectSame(dist);
   });
 
   it('does not touch a bucket with a build of another layout, dialect or page sizes', async () => {
