@@ -56,13 +56,13 @@ paths() { cut -f 1 "$1" | sort -u; }
 
 list_files "$work/now"
 
-# A mirror that still remembers the old manifest takes a file that goes for an id that is not in the data.
-shape() { sed -n '/"layout"/,/]/p'; }
+# A mirror that still remembers the old manifest takes a file that goes for an id that is not in the data. What stands behind these lines may change.
+shape() { sed -n '/"layout"/,/"operation_pages"/p'; }
 status=0
 rclone cat "$root$manifest" >"$work/manifest" 2>"$work/errors" || status=$?
 case $status in 0 | 3 | 4) ;; *) die "$remote cannot be read: $(cat "$work/errors")" ;; esac
 if [ -s "$work/manifest" ] && [ "$(shape <"$work/manifest")" != "$(shape <"$dist/$manifest")" ]; then
-  die "$remote holds a build of another layout, dialect or page sizes. Upload to another folder or bucket, and then point the host there."
+  die "$remote holds a build of another layout, dialect, page sizes or pages by operation. Upload to another folder or bucket, and then point the host there."
 fi
 
 # The list is of no use when someone else has uploaded to the bucket, or emptied it.

@@ -399,13 +399,16 @@ describe('an upload that cannot be done', () => {
     expectSame(dist);
   });
 
-  it('does not touch a bucket with a build of another layout, dialect or page sizes', async () => {
+  it.each([
+    { layout: 'files' },
+    { layout: 'packed', dialect: 'hiro' },
+    { layout: 'packed', pageSizes: [20, 100] },
+    { layout: 'packed', operationPages: false },
+  ] as const)('does not touch a bucket with a build of other choices: %j', async (other) => {
     await upload(dist);
-    for (const other of [{ layout: 'files' }, { layout: 'packed', dialect: 'hiro' }, { layout: 'packed', pageSizes: [20, 100] }] as const) {
-      const strange = newDist();
-      await testBuild(strange, { inputs: [join(work, 'after')], ...other });
-      expect(await failure([REMOTE, strange, `${dist}.cache`])).toContain('another layout, dialect or page sizes');
-    }
+    const strange = newDist();
+    await testBuild(strange, { inputs: [join(work, 'after')], ...other });
+    expect(await failure([REMOTE, strange, `${dist}.cache`])).toContain('another layout, dialect, page sizes or pages by operation');
     expectSame(dist);
   });
 
