@@ -1,9 +1,12 @@
 /** Builds that get in each other's way, and machines that refuse: a clear error, exit code 3, and nothing lost. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LockedError } from '../src/errors.ts';
+import { withLock } from '../src/store/attach.ts';
+import { Store } from '../src/store/duckdb.ts';
 import { LOCK } from '../src/write/outputFolder.ts';
 import { failedBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
@@ -72,6 +75,37 @@ describe('two builds at once', () => {
     expect(codes).toContain(0);
     expect(codes.every((code) => code === 0 || code === 3)).toBe(true);
     expect(names.map((name) => tree(join(work, `fresh-${name}`)))).toContainEqual(tree(join(work, 'out')));
+  });
+});
+
+describe('a lock', () => {
+  const withStore = async (work: (store: Store) => Promise<void>) => {
+    const store = await Store.open({ memoryLimit: '100MB', threads: 1, scratch: temporaryFolder() });
+    try {
+      await work(store);
+    } finally {
+      store.close();
+    }
+  };
+
+  it('says who else is at work, and is gone afterwards, also when the work failed', async () => {
+    const path = join(temporaryFolder(), 'x.lock');
+    const lock = { path, name: 'x', what: 'the folder x', flag: '--x', worker: 'pull' };
+    const other = await holder(path);
+    await withStore(async (store) => {
+      const error = await withLock(store, lock, async () => undefined).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(LockedError);
+      expect(error).toMatchObject({ message: expect.stringMatching(/^another pull is at work on the folder x \(process \d+\)$/) });
+      expect(existsSync(path)).toBe(true);
+      await other.release();
+      const failing = withLock(store, lock, async () => {
+        expect(existsSync(path)).toBe(true);
+        throw new Error('the work failed');
+      });
+      await expect(failing).rejects.toThrow('the work failed');
+      expect(existsSync(path)).toBe(false);
+      expect(await withLock(store, lock, async () => 5)).toBe(5);
+    });
   });
 });
 

@@ -228,6 +228,7 @@ describe('two at once', () => {
     writeFiles(`${out}.cache`, { 'merge.lock': 'half a file' });
     await testMerge(out, [part]);
     check(out);
+    expect([existsSync(join(out, LOCK)), existsSync(join(`${out}.cache`, 'merge.lock'))]).toEqual([false, false]);
   });
 });
 

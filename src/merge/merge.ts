@@ -5,7 +5,6 @@
  * The order is that of a build: a page is there before what names it, what is gone goes after that, and the manifest is last. So a server may read
  * the output meanwhile, and a merge that dies leaves an output that is marked as unfinished and that the next merge makes whole.
  */
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BlockDigest, BuildDigest, digestsBody } from '../build/digests.ts';
 import { ownFiles } from '../build/ownFiles.ts';
@@ -16,7 +15,7 @@ import type { Progress } from '../cli/progress.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { BuildError, CliError, codeOf, InputError, LockedError, messageOf } from '../errors.ts';
 import { BLOCKS_FOLDER, DIGESTS_FOLDER, digestsPath, POINTERS_FOLDER, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
-import { attachDatabase } from '../store/attach.ts';
+import { withLock } from '../store/attach.ts';
 import { Store } from '../store/duckdb.ts';
 import { runsOf } from '../verify/verify.ts';
 import { Changes, PathList } from '../write/changes.ts';
@@ -82,33 +81,23 @@ function checkParts(dirs: readonly string[], begin: BeginProgress): Whole {
   }
 }
 
-/** Runs `work` while the output and the cache are locked. */
+/** Runs `work` while the output and the cache are locked: two merges into two outputs must not write the same lists. */
 async function withOutput<T>({ out, cache }: MergeOptions, output: OutputState, scratch: string, work: () => T): Promise<T> {
   const store = await Store.open({ memoryLimit: '100MB', threads: 1, scratch });
-  let isClaimed = false;
+  const lock = { path: join(cache, 'merge.lock'), name: 'cache_lock', what: `the cache folder ${cache}`, flag: '--cache' };
   try {
-    await lockCache(cache, store);
-    await claimOutput(out, output, store);
-    isClaimed = true;
-    return work();
+    return await withLock(store, lock, async () => {
+      await claimOutput(out, output, store);
+      try {
+        return work();
+      } finally {
+        await releaseOutput(out, store);
+      }
+    });
   } catch (error) {
     throw explain(error);
   } finally {
-    if (isClaimed) await releaseOutput(out, store);
     store.close();
-  }
-}
-
-/** Keeps two merges into two outputs from writing the same lists. What a merge that died left of its lock may be half a file. */
-async function lockCache(cache: string, store: Store): Promise<void> {
-  const path = join(cache, 'merge.lock');
-  const attach = () => attachDatabase(store, path, 'cache_lock', `the cache folder ${cache}`, '--cache');
-  try {
-    await attach();
-  } catch (error) {
-    if (error instanceof CliError) throw error;
-    rmSync(path, { recursive: true, force: true });
-    await attach();
   }
 }
 

@@ -127,9 +127,10 @@ async function attachFile(store: Store, cache: string | undefined): Promise<stri
       'Name another folder with --cache.',
     ]);
   }
+  const file = { path, name: 'state', what: `the cache folder ${cache}`, flag: '--cache' };
   const existed = existsSync(path);
   try {
-    await attachDatabase(store, path, 'state', `the cache folder ${cache}`, '--cache');
+    await attachDatabase(store, file);
     if (!existed) await makeTables(store);
     // A file of another version, or no database of this program.
     else for (const [table, columns] of Object.entries(TABLES)) await store.rows(`SELECT ${namesOf(columns)} FROM state.${table} LIMIT 0`);
@@ -138,7 +139,7 @@ async function attachFile(store: Store, cache: string | undefined): Promise<stri
     if (error instanceof BuildError) throw error;
     await store.run('DETACH DATABASE IF EXISTS state');
     removeState(cache);
-    await attachDatabase(store, path, 'state', `the cache folder ${cache}`, '--cache');
+    await attachDatabase(store, file);
     await makeTables(store);
     return `the cache cannot be read (${messageOf(error).split('\n')[0]})`;
   }

@@ -2,11 +2,11 @@
  * The output folder as a whole: whose it is, whether it is whole, and who may work on it.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { BuildError, CliError, codeOf, InputError, LockedError, messageOf } from '../errors.ts';
+import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
 import { BLOCKS_FOLDER, LIST_FOLDERS, MANIFEST_PATH } from '../pages/paths.ts';
-import { attachDatabase } from '../store/attach.ts';
+import { type DatabaseFile, lockFile, unlockFile } from '../store/attach.ts';
 import type { Store } from '../store/duckdb.ts';
 import { writeFailure } from './pool.ts';
 
@@ -79,7 +79,7 @@ export async function claimOutput(root: string, seen: OutputState, store: Store)
   } catch (error) {
     throw writeFailure({ message: messageOf(error), code: codeOf(error) });
   }
-  await lock(root, store);
+  await lockFile(store, lockOf(root));
   const now = inspectOutput(root);
   if ((now.kind === 'ours') !== (seen.kind === 'ours') || now.manifest !== seen.manifest) {
     await releaseOutput(root, store);
@@ -88,28 +88,18 @@ export async function claimOutput(root: string, seen: OutputState, store: Store)
   mark(root, UNFINISHED);
 }
 
-/** Locks the folder. What a build that died left of its lock may be half a file; it is made anew. */
-async function lock(root: string, store: Store): Promise<void> {
-  const attach = () => attachDatabase(store, join(root, LOCK), 'output_lock', `the output folder ${root}`, '--out');
-  try {
-    await attach();
-  } catch (error) {
-    if (error instanceof LockedError) throw error;
-    rmSync(join(root, LOCK), { recursive: true, force: true });
-    if (error instanceof CliError) throw error;
-    await attach();
-  }
-}
+const lockOf = (root: string): DatabaseFile => ({
+  path: join(root, LOCK),
+  name: 'output_lock',
+  what: `the output folder ${root}`,
+  flag: '--out',
+});
 
 /** Marks the folder as whole. */
 export const finishOutput = (root: string): void => mark(root, FINISHED);
 
-/** Unlocks the folder. The file goes first: were it unlocked first, a build that waits could lock a file that is about to go. */
-export async function releaseOutput(root: string, store: Store): Promise<void> {
-  rmSync(join(root, LOCK), { force: true });
-  await store.run('DETACH DATABASE IF EXISTS output_lock');
-  rmSync(join(root, LOCK), { force: true });
-}
+/** Unlocks the folder. */
+export const releaseOutput = (root: string, store: Store): Promise<void> => unlockFile(store, lockOf(root));
 
 function mark(root: string, text: string): void {
   const temporary = join(root, `${MARKER}.tmp`);
