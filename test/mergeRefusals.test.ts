@@ -98,6 +98,11 @@ describe('what does not fit together', () => {
       /is damaged: runes\/v1\/digests\/0.json cannot be read/,
     ],
     [
+      'has a block twice in a file of digests',
+      () => [copy((folder) => edit(folder, DIGESTS, /(\n\{.*\})/, '$1,$1'))],
+      /is damaged: runes\/v1\/digests\/0.json cannot be read \(its heights are not ascending/,
+    ],
+    [
       'lost a transaction',
       () => [copy((folder) => rmSync(join(folder, `runes/v1/transactions/0x${hex('tx 1 1')}.json`)))],
       /is damaged: runes\/v1\/transactions has 8 transactions, and its manifest says 9$/,

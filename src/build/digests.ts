@@ -8,6 +8,7 @@
  * Blocks' digests are in files of a thousand heights, `runes/v1/digests/840000.json`.
  */
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
 import { type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
@@ -20,31 +21,54 @@ export interface BlockDigest {
   readonly digest: string;
 }
 
-/** The digest of a build from its blocks' digests, heights ascending. */
-export class BuildDigest {
-  readonly #hash = createHash('sha256');
+/** The form of a file of digests. */
+const digestsFile = z.strictObject({
+  blocks: z.array(z.strictObject({ height: z.int(), hash: z.string(), records: z.int(), digest: z.string() })).min(1),
+});
 
-  add(height: number, digest: string): void {
-    this.#hash.update(`${height} ${digest}\n`);
+/** The blocks of the file of digests at `path`, heights ascending. Throws for a text that is none. */
+export function readDigests(text: string, path: string): BlockDigest[] {
+  const { blocks } = digestsFile.parse(JSON.parse(text));
+  if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
+    throw new Error('its heights are not ascending, or belong into another file');
   }
+  return blocks;
+}
 
-  /** 64 hex digits. */
-  end(): string {
-    return this.#hash.digest('hex');
+/** The files of digests of these blocks, heights ascending. */
+export function* digestsFiles(blocks: readonly BlockDigest[]): Generator<[path: string, content: Buffer]> {
+  let file: BlockDigest[] = [];
+  for (const [i, block] of blocks.entries()) {
+    file.push(block);
+    const [path, next] = [digestsPath(block.height), blocks[i + 1]];
+    if (next !== undefined && digestsPath(next.height) === path) continue;
+    yield [path, Buffer.from(`{"blocks":[\n${file.map((b) => JSON.stringify(b)).join(',\n')}\n]}\n`)];
+    file = [];
   }
 }
 
-/** The content of a file of digests: its blocks, heights ascending. */
-export const digestsBody = (blocks: readonly BlockDigest[]): string =>
-  `{"blocks":[\n${blocks.map((b) => JSON.stringify(b)).join(',\n')}\n]}\n`;
+/** The digest of a build from its blocks' digests, heights ascending: 64 hex digits. */
+export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'digest'>>): string {
+  const hash = createHash('sha256');
+  for (const { height, digest } of blocks) hash.update(`${height} ${digest}\n`);
+  return hash.digest('hex');
+}
 
 /** The digest of all blocks of the state. */
 export async function buildDigest(store: Store): Promise<string> {
-  const digest = new BuildDigest();
-  for (const row of await store.rows('SELECT block_height, digest FROM state.blocks ORDER BY block_height')) {
-    digest.add(toNumber(row['block_height']), toText(row['digest']));
+  const rows = await store.rows('SELECT block_height, digest FROM state.blocks ORDER BY block_height');
+  return digestOfBlocks(rows.map((row) => ({ height: toNumber(row['block_height']), digest: toText(row['digest']) })));
+}
+
+/** Runs of consecutive heights, as in the manifest. */
+export function runsOf(blocks: readonly BlockDigest[]): [number, number][] {
+  const runs: [number, number][] = [];
+  for (const { height } of blocks) {
+    const last = runs.at(-1);
+    if (last !== undefined && height === last[1] + 1) last[1] = height;
+    else runs.push([height, height]);
   }
-  return digest.end();
+  return runs;
 }
 
 /** Writes the files of digests that the blocks at these heights are in. Returns the paths of files that have no block any more. */
@@ -57,7 +81,7 @@ export async function writeDigests(heights: Iterable<number>, sink: DiskSink, st
        WHERE block_height BETWEEN ${first} AND ${first + DIGESTS_PER_FILE - 1} ORDER BY block_height`,
     );
     if (rows.length === 0) empty.push(digestsPath(first));
-    else sink.file(digestsPath(first), Buffer.from(digestsBody(rows.map(lineOf))));
+    for (const [path, content] of digestsFiles(rows.map(lineOf))) sink.file(path, content);
   }
   return empty;
 }

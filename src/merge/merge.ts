@@ -6,7 +6,7 @@
  * the output meanwhile, and a merge that dies leaves an output that is marked as unfinished and that the next merge makes whole.
  */
 import { join } from 'node:path';
-import { type BlockDigest, BuildDigest, digestsBody } from '../build/digests.ts';
+import { digestOfBlocks, digestsFiles, runsOf } from '../build/digests.ts';
 import { ownFiles } from '../build/ownFiles.ts';
 import { withScratch } from '../build/scratch.ts';
 import { peakMegabytes, Stopwatch } from '../build/stopwatch.ts';
@@ -14,10 +14,9 @@ import type { Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { BuildError, CliError, codeOf, InputError, LockedError, messageOf } from '../errors.ts';
-import { BLOCKS_FOLDER, DIGESTS_FOLDER, digestsPath, POINTERS_FOLDER, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
+import { BLOCKS_FOLDER, DIGESTS_FOLDER, POINTERS_FOLDER, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
 import { withLock } from '../store/attach.ts';
 import { Store } from '../store/duckdb.ts';
-import { runsOf } from '../verify/verify.ts';
 import { Changes, PathList } from '../write/changes.ts';
 import { claimOutput, finishOutput, type OutputState, releaseOutput } from '../write/outputFolder.ts';
 import { DiskSink } from '../write/sinks.ts';
@@ -131,14 +130,11 @@ function write({ out, cache }: MergeOptions, output: OutputState, whole: Whole, 
     const transactions = bring(whole, linker, begin());
     const sink = new DiskSink(out, others, wasUnfinished);
     if (whole.site.layout === 'packed') writeShards(whole.parts, sink, begin());
-    const digest = writeDigests(
-      whole.placed.map(({ block }) => block),
-      sink,
-    );
+    for (const [path, content] of digestsFiles(whole.placed.map(({ block }) => block))) sink.file(path, content);
     checkUnchanged(whole.parts);
     const remover = new Remover(out, removedList);
     if (output.kind === 'ours') removeStrangers(out, whole, { crowded: linker.crowded, transactions }, remover);
-    const manifest = describe(whole, digest);
+    const manifest = describe(whole);
     for (const [path, content] of ownFiles(manifest)) sink.file(path, content);
     // All files are there afterwards, if only empty.
     for (const list of lists) list.flush();
@@ -199,21 +195,6 @@ function bring({ site, parts, placed }: Whole, linker: Linker, progress: Progres
   return transactions;
 }
 
-/** Writes the files of digests of all blocks, heights ascending. Returns the digest of the whole. */
-function writeDigests(blocks: readonly BlockDigest[], sink: DiskSink): string {
-  const digest = new BuildDigest();
-  let file: BlockDigest[] = [];
-  for (const [i, block] of blocks.entries()) {
-    digest.add(block.height, block.digest);
-    file.push(block);
-    const [path, next] = [digestsPath(block.height), blocks[i + 1]];
-    if (next !== undefined && digestsPath(next.height) === path) continue;
-    sink.file(path, Buffer.from(digestsBody(file)));
-    file = [];
-  }
-  return digest.end();
-}
-
 /** A build may have worked on a part since it was checked. */
 function checkUnchanged(parts: readonly Part[]): void {
   for (const { dir, seen } of parts) {
@@ -228,21 +209,22 @@ function checkUnchanged(parts: readonly Part[]): void {
 }
 
 /** The manifest of a build of all blocks. Its other keys are those of the parts, which are alike in them. */
-function describe({ site, parts, placed }: Whole, digest: string): Manifest {
+function describe({ site, parts, placed }: Whole): Manifest {
   const [first] = parts;
   if (first === undefined) throw new Error('a merge of nothing');
+  const blocks = placed.map(({ block }) => block);
   const sum = (key: 'blocks' | 'transactions' | 'records' | 'files' | 'bytes') =>
     parts.reduce((total, { manifest }) => total + manifest[key], 0);
   return {
     ...first.manifest,
     ...(site.layout === 'packed' ? { transaction_prefix: digitsOf(parts) } : {}),
-    heights: runsOf(placed.map(({ block }) => block)),
+    heights: runsOf(blocks),
     blocks: sum('blocks'),
     transactions: sum('transactions'),
     records: sum('records'),
     files: sum('files'),
     bytes: sum('bytes'),
-    digest,
+    digest: digestOfBlocks(blocks),
   };
 }
 

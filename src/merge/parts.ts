@@ -3,12 +3,11 @@
  */
 import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
-import { type BlockDigest, BuildDigest } from '../build/digests.ts';
+import { type BlockDigest, digestOfBlocks, readDigests, runsOf } from '../build/digests.ts';
 import { type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { codeOf, InputError, messageOf, UsageError } from '../errors.ts';
 import { type BuiltSite, siteOf } from '../pages/lists.ts';
-import { DIGESTS_FOLDER, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
-import { digestsFile, runsOf } from '../verify/verify.ts';
+import { DIGESTS_FOLDER, MANIFEST_PATH } from '../pages/paths.ts';
 import { VERSION } from '../version.ts';
 import { inspectOutput, MARKER, type OutputState } from '../write/outputFolder.ts';
 
@@ -80,9 +79,7 @@ export function readPart(dir: string): Part {
     refusePart(dir, `is of version ${manifest.version}, and this program of ${VERSION}`, 'Build it again with this program.');
   }
   const blocks = readBlocks(dir);
-  const digest = new BuildDigest();
-  for (const block of blocks) digest.add(block.height, block.digest);
-  if (digest.end() !== manifest.digest) refuseDamaged(dir, 'its files of digests do not come to the digest of its manifest');
+  if (digestOfBlocks(blocks) !== manifest.digest) refuseDamaged(dir, 'its files of digests do not come to the digest of its manifest');
   checkCounts(dir, manifest, blocks);
   return { dir, seen, manifest, site, blocks };
 }
@@ -129,9 +126,7 @@ function readBlocks(dir: string): BlockDigest[] {
   for (const name of namesIn(join(dir, DIGESTS_FOLDER))) {
     const path = `${DIGESTS_FOLDER}/${name}`;
     try {
-      const { blocks } = digestsFile.parse(JSON.parse(readFileSync(join(dir, path), 'utf8')));
-      if (blocks.some(({ height }) => digestsPath(height) !== path)) throw new Error('it names a height that belongs into another file');
-      all.push(...blocks);
+      all.push(...readDigests(readFileSync(join(dir, path), 'utf8'), path));
     } catch (error) {
       refuseDamaged(dir, `${path} cannot be read (${messageOf(error).split('\n')[0]})`);
     }

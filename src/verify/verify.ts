@@ -4,8 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
-import { type BlockDigest, BuildDigest, digestsBody } from '../build/digests.ts';
+import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../build/digests.ts';
 import { ownFiles } from '../build/ownFiles.ts';
 import type { Progress } from '../cli/progress.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
@@ -34,15 +33,13 @@ export function verify(root: string, progress: Progress): Verified {
   const own = new ComparingSink(root, findings);
   for (const [path, content] of ownFiles(manifest)) own.file(path, content);
 
-  const blocks = readDigests(root, own, findings);
+  const blocks = readBlocks(root, own, findings);
   const sink = new ComparingSink(root, findings);
   const shards = site.layout === 'packed' ? new ShardSums(site.prefixDigits, site.dialect) : undefined;
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
-  const digest = new BuildDigest();
   const schema = envelope(site.dialect);
   for (const [i, block] of blocks.entries()) {
     progress.show(i, blocks.length, 'blocks');
-    digest.add(block.height, block.digest);
     totals.records += block.records;
     if (block.records > manifest.records) {
       findings.add(`${digestsPath(block.height)} gives block ${block.height} ${block.records} records, more than there are in all`);
@@ -60,7 +57,11 @@ export function verify(root: string, progress: Progress): Verified {
   progress.end();
   if (findings.count === 0) shards?.check(root, findings);
   if (findings.count === 0) {
-    compare({ ...totals, files: sink.files, bytes: sink.bytes, digest: digest.end(), heights: runsOf(blocks) }, manifest, findings);
+    compare(
+      { ...totals, files: sink.files, bytes: sink.bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks) },
+      manifest,
+      findings,
+    );
     const index = shards === undefined ? [] : [...prefixes(site.prefixDigits)].map(shardPath);
     const digests = new Set(blocks.map(({ height }) => digestsPath(height)));
     const others = [...ownFiles(manifest).map(([path]) => path), MARKER, ...digests, ...index];
@@ -89,11 +90,6 @@ function readManifest(root: string, findings: Findings): Manifest {
   }
 }
 
-/** The form of a file of digests. */
-export const digestsFile = z.strictObject({
-  blocks: z.array(z.strictObject({ height: z.int(), hash: z.string(), records: z.int(), digest: z.string() })).min(1),
-});
-
 function entriesOf(folder: string, findings: Findings): string[] {
   try {
     return readdirSync(folder);
@@ -104,34 +100,20 @@ function entriesOf(folder: string, findings: Findings): string[] {
 }
 
 /** The blocks that the files of digests name, heights ascending. */
-function readDigests(root: string, sink: ComparingSink, findings: Findings): BlockDigest[] {
+function readBlocks(root: string, sink: ComparingSink, findings: Findings): BlockDigest[] {
   const all: BlockDigest[] = [];
   const names = entriesOf(join(root, DIGESTS_FOLDER), findings);
   for (const name of names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))) {
     const path = `${DIGESTS_FOLDER}/${name}`;
     try {
-      const { blocks } = digestsFile.parse(JSON.parse(readFileSync(join(root, path), 'utf8')));
-      if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
-        throw new Error('its heights are not ascending, or belong into another file');
-      }
-      sink.file(path, Buffer.from(digestsBody(blocks)));
+      const blocks = readDigests(readFileSync(join(root, path), 'utf8'), path);
+      for (const [, content] of digestsFiles(blocks)) sink.file(path, content);
       all.push(...blocks);
     } catch (error) {
       findings.add(`${path}: ${messageOf(error).split('\n')[0]}`);
     }
   }
   return all;
-}
-
-/** Runs of consecutive heights, as in the manifest. */
-export function runsOf(blocks: readonly BlockDigest[]): [number, number][] {
-  const runs: [number, number][] = [];
-  for (const { height } of blocks) {
-    const last = runs.at(-1);
-    if (last !== undefined && height === last[1] + 1) last[1] = height;
-    else runs.push([height, height]);
-  }
-  return runs;
 }
 
 function compare(found: Partial<Manifest>, manifest: Manifest, findings: Findings): void {
