@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FetchMirror } from '../src/hosts/fetch.ts';
 import { IndexCache } from '../src/hosts/indexCache.ts';
 import { OPERATIONS, siteOf } from '../src/pages/lists.ts';
-import { findEntry, prefixDigitsFor, prefixes, readPointer } from '../src/pages/packed.ts';
+import { findEntry, prefixDigitsFor, prefixes, readPointer, readShard, renderShard } from '../src/pages/packed.ts';
 import { type PageSource, respond } from '../src/pages/respond.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { CHANGES, History } from './support/history.ts';
@@ -353,6 +353,15 @@ describe('the index', () => {
     expect(readPointer(JSON.stringify(pointer))).toEqual({ edition: '7-0x0a', records: 3, operations: { mint: 3 } });
     expect(() => readPointer(JSON.stringify({ ...pointer, ...change }))).toThrow('is not an index or a pointer');
     expect(() => readPointer(JSON.stringify(pointer).slice(1))).toThrow('is not an index or a pointer');
+  });
+
+  it('is taken apart into entries and put together again', () => {
+    const entries = [`"${hex('a')}":["7-0a",1,2]`, `"${hex('b')}":["8-0b",0,1]`];
+    for (const count of [0, 1, 2]) expect(readShard(renderShard(entries.slice(0, count)))).toEqual(entries.slice(0, count));
+    const text = renderShard(entries);
+    expect(findEntry(text, hex('b'), 'hiro')).toEqual({ edition: '8-0b', first: 0, total: 1 });
+    for (const damaged of ['', text.slice(1), text.slice(0, -1), text.replace('{\n', '{')])
+      expect(() => readShard(damaged), damaged).toThrow('is not an index');
   });
 
   it('is kept in memory up to a size and an age', async () => {

@@ -3,7 +3,7 @@
  * their form). They are made from the state's transactions in one sorted pass.
  */
 import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
-import { ENTRY_PIECES, entryHead, prefixDigitsFor, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
+import { BETWEEN_ENTRIES, ENTRY_PIECES, entryHead, prefixDigitsFor, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
 import { EDITION_DIGITS, shardPath } from '../pages/paths.ts';
 import { readBlobs } from '../store/columns.ts';
 import { literal, type Store, toNumber, toText } from '../store/duckdb.ts';
@@ -39,7 +39,7 @@ export async function writeChangedShards(site: Site, sink: DiskSink, store: Stor
 
 /** Writes the files of these prefixes, ascending, from a relation that has exactly their transactions. */
 async function write(prefixes: Iterable<string>, transactions: string, dialect: Dialect, sink: DiskSink, store: Store): Promise<void> {
-  const files = new ShardFiles(prefixes, 1 + entryHead(dialect).length, sink);
+  const files = new ShardFiles(prefixes, BETWEEN_ENTRIES.length + entryHead(dialect).length, sink);
   const sql = `SELECT encode(concat(${entrySql(dialect)})) FROM ${transactions} t JOIN state.blocks b USING (block_height) ORDER BY tx_id`;
   for await (const chunk of store.stream(sql)) {
     const entries = readBlobs(chunk, 0);
@@ -50,7 +50,7 @@ async function write(prefixes: Iterable<string>, transactions: string, dialect: 
   files.finish();
 }
 
-/** Cuts ascending entries, each after a comma, into files. */
+/** Cuts ascending entries, each after what stands between two, into files. */
 class ShardFiles {
   readonly #prefixes: Iterator<string>;
   readonly #idAt: number;
@@ -107,10 +107,10 @@ class ShardFiles {
   }
 }
 
-/** SQL list of the pieces of an entry, after a comma. */
+/** SQL list of the pieces of an entry, after what stands between two. */
 function entrySql(dialect: Dialect): string {
   const [beforeEdition, beforeFirst, beforeTotal, end] = ENTRY_PIECES;
   const edition = `b.block_height, ${literal(`-${spellHex('', dialect)}`)}, left(b.digest, ${EDITION_DIGITS})`;
-  const pieces = [literal(`,${entryHead(dialect)}`), 'tx_id', literal(beforeEdition), edition, literal(beforeFirst), 't.first'];
+  const pieces = [literal(BETWEEN_ENTRIES + entryHead(dialect)), 'tx_id', literal(beforeEdition), edition, literal(beforeFirst), 't.first'];
   return [...pieces, literal(beforeTotal), 't.records', literal(end)].join(', ');
 }

@@ -5,17 +5,14 @@
 import { readFileSync } from 'node:fs';
 import type { Progress } from '../cli/progress.ts';
 import { codeOf, InputError } from '../errors.ts';
-import { entryHead, prefixDigitsFor, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
+import { entryHead, IndexFormatError, prefixDigitsFor, prefixes, readShard, renderShard } from '../pages/packed.ts';
 import { shardPath } from '../pages/paths.ts';
 import type { DiskSink } from '../write/sinks.ts';
 import { faultDetails, type Part, type PlacedBlock, refuseDamaged } from './parts.ts';
 
-const BETWEEN = ',\n';
-
 /** The entries of one part's index. */
 class ShardReader {
   readonly part: Part;
-  /** What stands before the tx id of an entry, without the line feed. */
   readonly #head: string;
   #prefix = '';
   #entries: readonly string[] = [];
@@ -24,7 +21,7 @@ class ShardReader {
 
   constructor(part: Part) {
     this.part = part;
-    this.#head = entryHead(part.site.dialect).slice(1);
+    this.#head = entryHead(part.site.dialect);
   }
 
   /** The entries of ids that begin with this prefix, which is at least as long as the part's own, and behind all asked for before. */
@@ -47,18 +44,16 @@ class ShardReader {
   }
 
   #load(prefix: string): void {
-    const text = this.#read(shardPath(prefix));
-    if (!text.startsWith(SHARD_HEAD) || !text.endsWith(SHARD_TAIL)) refuseDamaged(this.part.dir, `${shardPath(prefix)} is no index`);
-    const body = text.slice(SHARD_HEAD.length + 1, text.length - SHARD_TAIL.length);
+    this.#entries = this.#read(shardPath(prefix));
     this.#prefix = prefix;
-    this.#entries = body === '' ? [] : body.split(BETWEEN);
     this.#next = 0;
   }
 
-  #read(path: string): string {
+  #read(path: string): string[] {
     try {
-      return readFileSync(`${this.part.dir}/${path}`, 'latin1');
+      return readShard(readFileSync(`${this.part.dir}/${path}`, 'latin1'));
     } catch (error) {
+      if (error instanceof IndexFormatError) return refuseDamaged(this.part.dir, `${path} is no index`);
       if (!['ENOENT', 'EISDIR', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error;
       return refuseDamaged(this.part.dir, `${path} is missing`);
     }
@@ -91,7 +86,7 @@ function* mergeEntries(parts: readonly Part[], progress: Progress): Generator<[p
 /** Reads the index of all parts. Throws an InputError when a transaction is in two of them. */
 export function checkShards(parts: readonly Part[], placed: readonly PlacedBlock[], progress: Progress): void {
   const partOf = new Map(placed.map(({ block, part }) => [block.height, part.dir]));
-  const idLength = entryHead(parts[0]?.site.dialect ?? 'contract').length - 1 + 64;
+  const idLength = entryHead(parts[0]?.site.dialect ?? 'contract').length + 64;
   const faults: string[] = [];
   const place = (entry: string): string => {
     const height = Number(/\["([0-9]+)-/.exec(entry)?.[1]);
@@ -117,7 +112,6 @@ export const twiceError = (faults: readonly string[]): InputError =>
 /** Writes the index of all parts. */
 export function writeShards(parts: readonly Part[], sink: DiskSink, progress: Progress): void {
   for (const [prefix, entries] of mergeEntries(parts, progress)) {
-    const body = entries.length === 0 ? '' : `\n${entries.join(BETWEEN)}`;
-    sink.file(shardPath(prefix), Buffer.from(SHARD_HEAD + body + SHARD_TAIL, 'latin1'));
+    sink.file(shardPath(prefix), Buffer.from(renderShard(entries), 'latin1'));
   }
 }

@@ -46,8 +46,11 @@ export function* prefixes(digits: number): Generator<string> {
 export const SHARD_HEAD = '{"transactions":{';
 export const SHARD_TAIL = '\n}}\n';
 
-/** What stands before the tx id of an entry: after the head, and after the comma of the entry before. */
-export const entryHead = (dialect: Dialect): string => `\n"${spellHex('', dialect)}`;
+/** What stands between two entries. The line feed stands before the first too. */
+export const BETWEEN_ENTRIES = ',\n';
+
+/** What an entry begins with, before its tx id. */
+export const entryHead = (dialect: Dialect): string => `"${spellHex('', dialect)}`;
 
 /** The pieces of an entry behind the tx id: they stand before and between its edition, first record and number of records, and at its end. */
 export const ENTRY_PIECES = ['":["', '",', ',', ']'] as const;
@@ -59,10 +62,25 @@ const WHOLE_EDITION = new RegExp(`^${EDITION}$`);
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
+/** The entries of a file of the index, in their order. Throws an IndexFormatError for a text that is none. */
+export function readShard(text: string): string[] {
+  if (!isShard(text)) throw new IndexFormatError(text);
+  const body = text.slice(SHARD_HEAD.length, -SHARD_TAIL.length);
+  if (body === '') return [];
+  if (!body.startsWith('\n')) throw new IndexFormatError(text);
+  return body.slice(1).split(BETWEEN_ENTRIES);
+}
+
+/** The text of a file of the index with these entries, ascending. */
+export const renderShard = (entries: readonly string[]): string =>
+  SHARD_HEAD + (entries.length === 0 ? '' : `\n${entries.join(BETWEEN_ENTRIES)}`) + SHARD_TAIL;
+
+const isShard = (text: string): boolean => text.startsWith(SHARD_HEAD) && text.endsWith(SHARD_TAIL);
+
 /** The run of a transaction, from the text of its file of the index; undefined when the index does not have it. */
 export function findEntry(shard: string, txId: string, dialect: Dialect): Run | undefined {
-  if (!shard.startsWith(SHARD_HEAD) || !shard.endsWith(SHARD_TAIL)) throw new IndexFormatError(shard);
-  const key = `${entryHead(dialect)}${txId}":`;
+  if (!isShard(shard)) throw new IndexFormatError(shard);
+  const key = `\n${entryHead(dialect)}${txId}":`;
   const at = shard.indexOf(key);
   if (at < 0) return undefined;
   ENTRY.lastIndex = at + key.length;
@@ -131,7 +149,7 @@ export function pagesOfRun(
   return { pages: pages.map((at) => ({ limit, offset: at })), from: start - offset };
 }
 
-class IndexFormatError extends Error {
+export class IndexFormatError extends Error {
   override readonly name = 'IndexFormatError';
   constructor(text: string) {
     super(`this file is not an index or a pointer of rune-activity-mirror; it begins with ${JSON.stringify(text.slice(0, 60))}`);

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import type { Dialect } from '../pages/lists.ts';
-import { ENTRY_PIECES, entryHead, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
+import { ENTRY_PIECES, entryHead, IndexFormatError, prefixes, readShard } from '../pages/packed.ts';
 import { shardPath } from '../pages/paths.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/assembler.ts';
 import type { Findings } from './findings.ts';
@@ -54,19 +54,17 @@ export class ShardSums {
     for (const prefix of prefixes(this.#digits)) {
       const path = shardPath(prefix);
       try {
-        if (!this.#isRight(prefix, readFileSync(`${root}/${path}`, 'latin1')))
+        if (!this.#isRight(prefix, readShard(readFileSync(`${root}/${path}`, 'latin1'))))
           findings.add(`${path} is not the index that follows from the blocks`);
       } catch (error) {
-        if (!['ENOENT', 'EISDIR', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw error;
-        findings.add(`${path} is missing`);
+        if (error instanceof IndexFormatError) findings.add(`${path}: ${error.message}`);
+        else if (['ENOENT', 'EISDIR', 'ENOTDIR'].includes(codeOf(error) ?? '')) findings.add(`${path} is missing`);
+        else throw error;
       }
     }
   }
 
-  #isRight(prefix: string, text: string): boolean {
-    if (!text.startsWith(SHARD_HEAD) || !text.endsWith(SHARD_TAIL)) return false;
-    const body = text.slice(SHARD_HEAD.length, text.length - SHARD_TAIL.length);
-    const entries = body === '' ? [] : body.split(',\n').map((entry, i) => (i === 0 ? entry : `\n${entry}`));
+  #isRight(prefix: string, entries: readonly string[]): boolean {
     const begin = entryHead(this.#dialect) + prefix;
     for (const [i, entry] of entries.entries()) {
       // The ids stand at the same place in each.
