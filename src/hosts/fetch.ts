@@ -83,7 +83,8 @@ export class FetchMirror {
       case 'page':
         return await sendPage(request, answer.page);
       case 'body':
-        return await sendBody(request, answer.status, answer.body, answer.allow);
+        if (answer.status === 200) return await sendBody(request, answer.body);
+        return errorResponse(request, answer, answer.allow === undefined ? {} : { allow: answer.allow });
     }
   }
 
@@ -114,44 +115,41 @@ export class FetchMirror {
   }
 }
 
-/** The answer while a file is missing that has to be there, or when files cannot be read. */
-export function unavailable(request: Request): Response {
-  const { status, body } = errorBody(503, RETRY_LATER);
-  const headers = { ...API_HEADERS, 'cache-control': 'no-store', 'retry-after': '5' };
-  return new Response(request.method === 'HEAD' ? null : body, { status, headers });
+type MoreHeaders = Readonly<Record<string, string>>;
+
+/** An error of the API. */
+export function errorResponse(request: Request, { status, body }: ReturnType<typeof errorBody>, more: MoreHeaders = {}): Response {
+  return new Response(request.method === 'HEAD' ? null : body, {
+    status,
+    headers: { ...API_HEADERS, 'cache-control': 'no-store', ...more },
+  });
 }
+
+/** The answer while a file is missing that has to be there, or when files cannot be read. */
+export const unavailable = (request: Request): Response => errorResponse(request, errorBody(503, RETRY_LATER), { 'retry-after': '5' });
 
 /** The API's JSON 404, for paths under `/runes` that are neither a route nor a file. */
 export function jsonNotFound(request: Request): Response {
   const { pathname, search } = new URL(request.url);
-  const { status, body } = notFound(request.method, pathname + search);
-  return new Response(request.method === 'HEAD' ? null : body, { status, headers: { ...API_HEADERS, 'cache-control': 'no-store' } });
+  return errorResponse(request, notFound(request.method, pathname + search));
 }
 
-/** A page as it is: its body is passed on unread, with the file server's own ETag. */
-async function sendPage(request: Request, page: Response): Promise<Response> {
+/** A file as it is: its body is passed on unread, with the file server's own ETag, and only read to make one where there is none. */
+export async function sendPage(request: Request, page: Response, more: MoreHeaders = {}): Promise<Response> {
   const etag = page.headers.get('etag')?.replace(/^W\//, '');
-  if (etag === undefined) return sendBody(request, 200, await page.text());
-  const headers = { ...API_HEADERS, 'cache-control': CACHE_CONTROL, etag };
-  if (matchesEtag(request.headers.get('if-none-match'), etag)) {
-    await page.body?.cancel();
-    return new Response(null, { status: 304, headers });
-  }
-  if (request.method === 'HEAD') {
-    await page.body?.cancel();
-    return new Response(null, { headers });
-  }
-  return new Response(page.body, { headers });
+  if (etag === undefined) return sendBody(request, await page.text(), more);
+  const headers = { ...API_HEADERS, 'cache-control': CACHE_CONTROL, etag, ...more };
+  const isKnown = matchesEtag(request.headers.get('if-none-match'), etag);
+  if (!isKnown && request.method === 'GET') return new Response(page.body, { headers });
+  await page.body?.cancel();
+  return new Response(null, { status: isKnown ? 304 : 200, headers });
 }
 
-async function sendBody(request: Request, status: number, body: string, allow?: string): Promise<Response> {
-  const headers: Record<string, string> = { ...API_HEADERS, 'cache-control': status === 200 ? CACHE_CONTROL : 'no-store' };
-  if (allow !== undefined) headers['allow'] = allow;
-  if (status === 200) {
-    headers['etag'] = await etagOf(body);
-    if (matchesEtag(request.headers.get('if-none-match'), headers['etag'])) return new Response(null, { status: 304, headers });
-  }
-  return new Response(request.method === 'HEAD' ? null : body, { status, headers });
+async function sendBody(request: Request, body: string, more: MoreHeaders = {}): Promise<Response> {
+  const etag = await etagOf(body);
+  const headers = { ...API_HEADERS, 'cache-control': CACHE_CONTROL, etag, ...more };
+  if (matchesEtag(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers });
+  return new Response(request.method === 'HEAD' ? null : body, { headers });
 }
 
 async function etagOf(body: string): Promise<string> {

@@ -70,6 +70,32 @@ describe('R2, the 720 recorded vectors', () => {
   });
 });
 
+/** Files have the headers of the API and their own type, and are not sent to those who have them. */
+async function checkFileHeaders(host: CloudflareHost): Promise<void> {
+  for (const [target, type] of [
+    ['/', 'text/html; charset=utf-8'],
+    ['/runes/v1/manifest.json', 'application/json; charset=utf-8'],
+  ] as const) {
+    const answer = await host.send('GET', target);
+    const headers = {
+      'content-type': type,
+      'access-control-allow-origin': '*',
+      'cache-control': 'public, no-cache, must-revalidate',
+      'x-content-type-options': 'nosniff',
+      etag: expect.stringMatching(/^"[^"]+"$/),
+    };
+    expect(answer).toMatchObject({ status: 200, headers });
+    const etag = String(answer.headers.etag);
+    expect(await host.send('HEAD', target)).toMatchObject({ status: 200, body: '', headers });
+    for (const method of ['GET', 'HEAD']) {
+      const again = await host.send(method, target, { 'if-none-match': `W/${etag}` });
+      expect(again).toMatchObject({ status: 304, body: '', headers: { etag, 'access-control-allow-origin': '*' } });
+    }
+    const preflight = await host.send('OPTIONS', target, { origin: 'https://a.example' });
+    expect(preflight).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': '*' } });
+  }
+}
+
 describe('R2, the files themselves', () => {
   const host = using(() => overR2('packed'));
   const text = (path: string) => readFileSync(join(dist('packed'), path), 'utf8');
@@ -82,30 +108,7 @@ describe('R2, the files themselves', () => {
     }
   });
 
-  it('have the headers of the API and their own type', async () => {
-    for (const [target, type] of [
-      ['/', 'text/html; charset=utf-8'],
-      ['/runes/v1/manifest.json', 'application/json; charset=utf-8'],
-    ] as const) {
-      const answer = await host().send('GET', target);
-      const headers = {
-        'content-type': type,
-        'access-control-allow-origin': '*',
-        'cache-control': 'public, no-cache, must-revalidate',
-        'x-content-type-options': 'nosniff',
-        etag: expect.stringMatching(/^"[^"]+"$/),
-      };
-      expect(answer).toMatchObject({ status: 200, headers });
-      const etag = String(answer.headers.etag);
-      expect(await host().send('HEAD', target)).toMatchObject({ status: 200, body: '', headers });
-      for (const method of ['GET', 'HEAD']) {
-        const again = await host().send(method, target, { 'if-none-match': `W/${etag}` });
-        expect(again).toMatchObject({ status: 304, body: '', headers: { etag, 'access-control-allow-origin': '*' } });
-      }
-      const preflight = await host().send('OPTIONS', target, { origin: 'https://a.example' });
-      expect(preflight).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': '*' } });
-    }
-  });
+  it('have the headers of the API and their own type', () => checkFileHeaders(host()));
 
   it('are no others: dot files, other objects, other methods', async () => {
     for (const [method, target] of [
@@ -249,6 +252,8 @@ describe('an HTTP origin', () => {
   const host = using(() => startCloudflare({ ORIGIN: `http://127.0.0.1:${files().port}/mirror`, FRESH_SECONDS: '0' }));
 
   it.each(CASES)('$name', (one) => checkCase(host(), one));
+
+  it('without ETags gives files one that is made of what is in them', () => checkFileHeaders(host()));
 
   it('that fails is a 503, for the API and for files', async () => {
     files().gate = () => Promise.resolve(500);

@@ -3,8 +3,8 @@
  * in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
  */
 import { messageOf } from '../../errors.ts';
-import { API_HEADERS, CACHE_CONTROL, errorBody, matchesEtag, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
-import { type FetchFile, FetchMirror, jsonNotFound, unavailable } from '../fetch.ts';
+import { errorBody, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
+import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendPage, unavailable } from '../fetch.ts';
 import { freshMsOf, originOf, type Settings, SettingsError } from './origins.ts';
 
 interface Context {
@@ -36,13 +36,8 @@ async function answer(request: Request, settings: Settings): Promise<Response> {
     return (await mirror.answer(request)) ?? (await serveFile(request, fetchFile));
   } catch (error) {
     console.error(`${request.method} ${request.url}: ${messageOf(error)}`);
-    return error instanceof SettingsError ? misconfigured(request, error) : unavailable(request);
+    return error instanceof SettingsError ? errorResponse(request, errorBody(500, error.message)) : unavailable(request);
   }
-}
-
-function misconfigured(request: Request, { message }: SettingsError): Response {
-  const { status, body } = errorBody(500, message);
-  return new Response(request.method === 'HEAD' ? null : body, { status, headers: { ...API_HEADERS, 'cache-control': 'no-store' } });
 }
 
 /** The files of a build, and no others: a bucket may hold more than the mirror, and it may be private. */
@@ -54,18 +49,10 @@ async function serveFile(request: Request, fetchFile: FetchFile): Promise<Respon
   const path = pathname === '/' ? 'index.html' : pathname.slice(1);
   if ((request.method !== 'GET' && request.method !== 'HEAD') || !FILE.test(path)) return jsonNotFound(request);
   const file = await fetchFile(path);
-  if (!file.ok) {
-    await file.body?.cancel();
-    if (file.status === 404) return jsonNotFound(request);
-    throw new Error(`${path} was answered with status ${file.status}`);
-  }
-  const etag = file.headers.get('etag')?.replace(/^W\//, '');
-  const headers = new Headers({ ...API_HEADERS, 'cache-control': CACHE_CONTROL, ...(etag === undefined ? {} : { etag }) });
-  if (path.endsWith('.html')) headers.set('content-type', 'text/html; charset=utf-8');
-  const isKnown = etag !== undefined && matchesEtag(request.headers.get('if-none-match'), etag);
-  if (!isKnown && request.method === 'GET') return new Response(file.body, { headers });
+  if (file.ok) return sendPage(request, file, path.endsWith('.html') ? { 'content-type': 'text/html; charset=utf-8' } : {});
   await file.body?.cancel();
-  return new Response(null, { status: isKnown ? 304 : 200, headers });
+  if (file.status === 404) return jsonNotFound(request);
+  throw new Error(`${path} was answered with status ${file.status}`);
 }
 
 export default {
