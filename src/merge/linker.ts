@@ -2,9 +2,10 @@
  * Brings files of parts into the output without reading them: as hard links, and as copies where that is not possible (another file system, other
  * rights). What is there already, as the same file or with the same bytes, is left alone.
  */
-import { copyFileSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, type Stats } from 'node:fs';
+import { copyFileSync, lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { BuildError, codeOf } from '../errors.ts';
 import type { PathList } from '../write/changes.ts';
+import { isLinked, isSameFile, replaceFile, tryLink } from '../write/replace.ts';
 
 /** A folder of the output that has entries which the part's does not have. */
 export interface CrowdedFolder {
@@ -12,12 +13,6 @@ export interface CrowdedFolder {
   readonly root: string;
   readonly path: string;
 }
-
-/** Codes of system errors for links that cannot be made: of none of these files, or (EMLINK) of one that has too many. */
-const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
-
-/** Ending of a file that is about to replace another. One that a killed merge left behind is swept like any stranger. */
-const TEMPORARY_SUFFIX = '.tmp';
 
 export class Linker {
   readonly #out: string;
@@ -63,11 +58,11 @@ export class Linker {
     this.files += 1;
     const there = this.#isNew ? undefined : lstatSync(to, { throwIfNoEntry: false });
     if (there === undefined) this.#create(root, path, to, twin);
-    else if (there.isFile() && isSame(from, to, there)) {
+    else if (isSameFile(from, to)) {
       this.kept += 1;
       if (this.#listKept) this.#added.add(path);
       return;
-    } else this.#replace(root, path, there, twin);
+    } else replaceFile(to, (temporary) => this.#create(root, path, temporary, twin));
     this.#added.add(path);
   }
 
@@ -83,26 +78,13 @@ export class Linker {
     }
   }
 
-  #replace(root: string, path: string, there: Stats, twin: string | undefined): void {
-    const to = `${this.#out}/${path}`;
-    const temporary = `${to}${TEMPORARY_SUFFIX}`;
-    rmSync(temporary, { recursive: true, force: true });
-    this.#create(root, path, temporary, twin);
-    if (!there.isFile()) rmSync(to, { recursive: true });
-    renameSync(temporary, to);
-  }
-
   /** Makes the part's file `path` appear, whole, at `to`, where nothing is. */
   #create(root: string, path: string, to: string, twin: string | undefined): void {
     const from = `${root}/${path}`;
     try {
-      if (!this.#apart.has(root) && this.#link(from, to, root)) return;
-      if (twin !== undefined && isSameInode(from, `${root}/${twin}`) && this.#link(`${this.#out}/${twin}`, to)) return;
-      const temporary = `${to}${TEMPORARY_SUFFIX}`;
-      // One that a killed merge left behind may be a link of the part's file, which a copy would be written into.
-      rmSync(temporary, { recursive: true, force: true });
-      copyFileSync(from, temporary);
-      renameSync(temporary, to);
+      if (!this.#apart.has(root) && this.#link(root, from, to)) return;
+      if (twin !== undefined && isLinked(from, `${root}/${twin}`) && tryLink(`${this.#out}/${twin}`, to) === undefined) return;
+      replaceFile(to, (temporary) => copyFileSync(from, temporary));
       this.copied += 1;
     } catch (error) {
       if (codeOf(error) !== 'ENOENT' || lstatSync(from, { throwIfNoEntry: false }) !== undefined) throw error;
@@ -111,16 +93,10 @@ export class Linker {
   }
 
   /** Whether the link could be made. Remembers that none can be made from `root`. */
-  #link(from: string, to: string, root?: string): boolean {
-    try {
-      linkSync(from, to);
-      return true;
-    } catch (error) {
-      const code = codeOf(error) ?? '';
-      if (!NO_LINKS.includes(code)) throw error;
-      if (root !== undefined && code !== 'EMLINK') this.#apart.add(root);
-      return false;
-    }
+  #link(root: string, from: string, to: string): boolean {
+    const code = tryLink(from, to);
+    if (code !== undefined && code !== 'EMLINK') this.#apart.add(root);
+    return code === undefined;
   }
 }
 
@@ -129,15 +105,3 @@ export const changedError = (dir: string, why: string): BuildError =>
   new BuildError(`the part ${dir} is damaged, or was changed while it was merged: ${why}`, [
     'See what is wrong with npm run verify -- --dir, build it again, and merge again: until then the output is unfinished.',
   ]);
-
-function isSame(from: string, to: string, there: Stats): boolean {
-  const here = lstatSync(from, { throwIfNoEntry: false });
-  if (here === undefined || !here.isFile()) return false;
-  if (here.ino === there.ino && here.dev === there.dev) return true;
-  return here.size === there.size && readFileSync(from).equals(readFileSync(to));
-}
-
-function isSameInode(a: string, b: string): boolean {
-  const [first, second] = [lstatSync(a, { throwIfNoEntry: false }), lstatSync(b, { throwIfNoEntry: false })];
-  return first !== undefined && second !== undefined && first.ino === second.ino && first.dev === second.dev;
-}

@@ -1,11 +1,12 @@
 /**
  * The two ends of a build: files on disk, or only their number.
  */
-import { closeSync, linkSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
 import type { FileSink } from '../render/files.ts';
 import type { PathList } from './changes.ts';
+import { isSameFile, replaceFile, tryLink } from './replace.ts';
 
 /** What a sink was given. Both paths of a linked file count: to a client they are two. */
 export interface SinkTotals {
@@ -87,11 +88,11 @@ export class DiskSink implements FileSink {
       writeNew(target, bytes);
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
-      if (isFile(target) && readFileSync(target).equals(bytes)) {
+      if (lstatSync(target).isFile() && readFileSync(target).equals(bytes)) {
         this.#keep(path);
         return;
       }
-      this.#replace(target, (temporary) => writeFileSync(temporary, bytes));
+      replaceFile(target, (temporary) => writeFileSync(temporary, bytes));
     }
     this.#added?.add(path);
   }
@@ -108,7 +109,7 @@ export class DiskSink implements FileSink {
         this.#keep(path);
         return;
       }
-      this.#replace(to, (temporary) => linkOrCopy(from, temporary));
+      replaceFile(to, (temporary) => linkOrCopy(from, temporary));
     }
     this.#added?.add(path);
   }
@@ -131,19 +132,7 @@ export class DiskSink implements FileSink {
     this.#folder = folder;
     return `${this.#root}/${path}`;
   }
-
-  #replace(target: string, write: (temporary: string) => void): void {
-    const temporary = `${target}${TEMPORARY_SUFFIX}`;
-    rmSync(temporary, { recursive: true, force: true });
-    write(temporary);
-    // Someone made a folder where a page belongs.
-    if (!isFile(target)) rmSync(target, { recursive: true });
-    renameSync(temporary, target);
-  }
 }
-
-/** Ending of a file that is about to replace another. One that a killed build left behind is swept like any stranger. */
-const TEMPORARY_SUFFIX = '.tmp';
 
 /** Creates a file with these bytes. Throws EEXIST when it is there; leaves no half-written file behind when the disk is full. */
 function writeNew(path: string, bytes: Uint8Array): void {
@@ -159,20 +148,7 @@ function writeNew(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** A hard link, or a copy on file systems that have none. */
+/** A hard link, or a copy where none can be made. */
 function linkOrCopy(from: string, to: string): void {
-  try {
-    linkSync(from, to);
-  } catch (error) {
-    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS'].includes(codeOf(error) ?? '')) throw error;
-    writeNew(to, readFileSync(from));
-  }
-}
-
-const isFile = (path: string): boolean => statSync(path).isFile();
-
-function isSameFile(a: string, b: string): boolean {
-  if (!isFile(b)) return false;
-  const [first, second] = [statSync(a), statSync(b)];
-  return (first.ino === second.ino && first.dev === second.dev) || readFileSync(a).equals(readFileSync(b));
+  if (tryLink(from, to) !== undefined) writeNew(to, readFileSync(from));
 }

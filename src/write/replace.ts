@@ -1,0 +1,52 @@
+/**
+ * How files take their places: whole, and as links of each other where that can be.
+ */
+import { linkSync, lstatSync, readFileSync, renameSync, rmSync, type Stats } from 'node:fs';
+import { codeOf } from '../errors.ts';
+
+/** Ending of a file that is about to replace another. One that a killed build or merge left behind is swept like any stranger. */
+const TEMPORARY_SUFFIX = '.tmp';
+
+/** Replaces whatever is at `target` by the file that `write` makes at another path: `target` holds the old one or the new one, never a part. */
+export function replaceFile(target: string, write: (temporary: string) => void): void {
+  const temporary = `${target}${TEMPORARY_SUFFIX}`;
+  // One that was left behind may be a link of another file, which would be written into.
+  rmSync(temporary, { recursive: true, force: true });
+  write(temporary);
+  // Someone made a folder where a file belongs.
+  if (statOf(target)?.isDirectory() === true) rmSync(target, { recursive: true });
+  renameSync(temporary, target);
+}
+
+/** Codes of system errors for links that cannot be made: of none of these files, or (EMLINK) of one that has too many. */
+const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/** Makes a hard link. Returns the system's code when links cannot be made, and throws any other error. */
+export function tryLink(from: string, to: string): string | undefined {
+  try {
+    linkSync(from, to);
+    return undefined;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined || !NO_LINKS.includes(code)) throw error;
+    return code;
+  }
+}
+
+/** Whether both are files, and the same one or with the same bytes. */
+export function isSameFile(a: string, b: string): boolean {
+  const [first, second] = [statOf(a), statOf(b)];
+  if (first?.isFile() !== true || second?.isFile() !== true) return false;
+  return areLinked(first, second) || (first.size === second.size && readFileSync(a).equals(readFileSync(b)));
+}
+
+/** Whether both are there and the same file. */
+export function isLinked(a: string, b: string): boolean {
+  const [first, second] = [statOf(a), statOf(b)];
+  return first !== undefined && second !== undefined && areLinked(first, second);
+}
+
+const areLinked = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev;
+
+/** Of a symbolic link itself: no build makes any. */
+const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });

@@ -1,0 +1,62 @@
+/** Files that take the place of others: whole, and without touching what they were links of. */
+import { execFileSync } from 'node:child_process';
+import { linkSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { isLinked, isSameFile, replaceFile } from '../src/write/replace.ts';
+import { DiskSink } from '../src/write/sinks.ts';
+import { filesBelow, temporaryFolder } from './support/build.ts';
+import { mountDisk } from './support/disk.ts';
+
+const text = (path: string) => readFileSync(path, 'utf8');
+
+describe('a file', () => {
+  it.each<[string, (path: string, other: string) => void]>([
+    ['a file', (path) => writeFileSync(path, 'old')],
+    ['a folder', (path) => mkdirSync(join(path, 'inner'), { recursive: true })],
+    ['a link of another', (path, other) => linkSync(other, path)],
+    ['a symbolic link', (path, other) => symlinkSync(other, path)],
+    ['nothing', () => undefined],
+  ])('replaces %s', (_, put) => {
+    const folder = temporaryFolder();
+    const [path, other] = [join(folder, 'a'), join(folder, 'other')];
+    writeFileSync(other, 'other');
+    put(path, other);
+    // Left behind by one that was killed.
+    linkSync(other, `${path}.tmp`);
+    replaceFile(path, (temporary) => writeFileSync(temporary, 'new'));
+    expect([text(path), text(other), filesBelow(folder)]).toEqual(['new', 'other', ['a', 'other']]);
+    expect(lstatSync(path).isFile()).toBe(true);
+  });
+
+  it('is the same as one with its bytes, and as none that is no file', () => {
+    const at = (name: string) => join(folder, name);
+    const folder = temporaryFolder();
+    for (const name of ['a', 'copy']) writeFileSync(at(name), 'x');
+    writeFileSync(at('other'), 'y');
+    linkSync(at('a'), at('link'));
+    symlinkSync('a', at('symbolic'));
+    const names = ['a', 'copy', 'link', 'other', 'symbolic', 'none', '.'];
+    expect(names.filter((name) => isSameFile(at('a'), at(name)))).toEqual(['a', 'copy', 'link']);
+    expect(names.filter((name) => isLinked(at('a'), at(name)))).toEqual(['a', 'link']);
+    expect(isLinked(at('none'), at('none'))).toBe(false);
+  });
+});
+
+const root = temporaryFolder();
+const mounted = mountDisk(join(root, 'disk'), '1m');
+
+describe.skipIf(!mounted)('an output on two file systems (skipped where a tmpfs cannot be mounted)', () => {
+  afterAll(() => {
+    execFileSync('umount', [join(root, 'disk')]);
+  });
+
+  it('has copies where there can be no links, and replaces them too', () => {
+    for (const content of ['first', 'second', 'second']) {
+      const sink = new DiskSink(root);
+      sink.file('a.json', Buffer.from(content));
+      sink.link('disk/b.json', 'a.json', content.length);
+      expect([text(join(root, 'disk/b.json')), filesBelow(join(root, 'disk'))]).toEqual([content, ['b.json']]);
+    }
+  });
+});
