@@ -1,5 +1,5 @@
 /**
- * The only module that talks to DuckDB. Everything is in memory and spills to the scratch folder when it outgrows the limit.
+ * DuckDB, which nothing outside of this folder talks to. Everything is in memory and spills to the scratch folder when it outgrows the limit.
  */
 
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
