@@ -9,7 +9,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Command, type Flags, HELP } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
-import { CliError, EXIT } from '../src/errors.ts';
+import { CliError, EXIT, UsageError } from '../src/errors.ts';
 import { LAYOUTS, type Layout } from '../src/pages/lists.ts';
 import { type AnswerCost, measureAnswers } from './answers.ts';
 import { FORMS, type Form, type Generated, generate } from './generate.ts';
@@ -51,13 +51,14 @@ type Step = 'full' | 'new block' | 'reorg of 3 blocks';
 /** The type that Linux gives for file systems in memory. */
 const TMPFS = 0x01021994;
 
+/** Runs the benchmark as the flags say, and tells what it measured. */
 export async function bench(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
   const records = flags.integer('records', 100_000, 20_000, 1_000_000_000);
   const runs = flags.integer('runs', 5, 1, 100);
   const layout = flags.choice('layout', LAYOUTS);
   const requests = flags.integer('requests', 2000, 1, 1_000_000);
-  const forms = FORMS.filter((form) => (flags.one('forms') ?? FORMS.join()).split(',').includes(form));
+  const forms = formsOf(flags.one('forms') ?? FORMS.join());
   const parent = flags.one('dir') ?? tmpdir();
   mkdirSync(parent, { recursive: true });
   const folder = mkdtempSync(join(parent, 'mirror-bench-'));
@@ -81,6 +82,14 @@ export async function bench(flags: Flags, log: Log): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function formsOf(list: string): Form[] {
+  const names = list.split(',');
+  const unknown = names.find((name) => !FORMS.some((form) => form === name));
+  if (unknown !== undefined)
+    throw new UsageError(`--forms "${unknown}" must be one of ${FORMS.join(', ')}, or some of them with commas between`);
+  return FORMS.filter((form) => names.includes(form));
 }
 
 interface Results {

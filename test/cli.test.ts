@@ -186,3 +186,15 @@ describe('help and documents', () => {
     for (const row of ['| 0 |', '| 1 |', '| 2 |', '| 3 |', '| 4 |']) expect(readme).toContain(row);
   });
 });
+
+describe('npm run bench', () => {
+  it.each(['foo', 'ndjson,foo', ''])('refuses --forms=%s with exit code 1, before it does anything', async (forms) => {
+    const work = temporaryFolder();
+    const { code, stderr } = await run('bench', ['--forms', forms, '--dir', 'here'], work);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Error: --forms (?:"foo" must be one of parquet, ndjson, or some|has no value)/),
+    ]);
+    expect(existsSync(join(work, 'here'))).toBe(false);
+  });
+});

@@ -17,6 +17,7 @@ export const MERGE_COMMAND: Command = {
   ],
 };
 
+/** Merges as the flags say. Rejects with a CliError for what is for people to mend. */
 export async function runMerge(flags: Flags, log: Log): Promise<void> {
   const [out = '', ...parts] = flags.positionals;
   const cache = flags.one('cache') ?? '.cache/merge';

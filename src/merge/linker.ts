@@ -66,6 +66,7 @@ export class Linker {
     this.#added.add(path);
   }
 
+  /** Makes a folder of the output, with those above it, if it is not there. A file in its place goes. */
   makeFolder(path: string): void {
     const folder = `${this.#out}/${path}`;
     try {

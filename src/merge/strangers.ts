@@ -37,6 +37,7 @@ export interface Brought {
 
 const NONE: ReadonlySet<string> = new Set();
 
+/** Removes what is in the output's folders of lists and in no part. */
 export function removeStrangers(out: string, whole: Whole, brought: Brought, remover: Remover): void {
   for (const folder of LIST_FOLDERS) {
     const belongs = rulesOf(folder, out, whole, brought.transactions);

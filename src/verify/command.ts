@@ -16,6 +16,7 @@ export const VERIFY_COMMAND: Command = {
   ],
 };
 
+/** Verifies as the flags say. Rejects with a VerificationError when the output is not as it should be. */
 export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const dir = flags.one('dir') ?? 'dist';
   const format = flags.choice('log', ['text', 'json']);
