@@ -1,7 +1,7 @@
 /**
  * What a build says: lines for people, and the figures for programs.
  */
-import type { Log } from '../cli/log.ts';
+import { count, type Log } from '../cli/log.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import type { Loaded } from '../input/load.ts';
 import type { BlockChanges } from '../state/update.ts';
@@ -63,5 +63,3 @@ const figures = ({ manifest, kept, removed, blocks, wasFull }: BuildResult, cloc
   total_seconds: clock.total,
   peak_rss_mb: peakMegabytes(),
 });
-
-const count = (n: number, what: string): string => `${n.toLocaleString('en-US')} ${what}${n === 1 ? '' : 's'}`;

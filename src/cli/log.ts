@@ -26,3 +26,6 @@ export function createLog(format: LogFormat): Log {
     error: (message, details) => process.stderr.write([`Error: ${message}`, ...details.map((line) => `  ${line}`), ''].join('\n')),
   };
 }
+
+/** A number of things: `1 file`, `2,000 files`. */
+export const count = (n: number, what: string): string => `${n.toLocaleString('en-US')} ${what}${n === 1 ? '' : 's'}`;

@@ -10,7 +10,7 @@ import { digestOfBlocks, digestsFiles, runsOf } from '../build/digests.ts';
 import { ownFiles } from '../build/ownFiles.ts';
 import { withScratch } from '../build/scratch.ts';
 import { peakMegabytes, Stopwatch } from '../build/stopwatch.ts';
-import type { Log } from '../cli/log.ts';
+import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { BuildError, CliError, codeOf, InputError, LockedError, messageOf } from '../errors.ts';
@@ -229,7 +229,6 @@ function describe({ site, parts, placed }: Whole): Manifest {
 }
 
 function report({ out, parts }: MergeOptions, { manifest, kept, copied, removed }: MergeResult, clock: Stopwatch, log: Log): void {
-  const count = (n: number, what: string): string => `${n.toLocaleString('en-US')} ${what}${n === 1 ? '' : 's'}`;
   const more = [
     copied === 0 ? '' : ` ${count(copied, 'file')} had to be copied.`,
     kept === 0 ? '' : ` ${count(kept, 'file')} were as they should be.`,

@@ -1,14 +1,15 @@
 /**
  * The parts of a merge: what each holds, and whether they fit together. Nothing is written here.
  */
-import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { type BlockDigest, digestOfBlocks, readDigests, runsOf } from '../build/digests.ts';
 import { type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
-import { codeOf, InputError, messageOf, UsageError } from '../errors.ts';
+import { InputError, messageOf, UsageError } from '../errors.ts';
 import { type BuiltSite, siteOf } from '../pages/lists.ts';
 import { DIGESTS_FOLDER, MANIFEST_PATH } from '../pages/paths.ts';
 import { VERSION } from '../version.ts';
+import { namesIn } from '../write/entries.ts';
 import { inspectOutput, MARKER, type OutputState } from '../write/outputFolder.ts';
 
 /** A finished output. */
@@ -132,16 +133,6 @@ function readBlocks(dir: string): BlockDigest[] {
     }
   }
   return all.sort((a, b) => a.height - b.height);
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    // A build of no block at all.
-    if (codeOf(error) === 'ENOENT') return [];
-    throw error;
-  }
 }
 
 /** A block, and the part that holds it. */

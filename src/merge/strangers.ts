@@ -14,11 +14,11 @@ import {
   shardPath,
   TRANSACTIONS_FOLDER,
 } from '../pages/paths.ts';
+import { entriesOf } from '../write/entries.ts';
 import type { Remover } from '../write/stale.ts';
 import type { CrowdedFolder } from './linker.ts';
 import type { Part, PlacedBlock } from './parts.ts';
 import { digitsOf } from './shards.ts';
-import { entriesOf } from './transactions.ts';
 
 /** What the output is to hold. */
 export interface Whole {

@@ -1,28 +1,12 @@
 /**
  * The transactions of layout `files`: their names are those of the files in `transactions/`. A folder may hold millions, so it is read entry by entry.
  */
-import { type Dirent, opendirSync } from 'node:fs';
-import { codeOf } from '../errors.ts';
+import type { Dirent } from 'node:fs';
 import { spellHex } from '../pages/lists.ts';
 import { TRANSACTIONS_FOLDER } from '../pages/paths.ts';
+import { entriesOf } from '../write/entries.ts';
 import { type Part, refuseDamaged } from './parts.ts';
 import { twiceError } from './shards.ts';
-
-/** The entries of a folder, of which it has none when it does not exist. */
-export function* entriesOf(folder: string): Generator<Dirent> {
-  let dir: ReturnType<typeof opendirSync>;
-  try {
-    dir = opendirSync(folder, { bufferSize: 1024 });
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return;
-    throw error;
-  }
-  try {
-    for (let entry = dir.readSync(); entry !== null; entry = dir.readSync()) yield entry;
-  } finally {
-    dir.closeSync();
-  }
-}
 
 /** The entries of a part's transactions, without any that no build made. */
 export function* transactionsOf(part: Part): Generator<Dirent> {

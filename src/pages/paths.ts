@@ -47,10 +47,13 @@ export interface PageId {
  */
 export function stemOf(list: ActivityList, site: Site): string {
   if (list.kind === 'transaction') return `${TRANSACTIONS_FOLDER}/${spellHex(list.txId, site.dialect)}`;
-  return blockStem(list.block.length === 64 ? spellHex(list.block, site.dialect) : list.block, list.operation);
+  return blockStem(blockName(list.block, site.dialect), list.operation);
 }
 
-/** The stem of a block's list from the name that the block has in paths: a height, or its hash as the dialect spells it. */
+/** The name that a block of a request has in paths: a height, or its hash as the dialect spells it. */
+export const blockName = (block: string, dialect: Dialect): string => (block.length === 64 ? spellHex(block, dialect) : block);
+
+/** The stem of a block's list from the block's name. */
 export const blockStem = (name: string, operation?: Operation): string =>
   operation === undefined ? `${BLOCKS_FOLDER}/${name}` : `${BLOCKS_FOLDER}/${name}/${operation}`;
 
@@ -98,7 +101,7 @@ export const EDITION_DIGITS = 8;
 export const editionName = (height: number, digest: string, dialect: Dialect): string =>
   `${height}-${spellHex(digest.slice(0, EDITION_DIGITS), dialect)}`;
 
-/** The pointer of a block in layout `packed`; `name` is its height, or its hash as the dialect spells it. */
+/** The pointer of a block in layout `packed`; `name` is its height or its hash, see `blockName`. */
 export const pointerPath = (name: string): string => `${POINTERS_FOLDER}/${name}.json`;
 
 /** The part of the index that holds a transaction, in layout `packed`. */

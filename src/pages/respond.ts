@@ -3,9 +3,9 @@
  * Hosts (Node, edge functions, workers) are adapters of a few lines around it.
  */
 import { blockHashOf, type ReadPage, readPage, renderEnvelope } from './envelope.ts';
-import { type ActivityList, type BuiltSite, type Site, spellHex } from './lists.ts';
+import type { ActivityList, BuiltSite, Site } from './lists.ts';
 import { findEntry, pagesOfRun, type Run, readPointer } from './packed.ts';
-import { blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
+import { blockName, blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
 import { parseTarget, type Window } from './request.ts';
 import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
 
@@ -155,7 +155,7 @@ async function findRun<Page>(list: ActivityList, site: BuiltSite, source: PageSo
     const run = findEntry(shard, list.txId, site.dialect);
     return run && { ...run, stem: blockStem(run.edition), isWhole: false };
   }
-  const text = await source.index(pointerPath(list.block.length === 64 ? spellHex(list.block, site.dialect) : list.block));
+  const text = await source.index(pointerPath(blockName(list.block, site.dialect)));
   if (text === undefined) return undefined;
   const { edition, records, operations } = readPointer(text);
   const total = list.operation === undefined ? records : (operations[list.operation] ?? 0);

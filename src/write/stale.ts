@@ -25,6 +25,7 @@ import {
 } from '../pages/paths.ts';
 import { literal, type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { PathList } from './changes.ts';
+import { namesIn } from './entries.ts';
 
 /** Takes files away, and folders that become empty. A path is listed before its file goes. */
 export class Remover {
@@ -138,7 +139,7 @@ async function removeTransactions(site: Site, remover: Remover, store: Store): P
 
 /** Files of the index whose prefixes have another length than they have now. */
 export function outdatedShards(root: string, digits: number): string[] {
-  return entriesOf(root, TRANSACTIONS_FOLDER)
+  return namesIn(join(root, TRANSACTIONS_FOLDER))
     .filter((name) => name.length !== digits + '.json'.length)
     .map((name) => `${TRANSACTIONS_FOLDER}/${name}`);
 }
@@ -157,7 +158,7 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
   await store.append(
     'present',
     { name: 'VARCHAR' },
-    entriesOf(root, TRANSACTIONS_FOLDER).map((name) => [name]),
+    namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]),
   );
   // Everything is as it should be but: names of no transaction, and folders, whose pages are looked at one by one.
   const odd = await store.rows(
@@ -174,7 +175,7 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
 async function sweepShards(root: string, remover: Remover, store: Store): Promise<void> {
   const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions');
   const expected = new Set([...prefixes(prefixDigitsFor(toNumber(transactions)))].map(shardPath));
-  for (const entry of entriesOf(root, TRANSACTIONS_FOLDER)) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${entry}`, expected);
+  for (const entry of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${entry}`, expected);
 }
 
 async function sweepBlocks(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
@@ -185,21 +186,12 @@ async function sweepBlocks(root: string, site: Site, remover: Remover, store: St
     digests.add(digestsPath(toNumber(block['block_height'])));
   }
   for (const folder of [BLOCKS_FOLDER, POINTERS_FOLDER]) {
-    for (const entry of entriesOf(root, folder)) {
+    for (const entry of namesIn(join(root, folder))) {
       const name = entry.replace(/[.]json$/, '');
       const block = blocks.get(name);
       const expected = block === undefined ? [] : (filesOfBlock(block, site).get(name) ?? []);
       remover.removeUnexpected(`${folder}/${entry}`, new Set(expected));
     }
   }
-  for (const entry of entriesOf(root, DIGESTS_FOLDER)) remover.removeUnexpected(`${DIGESTS_FOLDER}/${entry}`, digests);
-}
-
-function entriesOf(root: string, folder: string): string[] {
-  try {
-    return readdirSync(join(root, folder), { encoding: 'utf8' });
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw error;
-  }
+  for (const entry of namesIn(join(root, DIGESTS_FOLDER))) remover.removeUnexpected(`${DIGESTS_FOLDER}/${entry}`, digests);
 }
