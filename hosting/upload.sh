@@ -65,8 +65,16 @@ if [ -s "$work/manifest" ] && [ "$(shape <"$work/manifest")" != "$(shape <"$dist
   die "$remote holds a build of another layout, dialect, page sizes or pages by operation. Upload to another folder or bucket, and then point the host there."
 fi
 
+# Every upload that sends anything leaves its number in the bucket before it does. When the list is older than that, as after a restored copy of the
+# cache folder, it does not know what was sent, also by an upload that died before the manifest.
+number=.rune-activity-mirror.upload
+status=0
+rclone cat "$root$number" >"$work/number" 2>"$work/errors" || status=$?
+case $status in 0 | 3 | 4) ;; *) die "$remote cannot be read: $(cat "$work/errors")" ;; esac
+
 # The list is of no use when someone else has uploaded to the bucket, or emptied it.
-if [ "${UPLOAD:-}" = all ] || ! grep -qsx "$(cksum <"$work/manifest")" "$record.manifests"; then rm -f "$record"; fi
+if [ "${UPLOAD:-}" = all ] || ! grep -qsx "$(cksum <"$work/manifest")" "$record.manifests" ||
+  ! grep -qsx "$(cat "$work/number")" "$record.numbers"; then rm -f "$record"; fi
 if [ -f "$record" ]; then
   comm -13 "$record" "$work/now" >"$work/differing"
   paths "$work/differing" >"$work/changed"
@@ -77,13 +85,22 @@ if [ -f "$record" ]; then
   if [ "$(cat "$work/changed" "$work/gone" | wc -l)" -gt "${UPLOAD_FEW:-5000}" ]; then rm -f "$record"; fi
 fi
 
-if [ -f "$record" ]; then
+take_number() {
+  od -An -N16 -tx8 /dev/urandom | tr -d ' \n' >"$work/number"
+  { cat "$work/number" && echo; } >>"$record.numbers"
+  must copyto "$work/number" "$root$number"
+}
+
+if [ -f "$record" ] && cmp -s "$record" "$work/now"; then
+  summary='0 files sent, 0 removed'
+elif [ -f "$record" ]; then
   {
     comm -12 "$record" "$work/now"
     awk '{ print $0 "\t?" }' "$work/changed" "$work/gone"
   } | sort >"$work/doubtful"
   mv "$work/doubtful" "$record"
   cksum <"$dist/$manifest" >>"$record.manifests"
+  take_number
   grep '^runes/v1/blocks/' "$work/changed" >"$work/pages" || true
   grep -v -e '^runes/v1/blocks/' -e "^$manifest\$" "$work/changed" >"$work/others" || true
   grep "^$manifest\$" "$work/changed" >"$work/last" || true
@@ -94,6 +111,7 @@ if [ -f "$record" ]; then
   if [ -s "$work/gone" ]; then must delete "$remote" --files-from-raw "$work/gone"; fi
   summary="$(wc -l <"$work/changed" | tr -d ' ') files sent, $(wc -l <"$work/gone" | tr -d ' ') removed"
 else
+  take_number
   send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks"
   send copy --fast-list "$dist" "$remote" --exclude '/runes/v1/blocks/**' --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
   send copyto "$dist/$manifest" "$root$manifest"
@@ -107,6 +125,7 @@ if ! cmp -s "$work/now" "$work/then" || grep -q 'A build is at work' "$dist/.run
   die "$dist was changed during the upload. Run this again."
 fi
 cksum <"$dist/$manifest" >"$record.manifests"
+{ cat "$work/number" && echo; } >"$record.numbers"
 mv "$work/now" "$record"
 rm -rf "$work"
 echo "upload: $remote is as $dist now ($(wc -l <"$record" | tr -d ' ') files; $summary)"

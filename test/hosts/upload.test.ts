@@ -4,7 +4,18 @@
  * KILLS=50 npx vitest run --config test/hosts/vitest.config.ts upload
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -17,6 +28,7 @@ import { ACCESS_KEY, BUCKET, type S3Server, startS3 } from './s3Server.ts';
 
 const KILLS = Number(process.env['KILLS'] ?? 2);
 const MANIFEST = 'runes/v1/manifest.json';
+const NUMBER = '.rune-activity-mirror.upload';
 const REMOTE = `test:${BUCKET}`;
 
 const work = temporaryFolder();
@@ -158,12 +170,17 @@ const build = (dist: string, input: string, layout: Layout) => testBuild(dist, {
 /** The bucket holds the files of the build, byte for byte, and nothing else. */
 function expectSame(dist: string, others: readonly string[] = []): void {
   const files = filesBelow(dist).filter((path) => !path.startsWith('.'));
-  expect([...s3.objects.keys()].sort()).toEqual([...files, ...others].sort());
+  expect([...s3.objects.keys()].filter((key) => key !== NUMBER).sort()).toEqual([...files, ...others].sort());
   const wrong = files.filter((path) => !readFileSync(join(dist, path)).equals(s3.objects.get(path)?.bytes ?? Buffer.alloc(0)));
   expect(wrong).toEqual([]);
 }
 
-const changesOf = (requests: readonly string[]) => requests.filter((line) => /^(?:PUT|DELETE) /.test(line));
+/** Changes of the build's files; before the first of them, an upload leaves its number. */
+const changesOf = (requests: readonly string[]) => {
+  const changes = requests.filter((line) => /^(?:PUT|DELETE) /.test(line));
+  if (changes.length > 0) expect(changes.shift()).toBe(`PUT ${NUMBER}`);
+  return changes;
+};
 
 let folders = 0;
 const newDist = () => {
@@ -208,7 +225,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
       line.startsWith('DELETE') ? 3 : line.endsWith(MANIFEST) ? 2 : line.startsWith('PUT runes/v1/blocks/') ? 0 : 1;
     expect(changes.map(rank)).toEqual(changes.map(rank).sort());
     const differing = [...new Set([...before.keys(), ...s3.objects.keys()])].filter(
-      (key) => before.get(key)?.bytes.equals(s3.objects.get(key)?.bytes ?? Buffer.alloc(0)) !== true,
+      (key) => key !== NUMBER && before.get(key)?.bytes.equals(s3.objects.get(key)?.bytes ?? Buffer.alloc(0)) !== true,
     );
     expect(changes.map((line) => line.replace(/^[A-Z]+ /, '')).sort()).toEqual(differing.sort());
   });
@@ -263,6 +280,24 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     await build(dist, 'after', layout);
     expect(await upload(dist, env)).toContain('compared with the bucket');
     expectSame(dist);
+  });
+
+  it('compares with the bucket when an upload that it does not know of died before the manifest', async () => {
+    const dist = newDist();
+    await build(dist, 'before', layout);
+    await upload(dist);
+    const kept = join(temporaryFolder(), 'kept');
+    cpSync(dist, kept, { recursive: true, preserveTimestamps: true });
+    cpSync(`${dist}.cache`, `${kept}.cache`, { recursive: true, preserveTimestamps: true });
+    // A block is replaced, and the upload dies when all but the manifest is there; with the machine goes what it remembers.
+    await build(dist, 'after', layout);
+    s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key === MANIFEST ? 500 : undefined);
+    expect((await finished(start(dist))).code).not.toBe(0);
+    s3.intercept = () => Promise.resolve(undefined);
+    // The chain turns back: from what was kept, it is as if nothing had happened.
+    expect(await upload(kept)).toContain('compared with the bucket');
+    expectSame(kept);
+    expect(await upload(kept)).toContain('0 files sent, 0 removed');
   });
 
   it('repairs a bucket that someone changed, with UPLOAD=all', async () => {
