@@ -180,7 +180,10 @@ async function updateShards({ options, store, state }: Context, sink: DiskSink):
   return digits === undefined ? [] : outdatedShards(options.out, digits);
 }
 
-/** All that comes after the pages. The order is what a build that dies relies on: pages, removals, manifest, state, marker. */
+/**
+ * All that comes after the pages. The order is what a build that dies relies on, and who reads meanwhile: pages, index, manifest, removals, state,
+ * marker. Whoever finds that a file is gone finds a manifest that is not about it.
+ */
 async function finish(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, output, store, state, changes } = context;
   const removedList = changes.removedList();
@@ -196,10 +199,10 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     if (options.dryRun) return '';
     const gone = await writeDigests(blocks.heights, sink, store);
     if (options.site.layout === 'packed') gone.push(...(await updateShards(context, sink)));
-    if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);
-    else if (output.kind === 'ours') removed = await sweep(options.out, options.site, removedList, store);
     const own = ownFiles(manifest);
     for (const [path, content] of own) sink.file(path, content);
+    if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);
+    else if (output.kind === 'ours') removed = await sweep(options.out, options.site, removedList, store);
     return digestOf(own.at(-1)?.[1] ?? Buffer.alloc(0));
   };
   try {

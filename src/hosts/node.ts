@@ -12,6 +12,7 @@ import { codeOf, InputError, messageOf } from '../errors.ts';
 import { type BuiltSite, siteOf } from '../pages/lists.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import {
+  type Answer,
   API_HEADERS,
   CACHE_CONTROL,
   errorBody,
@@ -64,23 +65,15 @@ export function createMirrorServer(dir: string): Server {
   return server;
 }
 
-/** The build's dialect and page sizes; the manifest is read again when it has changed. */
-function watchSite(dir: string): (isNewest?: boolean) => BuiltSite {
+/** What the manifest says of the build; it is read again when it has changed, which costs microseconds to find out. Throws when there is none. */
+function watchSite(dir: string): () => BuiltSite {
   const path = join(dir, MANIFEST_PATH);
-  let known: { site: BuiltSite; stamp: number; checked: number } | undefined;
-  return (isNewest = false) => {
-    const now = Date.now();
-    if (!isNewest && known !== undefined && now - known.checked < 1000) return known.site;
-    try {
-      const stamp = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-      if (known === undefined || known.stamp !== stamp) known = { site: readSite(path), stamp, checked: now };
-      known.checked = now;
-      return known.site;
-    } catch (error) {
-      // A build is just replacing it: what was known holds until then.
-      if (known !== undefined) return known.site;
-      throw error;
-    }
+  let known: { readonly site: BuiltSite; readonly stamp: string } | undefined;
+  return () => {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    const stamp = `${stats?.ino}:${stats?.size}:${stats?.mtimeMs}`;
+    if (known?.stamp !== stamp) known = { site: readSite(path), stamp };
+    return known.site;
   };
 }
 
@@ -130,7 +123,7 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
   dir: string,
-  site: (isNewest?: boolean) => BuiltSite,
+  site: () => BuiltSite,
   source: PageSource<FilePage>,
 ): Promise<void> {
   const method = request.method ?? 'GET';
@@ -139,11 +132,7 @@ async function answer(
     response.writeHead(204, PREFLIGHT_HEADERS).end();
     return;
   }
-  const found = await respond(method, target, site(), source).catch((error: unknown) => {
-    // A build may have just removed what an older pointer named. If the newest one does not help either, the client is asked to come again.
-    if (error instanceof MissingFileError) return respond(method, target, site(true), source);
-    throw error;
-  });
+  const found = await answerSteadily(method, target, site, source);
   switch (found.kind) {
     case 'page':
       return sendPage(request, response, found.page);
@@ -154,6 +143,34 @@ async function answer(
     default:
       return serveFile(request, response, dir, target);
   }
+}
+
+/** How often a request is tried while the build is replaced under it. */
+const TRIES = 3;
+
+/**
+ * The answer of one build. A build that replaces another writes its manifest before it removes what the other had alone, so when a file is not there
+ * and the manifest is still the one that the request began with, then the build does not have it. Throws a MissingFileError when no try held.
+ */
+async function answerSteadily(
+  method: string,
+  target: string,
+  site: () => BuiltSite,
+  source: PageSource<FilePage>,
+): Promise<Answer<FilePage>> {
+  let failure = new MissingFileError(MANIFEST_PATH, 'changes all the time');
+  for (let i = 0; i < TRIES; i += 1) {
+    const used = site();
+    try {
+      const found = await respond(method, target, used, source);
+      if (site() === used) return found;
+    } catch (error) {
+      // A build may have just removed what an older pointer named.
+      if (!(error instanceof MissingFileError)) throw error;
+      failure = error;
+    }
+  }
+  throw failure;
 }
 
 /** The path and query of a request; a proxy may send a whole URL, and `OPTIONS *` has none. */

@@ -1,8 +1,8 @@
 /**
  * The merge, top to bottom: check that the parts fit together, bring their pages into the output, put the index and the files of digests
- * together, remove what is in no part, and write status and manifest. Nothing is rendered, and pages are not read.
+ * together, write status and manifest, and remove what is in no part. Nothing is rendered, and pages are not read.
  *
- * The order is that of a build: a page is there before what names it, what is gone goes after that, and the manifest is last. So a server may read
+ * The order is that of a build: a page is there before what names it, the manifest after that, and what is gone goes last. So a server may read
  * the output meanwhile, and a merge that dies leaves an output that is marked as unfinished and that the next merge makes whole.
  */
 import { join } from 'node:path';
@@ -132,10 +132,10 @@ function write({ out, cache }: MergeOptions, output: OutputState, whole: Whole, 
     if (whole.site.layout === 'packed') writeShards(whole.parts, sink, begin());
     for (const [path, content] of digestsFiles(whole.placed.map(({ block }) => block))) sink.file(path, content);
     checkUnchanged(whole.parts);
-    const remover = new Remover(out, removedList);
-    if (output.kind === 'ours') removeStrangers(out, whole, { crowded: linker.crowded, transactions }, remover);
     const manifest = describe(whole);
     for (const [path, content] of ownFiles(manifest)) sink.file(path, content);
+    const remover = new Remover(out, removedList);
+    if (output.kind === 'ours') removeStrangers(out, whole, { crowded: linker.crowded, transactions }, remover);
     // All files are there afterwards, if only empty.
     for (const list of lists) list.flush();
     changes.finish(out);

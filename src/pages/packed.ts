@@ -77,10 +77,14 @@ export const renderShard = (entries: readonly string[]): string =>
 
 const isShard = (text: string): boolean => text.startsWith(SHARD_HEAD) && text.endsWith(SHARD_TAIL);
 
-/** The run of a transaction, from the text of its file of the index; undefined when the index does not have it. */
-export function findEntry(shard: string, txId: string, dialect: Dialect): Run | undefined {
+/**
+ * The run of a transaction, from the text of its file of the index; undefined when the index does not have it. Ids of both dialects are found: while
+ * a build is replaced by one of the other, the manifest is the last to say so.
+ */
+export function findEntry(shard: string, txId: string): Run | undefined {
   if (!isShard(shard)) throw new IndexFormatError(shard);
-  const key = `\n${entryHead(dialect)}${txId}":`;
+  // Every id has 64 digits, so this is a whole one.
+  const key = `${txId}":`;
   const at = shard.indexOf(key);
   if (at < 0) return undefined;
   ENTRY.lastIndex = at + key.length;

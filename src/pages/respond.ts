@@ -152,7 +152,7 @@ async function findRun<Page>(list: ActivityList, site: BuiltSite, source: PageSo
     const path = shardPath(list.txId.slice(0, site.prefixDigits));
     const shard = await source.index(path);
     if (shard === undefined) throw new MissingFileError(path);
-    const run = findEntry(shard, list.txId, site.dialect);
+    const run = findEntry(shard, list.txId);
     return run && { ...run, stem: blockStem(run.edition), isWhole: false };
   }
   const text = await source.index(pointerPath(blockName(list.block, site.dialect)));
