@@ -43,7 +43,7 @@ export class Flags {
     );
     try {
       const allowPositionals = command.positionals !== undefined;
-      const { values, positionals } = parseArgs({ args: [...args], options, strict: true, allowPositionals });
+      const { values, positionals } = parseArgs({ args: joinNegatives(command, args), options, strict: true, allowPositionals });
       const entries = Object.entries(values).map(([name, value]): [string, string[]] => [name, [value].flat().map(String)]);
       const repeated = entries.find(([name, given]) => given.length > 1 && command.flags.find((f) => f.name === name)?.repeatable !== true);
       if (repeated !== undefined) throw new Error(`--${repeated[0]} is given ${repeated[1].length} times; it takes one value`);
@@ -90,6 +90,18 @@ export class Flags {
     }
     return number;
   }
+}
+
+/** `--blocks -2016..` as `--blocks=-2016..`: parseArgs takes a value that begins with a dash for a flag. */
+function joinNegatives({ flags }: Command, args: readonly string[]): string[] {
+  const valued = new Set(flags.filter((f) => f.value !== undefined).map((f) => `--${f.name}`));
+  const joined: string[] = [];
+  for (const arg of args) {
+    const flag = joined.at(-1) ?? '';
+    if (/^-[0-9]/.test(arg) && valued.has(flag)) joined[joined.length - 1] = `${flag}=${arg}`;
+    else joined.push(arg);
+  }
+  return joined;
 }
 
 /** The help of a command, from its table. */

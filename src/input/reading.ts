@@ -22,7 +22,7 @@ export class Reading {
   /** Files by the number that their records carry. */
   readonly names: Map<number, string>;
   readonly sources: RawSource[] = [];
-  readonly notices: string[] = [];
+  readonly #withoutRecords: string[] = [];
   hasRunes = false;
 
   constructor(unchanged: readonly UnchangedFile[], range: BlockRange | undefined, scratch: string, store: Store) {
@@ -37,6 +37,13 @@ export class Reading {
   /** How many files were read. */
   get count(): number {
     return this.#read.size;
+  }
+
+  /** What the user should know of the files that were read. */
+  get notices(): string[] {
+    const [first, ...others] = this.#withoutRecords;
+    if (first === undefined) return [];
+    return [others.length === 0 ? `${first} holds no records` : `${others.length + 1} files hold no records, such as ${first}`];
   }
 
   formOf(id: number): string {
@@ -78,7 +85,7 @@ export class Reading {
       const found = await recognise(file, this.#store, join(this.#scratch, `${id}.plain`));
       this.#forms.set(id, found.form);
       this.#read.add(id);
-      if (found.form === 'no-records') this.notices.push(`${file.name} holds no records`);
+      if (found.form === 'no-records') this.#withoutRecords.push(file.name);
       else recognised.push({ ...found, id });
     }
     const sources: RawSource[] = [];
