@@ -1,7 +1,7 @@
 /**
  * Errors that are for people. Each carries the exit code of the command; anything else that is thrown is a fault of this program.
  */
-export const EXIT = { done: 0, usage: 1, badInput: 2, buildFailed: 3, verificationFailed: 4 } as const;
+export const EXIT = { done: 0, usage: 1, badInput: 2, buildFailed: 3, verificationFailed: 4, interrupted: 130 } as const;
 
 /** Ends a command with a message: what is wrong, where, and what to do. `details` are printed below it, a line each. */
 export class CliError extends Error {

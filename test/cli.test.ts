@@ -7,6 +7,7 @@ import { BUILD_COMMAND } from '../src/build/command.ts';
 import { status } from '../src/contract/schemas.ts';
 import { SERVE_COMMAND } from '../src/hosts/command.ts';
 import { MERGE_COMMAND } from '../src/merge/command.ts';
+import { PULL_COMMAND } from '../src/pull/command.ts';
 import { VERIFY_COMMAND } from '../src/verify/command.ts';
 import { temporaryFolder, tree, writeFiles } from './support/build.ts';
 import { ROOT, run, start } from './support/cli.ts';
@@ -19,6 +20,13 @@ function workFolder(): string {
   writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
   return work;
 }
+
+describe('scripts/run.cjs', () => {
+  it.each(['', 'builds', '../src/version', 'toString'])('has no command %j, and says which there are', async (command) => {
+    const { code, stderr } = await run(command, [], ROOT);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^Error: there is no command ".*"; there are bench, .*build, .*verify\n$/)]);
+  });
+});
 
 describe('npm run build', () => {
   it('builds with its defaults: input to dist', async () => {
@@ -169,6 +177,7 @@ describe('help and documents', () => {
     ['serve', SERVE_COMMAND],
     ['verify', VERIFY_COMMAND],
     ['merge', MERGE_COMMAND],
+    ['pull', PULL_COMMAND],
   ] as const)('of %s name every flag', async (name, command) => {
     const { code, stdout } = await run(name, ['--help'], ROOT);
     expect(code).toBe(0);
@@ -183,7 +192,7 @@ describe('help and documents', () => {
   });
 
   it('the README names every exit code', () => {
-    for (const row of ['| 0 |', '| 1 |', '| 2 |', '| 3 |', '| 4 |']) expect(readme).toContain(row);
+    for (const row of ['| 0 |', '| 1 |', '| 2 |', '| 3 |', '| 4 |', '| 130 |']) expect(readme).toContain(row);
   });
 });
 

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { BlockDigest } from '../build/digests.ts';
+import { contractJson } from '../contract/contractJson.ts';
 import type { envelope } from '../contract/schemas.ts';
 import { messageOf } from '../errors.ts';
 import { readPage } from '../pages/envelope.ts';
@@ -104,25 +105,4 @@ function toBatch(records: readonly Activity[], bytes: RecordBytes, block: BlockD
     txIds: Buffer.from(txIds.join(''), 'latin1'),
     txRecords: Uint32Array.from(txRecords),
   };
-}
-
-/** A record of the hiro dialect as the contract dialect spells it. */
-function contractJson({ rune, address, receiver_address, amount, operation, location }: Activity): string {
-  const { block_hash, block_height, tx_id, tx_index, vout, output, timestamp } = location;
-  return JSON.stringify({
-    rune: { id: rune.id, number: rune.number, name: rune.name, spaced_name: rune.spaced_name },
-    address,
-    receiver_address,
-    amount,
-    operation,
-    location: {
-      block_hash: `0x${block_hash}`,
-      block_height,
-      tx_id: `0x${tx_id}`,
-      tx_index,
-      vout,
-      output: output === undefined ? undefined : `0x${output.split(':')[0]}`,
-      timestamp,
-    },
-  });
 }

@@ -1,0 +1,110 @@
+/**
+ * The pull command's flags, and what they mean.
+ */
+import { type Command, type Flags, HELP } from '../cli/flags.ts';
+import type { Log } from '../cli/log.ts';
+import { Progress } from '../cli/progress.ts';
+import { UsageError } from '../errors.ts';
+import type { WantedBlocks } from './plan.ts';
+import { type PullRequest, pullFrom } from './session.ts';
+
+export const PULL_COMMAND: Command = {
+  call: 'npm run pull --',
+  about: 'Fetches blocks into the input folder: from a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
+  flags: [
+    { name: 'from', value: 'URL', about: 'Where the data is: postgres://user:pass@host/db, or https://host[/prefix].' },
+    { name: 'to', value: 'DIR', byDefault: 'input', about: 'The input folder; files go into its folder pulled.' },
+    {
+      name: 'blocks',
+      value: 'RANGE',
+      byDefault: 'from the first held, or the first there is',
+      about: 'A.., A..B or ..B for heights; -N.. for the last N, dropping older ones.',
+    },
+    { name: 'header', value: 'LINE', repeatable: true, about: "Sent with every HTTP request, as in 'x-api-key: ...'." },
+    {
+      name: 'confirmations',
+      value: 'N',
+      byDefault: '6',
+      about: 'The last blocks, which are compared again and replaced when they changed.',
+    },
+    { name: 'concurrency', value: 'N', byDefault: '4', about: 'Requests or database connections at once.' },
+    { name: 'rate', value: 'N', byDefault: '10', about: 'HTTP requests a second; 0 for as many as the server answers.' },
+    { name: 'retries', value: 'N', byDefault: '8', about: 'How often a failed HTTP request is tried again.' },
+    { name: 'timeout', value: 'SECONDS', byDefault: '30', about: 'How long an HTTP server may be silent.' },
+    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    HELP,
+  ],
+};
+
+/** Headers that are not on the command line, where other users of the machine could read them: one a line. */
+const HEADERS_VARIABLE = 'PULL_HEADERS';
+
+/** The first pause before a request is tried again, in milliseconds. */
+const PAUSE_MS = 500;
+
+export async function runPull(flags: Flags, log: Log): Promise<void> {
+  const [variable, given] = [process.env[HEADERS_VARIABLE] ?? '', flags.all('header')];
+  const format = flags.choice('log', ['text', 'json']);
+  const interruption = new AbortController();
+  const request: PullRequest = {
+    from: parseFrom(flags.one('from')),
+    to: flags.one('to') ?? 'input',
+    wanted: parseWanted(flags.one('blocks')),
+    confirmations: flags.integer('confirmations', 6, 0, 10_000),
+    concurrency: flags.integer('concurrency', 4, 1, 64),
+    headers: parseHeaders([...variable.split('\n').filter((line) => line.trim() !== ''), ...given]),
+    rate: flags.integer('rate', 10, 0, 10_000),
+    retries: flags.integer('retries', 8, 0, 100),
+    timeoutMs: 1000 * flags.integer('timeout', 30, 1, 3600),
+    pauseMs: PAUSE_MS,
+    signal: interruption.signal,
+  };
+  const stop = () => interruption.abort();
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  try {
+    await pullFrom(request, log, new Progress(log, format === 'text' && process.stderr.isTTY));
+  } finally {
+    process.off('SIGINT', stop).off('SIGTERM', stop);
+  }
+}
+
+/** A `postgres://` or `https://` URL; the latter without a slash at its end and without `/runes/v1`. */
+function parseFrom(text: string | undefined): URL {
+  if (text === undefined) throw new UsageError('--from must be given: a postgres:// or an https:// URL');
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !['postgres:', 'postgresql:', 'http:', 'https:'].includes(url.protocol)) {
+    // Not repeated here: it may hold a password.
+    throw new UsageError('--from must be a URL such as postgres://user:pass@host:5432/db or https://host/prefix');
+  }
+  if (url.protocol.startsWith('http') && (url.username !== '' || url.search !== '' || url.hash !== '')) {
+    throw new UsageError('--from must be an address without a user, a query and a fragment; a key goes into --header');
+  }
+  return url;
+}
+
+/** What --blocks asks for. */
+export function parseWanted(text: string | undefined): WantedBlocks {
+  if (text === undefined) return { from: undefined, to: undefined };
+  const [whole, from = '', to = ''] = /^(-?[0-9]{1,15})?[.][.]([0-9]{1,15})?$/.exec(text) ?? [];
+  const last = from.startsWith('-') ? Number(from.slice(1)) : undefined;
+  const isRange = whole !== undefined && `${from}${to}` !== '' && (from === '' || to === '' || Number(from) <= Number(to));
+  if (!isRange || last === 0 || (last !== undefined && to !== '')) {
+    throw new UsageError(
+      `--blocks ${JSON.stringify(text)} must be heights such as 840000.., 840000..849999 or ..849999, or -2016.. for the last 2016`,
+    );
+  }
+  const first = last === undefined ? (from === '' ? undefined : Number(from)) : { last };
+  return { from: first, to: to === '' ? undefined : Number(to) };
+}
+
+function parseHeaders(lines: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]+?)[ \t]*$/.exec(line) ?? [];
+    // The line is not repeated: it may hold a key.
+    if (name === undefined || value === undefined)
+      throw new UsageError("--header must be a name, a colon and a value, as in 'x-api-key: ...'");
+    headers[name.toLowerCase()] = value;
+  }
+  return headers;
+}

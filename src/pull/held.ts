@@ -1,0 +1,100 @@
+/**
+ * What earlier pulls brought: the names of the files in the folder `pulled` tell which blocks they hold, so a listing is all that a pull has to
+ * know, and a file that was renamed into its place is all that it has to remember.
+ *
+ *     pulled/840000/840157-1f2e3d4c5b6a7988.ndjson.gz   one block's records, in served order; the digits begin its digest
+ *     pulled/840000/840100-840199.parquet               rows of the indexer's ledger, of all blocks from 840100 to 840199
+ *     pulled/runes.parquet                              what these rows need of the indexer's runes
+ *
+ * A block without records is a file too (an empty array, or no rows): it need not be asked for again.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { z } from 'zod';
+import type { ActivityRecord } from '../contract/contractJson.ts';
+import { activityInput } from '../contract/schemas.ts';
+import { InputError, messageOf } from '../errors.ts';
+import { pathLiteral, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { type BlockIdentity, identityOf } from './block.ts';
+
+/** Where in the input folder pulls write; nothing else is ever replaced or removed. */
+export const PULLED_FOLDER = 'pulled';
+
+/** Working files, passed over by builds. */
+export const WORK_FOLDER = '.work';
+
+export const RUNES_FILE = 'runes.parquet';
+
+/** Heights that share a folder. */
+const HEIGHTS_PER_FOLDER = 1000;
+
+export interface HeldFile {
+  /** Relative to the folder `pulled`. */
+  readonly path: string;
+  readonly first: number;
+  readonly last: number;
+  /** The first 16 digits of the block's digest; undefined in a file of ledger rows. */
+  readonly digest: string | undefined;
+}
+
+const folderOf = (height: number): string => String(height - (height % HEIGHTS_PER_FOLDER));
+
+/** The name of a block's file from its whole digest. */
+export const blockFile = (height: number, digest: string): string => `${folderOf(height)}/${height}-${digest.slice(0, 16)}.ndjson.gz`;
+
+/** The name of a file with the ledger rows of these blocks. */
+export const ledgerFile = (first: number, last: number): string => `${folderOf(first)}/${first}-${last}.parquet`;
+
+const NAME = /^([0-9]{1,15})-(?:([0-9a-f]{16})\.ndjson\.gz|([0-9]{1,15})\.parquet)$/;
+
+/** The files that pulls made, lowest blocks first. Files of other names are nobody's business here. */
+export function listHeld(folder: string): HeldFile[] {
+  if (!existsSync(folder)) return [];
+  const held: HeldFile[] = [];
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (!entry.isDirectory() || !/^[0-9]+$/.test(entry.name)) continue;
+    for (const name of readdirSync(join(folder, entry.name))) {
+      const [, first, digest, last] = NAME.exec(name) ?? [];
+      if (first === undefined) continue;
+      held.push({ path: `${entry.name}/${name}`, first: Number(first), last: Number(last ?? first), digest });
+    }
+  }
+  return held.sort((a, b) => a.first - b.first || a.last - b.last);
+}
+
+/** What the file holds of the blocks at these heights. Throws an InputError when it cannot be read. */
+export async function readIdentities(
+  folder: string,
+  file: HeldFile,
+  heights: readonly number[],
+  store: Store,
+): Promise<Map<number, BlockIdentity>> {
+  const path = join(folder, file.path);
+  try {
+    return file.digest === undefined ? await ledgerIdentities(path, heights, store) : new Map([[file.first, blockIdentity(path)]]);
+  } catch (error) {
+    throw new InputError(`${path} cannot be read: ${error instanceof z.ZodError ? 'it holds no activity records' : messageOf(error)}`, [
+      'It was damaged after it was pulled. Remove it and pull again.',
+    ]);
+  }
+}
+
+function blockIdentity(path: string): BlockIdentity {
+  const lines = gunzipSync(readFileSync(path)).toString('utf8').trimEnd();
+  if (lines === '[]') return identityOf([]);
+  return identityOf(lines.split('\n').map((line) => activityInput.parse(JSON.parse(line)) as ActivityRecord));
+}
+
+async function ledgerIdentities(path: string, heights: readonly number[], store: Store): Promise<Map<number, BlockIdentity>> {
+  const rows = await store.rows(
+    `SELECT block_height, min(block_hash) AS hash, count(*) AS records FROM read_parquet(${pathLiteral(path)})
+     WHERE block_height IN (${heights.join(', ')}) GROUP BY block_height`,
+  );
+  const empty = heights.map((height): [number, BlockIdentity] => [height, { hash: '', records: 0 }]);
+  const held = rows.map((row): [number, BlockIdentity] => [
+    toNumber(row['block_height']),
+    { hash: toText(row['hash']), records: toNumber(row['records']) },
+  ]);
+  return new Map([...empty, ...held]);
+}

@@ -1,0 +1,99 @@
+/**
+ * Blocks from a server of the API: pages of lists by height, up to the tip that its status tells.
+ */
+import { z } from 'zod';
+import { InputError } from '../errors.ts';
+import { BadBlockError, type BlockIdentity, checkBlock } from './block.ts';
+import type { Client } from './client.ts';
+import { type Page, parsePage, readBlock } from './pages.ts';
+import type { Heights } from './plan.ts';
+import type { Extent, Fetched, Source } from './source.ts';
+import { writeBlock } from './write.ts';
+
+/** The first block that can hold runes on Bitcoin's main chain (runes protocol). */
+const FIRST_RUNE_BLOCK = 840_000;
+
+/** What servers of this API allow when they do not say. */
+const COMMON_LIMIT = 60;
+
+/** More than any server should be asked for at once, so that its refusal names its limit. */
+const TOO_MUCH = 1_000_000;
+
+/** Records of a page when the server sets no limit. */
+const LARGEST_PAGE = 5000;
+
+const status = z.object({ block_height: z.int().min(0) });
+
+export class HttpSource implements Source {
+  readonly name: string;
+  readonly perFile = 1;
+  readonly knowsDigests = false;
+  readonly #base: string;
+  readonly #client: Client;
+  readonly #folder: string;
+  #limit: number | undefined;
+
+  /** `base` is the address before `/runes/v1`. */
+  constructor(base: string, client: Client, folder: string) {
+    this.name = base;
+    this.#base = base;
+    this.#client = client;
+    this.#folder = folder;
+  }
+
+  async look(): Promise<Extent> {
+    const { block_height: tip } = await this.#get('/runes/v1/', (text) => status.parse(JSON.parse(text)));
+    this.#limit ??= await this.#largestLimit(tip);
+    return { first: 0, begin: Math.min(FIRST_RUNE_BLOCK, tip), last: tip, has: () => true };
+  }
+
+  async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
+    const identities = new Map<number, BlockIdentity>();
+    for (const height of heights) {
+      const identity = await this.#client.persist(`block ${height}`, async () => {
+        const { total, results } = await this.#page(height, 1, 0);
+        if (results.length !== Math.min(total, 1)) throw new BadBlockError(`has ${total} records, and its first page ${results.length}`);
+        return { hash: checkBlock(height, results).hash, records: total };
+      });
+      identities.set(height, identity);
+    }
+    return identities;
+  }
+
+  async fetch({ first: height }: Heights): Promise<Fetched> {
+    const limit = this.#limit ?? COMMON_LIMIT;
+    const block = await this.#client.persist(`block ${height}`, () =>
+      readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset)),
+    );
+    return writeBlock(this.#folder, block);
+  }
+
+  async close(): Promise<void> {}
+
+  #page(height: number, limit: number, offset: number): Promise<Page> {
+    return this.#get(`/runes/v1/blocks/${height}/activity?offset=${offset}&limit=${limit}`, parsePage);
+  }
+
+  /** The largest limit: what the refusal of a larger one says. */
+  async #largestLimit(tip: number): Promise<number> {
+    const path = `/runes/v1/blocks/${tip}/activity?offset=0&limit=${TOO_MUCH}`;
+    const { body, refusal } = await this.#client.get(this.#base + path, parsePage);
+    if (body !== undefined) return Math.min(body.limit, LARGEST_PAGE);
+    const [, limit] = /limit must be <= ([1-9][0-9]{0,5})\b/.exec(refusal) ?? [];
+    return Number(limit ?? COMMON_LIMIT);
+  }
+
+  async #get<T>(path: string, parse: (text: string) => T): Promise<T> {
+    const { status, body } = await this.#client.get(this.#base + path, parse);
+    if (body !== undefined) return body;
+    const [url] = (this.#base + path).split('?');
+    if (status === 401 || status === 403) {
+      throw new InputError(`${url} was answered with status ${status}: the server wants a key, or refuses this one`, [
+        "Give it with --header 'x-api-key: ...', or in the environment variable PULL_HEADERS.",
+      ]);
+    }
+    throw new InputError(`${url} was answered with status ${status}`, [
+      'Is --from the address of a server of this API, without /runes/v1?',
+    ]);
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Blocks from another mirror of this program: its digests tell which blocks differ, and prove those that were fetched. They are read from its files by the
+ * page map, so its host needs no code.
+ */
+import { type BlockDigest, digestOfBlocks, readDigests } from '../build/digests.ts';
+import { type Manifest, manifest } from '../contract/schemas.ts';
+import { InputError } from '../errors.ts';
+import { FetchMirror } from '../hosts/fetch.ts';
+import { maximumLimit, siteOf } from '../pages/lists.ts';
+import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
+import { BadBlockError, type BlockIdentity } from './block.ts';
+import type { Client } from './client.ts';
+import { type Page, parsePage, readBlock } from './pages.ts';
+import { type Heights, heightsOf } from './plan.ts';
+import type { Extent, Fetched, Source } from './source.ts';
+import { writeBlock } from './write.ts';
+
+/** The mirror's manifest; undefined when there is none, or one that this version does not know. */
+export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
+  // What another program answers here need not be JSON.
+  const { body } = await client.get(`${base}/${MANIFEST_PATH}`, (text) => text);
+  try {
+    return manifest.parse(JSON.parse(body ?? ''));
+  } catch {
+    return undefined;
+  }
+}
+
+export class MirrorSource implements Source {
+  readonly name: string;
+  readonly perFile = 1;
+  readonly knowsDigests = true;
+  readonly #base: string;
+  readonly #client: Client;
+  readonly #folder: string;
+  #mirror: FetchMirror;
+  #manifest: Manifest;
+  #blocks: ReadonlyMap<number, BlockDigest> = new Map();
+
+  constructor(base: string, found: Manifest, client: Client, folder: string) {
+    this.name = `${base} (a mirror of this program)`;
+    this.#base = base;
+    this.#client = client;
+    this.#folder = folder;
+    this.#manifest = found;
+    this.#mirror = this.#fresh();
+  }
+
+  /** Reads the manifest and all digests, and takes them when they fit together: the mirror may be replaced meanwhile. */
+  async look(): Promise<Extent> {
+    return this.#client.persist(this.#base, async () => {
+      const found = await findManifest(this.#base, this.#client);
+      if (found === undefined) throw new BadBlockError('has no manifest any more');
+      const [first, last] = [found.heights[0]?.[0], found.heights.at(-1)?.[1]];
+      if (first === undefined || last === undefined) {
+        throw new InputError(`${this.#base} holds no blocks`, ['Name another mirror with --from.']);
+      }
+      const listed: BlockDigest[] = [];
+      for (const path of new Set(found.heights.flatMap(([a, b]) => filesOf({ first: a, last: b })))) {
+        const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => readDigests(text, path));
+        if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
+        listed.push(...body);
+      }
+      if (digestOfBlocks(listed) !== found.digest) {
+        throw new BadBlockError('has digests of blocks that do not make the digest in its manifest');
+      }
+      if (found.digest !== this.#manifest.digest) this.#mirror = this.#fresh();
+      const blocks = new Map(listed.map((block) => [block.height, block]));
+      this.#manifest = found;
+      this.#blocks = blocks;
+      return { first, begin: first, last, has: (height) => blocks.has(height) };
+    });
+  }
+
+  async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
+    return new Map(heights.map((height) => [height, this.#blocks.get(height) ?? { hash: '', records: 0 }]));
+  }
+
+  async fetch({ first: height }: Heights): Promise<Fetched> {
+    const expected = this.#blocks.get(height);
+    if (expected === undefined) throw new Error(`the mirror does not list block ${height}`);
+    const limit = maximumLimit(siteOf(this.#manifest));
+    const block = await this.#client.persist(`block ${height}`, async () => {
+      const found = await readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset));
+      if (found.digest === expected.digest) return found;
+      this.#mirror = this.#fresh();
+      throw new BadBlockError(`has the digest ${found.digest}, and the mirror says ${expected.digest}`);
+    });
+    return writeBlock(this.#folder, block);
+  }
+
+  async close(): Promise<void> {}
+
+  /** The page map over the mirror's files, with nothing in memory yet: what it reads once it keeps. */
+  #fresh(): FetchMirror {
+    return new FetchMirror(async (path) => {
+      const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text);
+      return new Response(body ?? null, { status });
+    }, Number.POSITIVE_INFINITY);
+  }
+
+  async #page(height: number, limit: number, offset: number): Promise<Page> {
+    const path = `/runes/v1/blocks/${height}/activity?limit=${limit}&offset=${offset}`;
+    const answer = await this.#mirror.answer(new Request(`http://mirror.invalid${path}`));
+    if (answer?.status === 200) return parsePage(await answer.text());
+    throw new BadBlockError(`cannot be read from the mirror's files, which are being replaced or not whole (${answer?.status})`);
+  }
+}
+
+/** The files of digests that heights are in. */
+function filesOf({ first, last }: Heights): string[] {
+  const start = first - (first % DIGESTS_PER_FILE);
+  return heightsOf({ first: start, last })
+    .filter((height) => height % DIGESTS_PER_FILE === 0)
+    .map(digestsPath);
+}

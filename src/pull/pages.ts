@@ -1,0 +1,47 @@
+/**
+ * A block's records from the pages of its list, which may change while they are read.
+ */
+import { z } from 'zod';
+import type { ActivityRecord } from '../contract/contractJson.ts';
+import { activityInput } from '../contract/schemas.ts';
+import { BadBlockError, type Block, checkBlock } from './block.ts';
+
+const page = z.object({ limit: z.int().min(1), total: z.int().min(0), results: z.array(activityInput) });
+
+export interface Page {
+  readonly limit: number;
+  readonly total: number;
+  readonly results: readonly ActivityRecord[];
+}
+
+/** Reads a JSON text as a page of records that fit the contract. Throws when it is none. */
+export function parsePage(text: string): Page {
+  const parsed = page.safeParse(JSON.parse(text));
+  if (parsed.success) return parsed.data as Page;
+  throw new Error(`no page of a list: ${parsed.error.issues[0]?.path.join('.')} ${parsed.error.issues[0]?.message}`);
+}
+
+/** Gets a window of the list of the block at a height. */
+export type ReadPage = (height: number, limit: number, offset: number) => Promise<Page>;
+
+/**
+ * All records of a block. Throws a BadBlockError when its pages do not belong together: another total, another block, a record too few or twice. That happens
+ * when the block is replaced between two of them.
+ */
+export async function readBlock(height: number, limit: number, read: ReadPage): Promise<Block> {
+  const first = await read(height, limit, 0);
+  const { total } = first;
+  // A server may give less than it is asked for, and says so.
+  const step = Math.min(limit, first.limit);
+  const records: ActivityRecord[] = [];
+  for (let offset = 0; offset === 0 || offset < total; offset += step) {
+    const next = offset === 0 ? first : await read(height, step, offset);
+    if (next.total !== total) throw new BadBlockError(`has pages that disagree on the total, ${total} and ${next.total}`);
+    const expected = Math.min(step, total - offset);
+    if (next.results.length !== expected) {
+      throw new BadBlockError(`has a page of ${next.results.length} records at offset ${offset}, where ${expected} must be`);
+    }
+    records.push(...next.results);
+  }
+  return checkBlock(height, records);
+}

@@ -1,0 +1,242 @@
+/**
+ * Blocks from the database of a bitcoin-indexer: rows of `ledger` in ranges of heights, and what they need of `runes`, all of one moment. Only reads.
+ */
+import { createWriteStream } from 'node:fs';
+import { readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { to as copyTo } from 'pg-copy-streams';
+import { type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
+import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.ts';
+import { pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
+import type { BlockIdentity } from './block.ts';
+import { ledgerFile, RUNES_FILE } from './held.ts';
+import type { Heights } from './plan.ts';
+import type { Extent, Fetched, Source } from './source.ts';
+import { putInPlace, workFile, writeError } from './write.ts';
+
+export interface DatabaseOptions {
+  /** A `postgres://` URL. */
+  readonly url: string;
+  readonly folder: string;
+  /** How many connections read at once. */
+  readonly connections: number;
+  readonly store: Store;
+  readonly signal: AbortSignal;
+}
+
+/** Settled heights in a file: some hundred thousand records, so that working memory stays small and all of history is a thousand files. */
+const HEIGHTS_PER_FILE = 100;
+
+/** How long a connection may take, in milliseconds. */
+const CONNECT_MS = 30_000;
+
+/** How long the database may take to say goodbye, in milliseconds: one that is still sending rows does not. */
+const GOODBYE_MS = 1000;
+
+export class DatabaseSource implements Source {
+  readonly name: string;
+  readonly perFile = HEIGHTS_PER_FILE;
+  readonly knowsDigests = false;
+  readonly #options: DatabaseOptions;
+  /** Each is one connection, in a transaction that sees the same moment as the others'. */
+  readonly #connections: readonly pg.Client[];
+  /** Those of them that nobody uses. */
+  readonly #idle: pg.Client[];
+  #isConnected = false;
+  /** DuckDB does one thing at a time; it uses all cores for it. */
+  #conversion: Promise<unknown> = Promise.resolve();
+
+  constructor(options: DatabaseOptions) {
+    const { hostname, port, pathname } = new URL(options.url);
+    this.name = `PostgreSQL ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
+    this.#options = options;
+    this.#connections = Array.from({ length: options.connections }, () => {
+      const client = new pg.Client({
+        connectionString: options.url,
+        connectionTimeoutMillis: CONNECT_MS,
+        application_name: 'rune-activity-mirror',
+        keepAlive: true,
+      });
+      // A connection that breaks makes the next query fail, which is early enough.
+      client.on('error', () => undefined);
+      return client;
+    });
+    this.#idle = [...this.#connections];
+    options.signal.addEventListener('abort', () => this.#hangUp(), { once: true });
+  }
+
+  async look(): Promise<Extent> {
+    return this.#explained(async () => {
+      await this.#begin();
+      await this.#pullRunes();
+      const [row] = await this.#ask('SELECT min(block_height)::text AS first, max(block_height)::text AS last FROM ledger');
+      if (row?.['first'] === null || row === undefined) {
+        throw new InputError(`the table ledger of ${this.name} is empty`, ['Has the indexer begun its work? Is it the right database?']);
+      }
+      const first = Number(row['first']);
+      return { first, begin: first, last: Number(row['last']), has: () => true };
+    });
+  }
+
+  async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
+    const identities = new Map<number, BlockIdentity>(heights.map((height) => [height, { hash: '', records: 0 }]));
+    if (heights.length === 0) return identities;
+    const rows = await this.#explained(() =>
+      this.#ask(
+        `SELECT block_height::text AS height, min(block_hash) AS hash, count(*)::text AS records FROM ledger
+         WHERE block_height IN (${heights.join(', ')}) GROUP BY block_height`,
+      ),
+    );
+    for (const row of rows) {
+      const hash = String(row['hash']).toLowerCase().replace(/^0x/, '');
+      identities.set(Number(row['height']), { hash, records: Number(row['records']) });
+    }
+    return identities;
+  }
+
+  async fetch({ first, last }: Heights): Promise<Fetched> {
+    const path = ledgerFile(first, last);
+    const where = `WHERE block_height BETWEEN ${first} AND ${last}`;
+    const written = await this.#explained(() =>
+      this.#copy('ledger', LEDGER_FIELDS, where, 'block_height, tx_index DESC, event_index DESC', (parquet) =>
+        putInPlace(this.#options.folder, parquet, path),
+      ),
+    );
+    return { path, ...written };
+  }
+
+  async close(): Promise<void> {
+    if (this.#isConnected)
+      await Promise.race([Promise.all(this.#connections.map((c) => c.end().catch(() => undefined))), sleep(GOODBYE_MS)]);
+    this.#hangUp();
+  }
+
+  /** Ends the connections, whatever they are doing. */
+  #hangUp(): void {
+    for (const { connection } of this.#connections) connection.stream.destroy();
+  }
+
+  /** Begins transactions that all see what the first of them sees. */
+  async #begin(): Promise<void> {
+    if (!this.#isConnected) await Promise.all(this.#connections.map((connection) => connection.connect()));
+    this.#isConnected = true;
+    let snapshot: unknown;
+    for (const connection of this.#connections) {
+      await connection.query('ROLLBACK');
+      await connection.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      if (snapshot !== undefined) await connection.query(`SET TRANSACTION SNAPSHOT '${String(snapshot)}'`);
+      else snapshot = (await connection.query<{ id: string }>('SELECT pg_export_snapshot() AS id')).rows[0]?.id;
+    }
+  }
+
+  /** Runs `work` with a connection that nobody else uses. There are as many of them as there are fetches at once. */
+  async #with<T>(work: (connection: pg.Client) => Promise<T>): Promise<T> {
+    const connection = this.#idle.pop();
+    if (connection === undefined) throw new Error('more fetches at once than connections');
+    try {
+      return await work(connection);
+    } finally {
+      this.#idle.push(connection);
+    }
+  }
+
+  #ask(query: string): Promise<Readonly<Record<string, string | null>>[]> {
+    return this.#with(async (connection) => (await connection.query<Record<string, string | null>>(query)).rows);
+  }
+
+  /** The runes come before the rows that name them, so that a build in between knows them all. */
+  async #pullRunes(): Promise<void> {
+    const { folder } = this.#options;
+    await this.#copy('runes', RUNE_FIELDS, '', 'id', async (parquet) => {
+      const held = await readFile(join(folder, RUNES_FILE)).catch(() => undefined);
+      // The same bytes are left alone: a build reads a file again whose times are new.
+      if (held?.equals(await readFile(parquet)) !== true) await putInPlace(folder, parquet, RUNES_FILE);
+    });
+  }
+
+  /** Copies rows of a table out, and turns them into a Parquet file that `take` moves to its place. */
+  async #copy(
+    table: string,
+    fields: readonly Field[],
+    where: string,
+    order: string,
+    take: (parquet: string) => Promise<void>,
+  ): Promise<{ readonly records: number; readonly bytes: number }> {
+    const { folder, store, signal } = this.#options;
+    const [csv, parquet] = [workFile(folder, '.csv'), workFile(folder, '.parquet')];
+    try {
+      const columns = fields.map(({ column }) => `"${column}"::text`).join(', ');
+      await this.#with(async (connection) => {
+        const rows = connection.query(copyTo(`COPY (SELECT ${columns} FROM ${table} ${where}) TO STDOUT (FORMAT csv)`));
+        await pipeline(rows, createWriteStream(csv), { signal });
+      });
+      const { size } = await stat(csv);
+      if (size === 0) await store.run(`COPY (SELECT * FROM (${noRows(fields)}) WHERE false) TO ${pathLiteral(parquet)} (FORMAT parquet)`);
+      else await this.#convert(csv, parquet, fields, order);
+      const { rows } = await store.row(`SELECT num_rows AS rows FROM parquet_file_metadata(${pathLiteral(parquet)})`);
+      const { size: bytes } = await stat(parquet);
+      await take(parquet);
+      return { records: toNumber(rows), bytes };
+    } catch (error) {
+      if (codeOf(error) === 'ENOSPC' || /No space left/.test(messageOf(error))) throw writeError(folder, { code: 'ENOSPC' });
+      throw error;
+    } finally {
+      await Promise.all([csv, parquet].map((path) => rm(path, { force: true })));
+    }
+  }
+
+  /** CSV to Parquet, sorted, so that the same rows make the same bytes in whatever order the database gives them. */
+  async #convert(csv: string, parquet: string, fields: readonly Field[], order: string): Promise<void> {
+    const columns = fields.map(({ column }) => `'${column}': 'VARCHAR'`).join(', ');
+    // As in PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
+    const scan = `read_csv(${pathLiteral(csv)}, auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '',
+      allow_quoted_nulls = false, compression = 'none', columns = {${columns}})`;
+    const job = this.#conversion.then(() =>
+      this.#options.store.run(
+        `COPY (SELECT ${fields.map(typed).join(', ')} FROM ${scan} ORDER BY ${order}) TO ${pathLiteral(parquet)} (FORMAT parquet, COMPRESSION zstd)`,
+      ),
+    );
+    this.#conversion = job.catch(() => undefined);
+    await job;
+  }
+
+  /** Says in words what a database refuses. */
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof CliError || this.#options.signal.aborted) throw error;
+      const code = codeOf(error) ?? '';
+      const advice = ADVICE.find(([codes]) => codes.includes(code))?.[1];
+      if (advice !== undefined) throw new InputError(`${this.name}: ${messageOf(error)}`, [advice]);
+      if (/^(?:CONNECT|E[A-Z]+$|57P|08)/.test(code)) {
+        throw new BuildError(`${this.name}: ${messageOf(error)}`, [
+          'Is the database up and reachable? The same command goes on from here.',
+        ]);
+      }
+      throw error;
+    }
+  }
+}
+
+/** What to do about errors of PostgreSQL, by their codes. */
+const ADVICE: readonly (readonly [codes: readonly string[], advice: string])[] = [
+  [['28P01', '28000'], 'Check user and password in --from, or in the environment variables PGUSER and PGPASSWORD.'],
+  [['3D000'], 'Check the name of the database at the end of --from.'],
+  [['42P01'], "The tables ledger and runes of bitcoin-indexer's runes database are needed; a schema can be named with ?search_path=NAME."],
+  [
+    ['42703'],
+    `ledger needs the columns ${LEDGER_FIELDS.map((f) => f.column).join(', ')}; runes ${RUNE_FIELDS.map((f) => f.column).join(', ')}.`,
+  ],
+  [['42501'], 'The user needs the right to SELECT from ledger and runes.'],
+];
+
+/** SQL of a column in the type that holds its values exactly. */
+const typed = ({ column, kind }: Field): string => (kind === 'integer' ? `"${column}"::BIGINT AS "${column}"` : `"${column}"`);
+
+/** SQL of no rows with the columns' types. */
+const noRows = (fields: readonly Field[]): string =>
+  `SELECT ${fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS "${column}"`).join(', ')}`;

@@ -1,0 +1,65 @@
+/**
+ * Files that are whole from the moment that they are there: written aside, forced to the disk, and renamed.
+ */
+import { mkdirSync, renameSync } from 'node:fs';
+import { open, rename } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { BuildError, codeOf, messageOf } from '../errors.ts';
+import { type Block, blockText } from './block.ts';
+import { blockFile, WORK_FOLDER } from './held.ts';
+import type { Fetched } from './source.ts';
+
+const compress = promisify(gzip);
+
+let count = 0;
+
+/** A path for a working file that nobody else uses. */
+export const workFile = (folder: string, ending: string): string => {
+  count += 1;
+  return join(folder, WORK_FOLDER, `${process.pid}-${count}${ending}`);
+};
+
+/** Writes a block's file. */
+export async function writeBlock(folder: string, block: Block): Promise<Fetched> {
+  const bytes = await compress(blockText(block));
+  const path = blockFile(block.height, block.digest);
+  const temporary = workFile(folder, '.gz');
+  try {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    const file = await open(temporary, 'w');
+    try {
+      await file.writeFile(bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(temporary, join(folder, path));
+  } catch (error) {
+    throw writeError(folder, error);
+  }
+  return { path, records: block.records, bytes: bytes.length };
+}
+
+/** Puts a file that was written aside into its place. */
+export async function putInPlace(folder: string, temporary: string, path: string): Promise<void> {
+  try {
+    const file = await open(temporary, 'r');
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    renameSync(temporary, join(folder, path));
+  } catch (error) {
+    throw writeError(folder, error);
+  }
+}
+
+/** A failure of the disk, for people. */
+export const writeError = (folder: string, error: unknown): BuildError =>
+  new BuildError(codeOf(error) === 'ENOSPC' ? `the disk of ${folder} is full` : `${folder} cannot be written: ${messageOf(error)}`, [
+    'Make room or change its rights; the same command goes on from here.',
+  ]);

@@ -1,0 +1,474 @@
+/** Pulls over HTTP from a server that answers as the recorded one did, and fails in every way that servers do. */
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ApiServer, type Fault } from './support/apiServer.ts';
+import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree } from './support/build.ts';
+import { run, start } from './support/cli.ts';
+import { mountDisk } from './support/disk.ts';
+import { block, failedPull, recordedBlocks, testPull } from './support/pull.ts';
+import type { Activity } from './support/records.ts';
+
+let recorded: Map<number, Activity[]>;
+let digest: string;
+beforeAll(async () => {
+  recorded = await recordedBlocks();
+  digest = (await testBuild(join(temporaryFolder(), 'out'), { inputs: CONFORMANCE_INPUTS })).manifest.digest;
+});
+
+let server: ApiServer;
+let base: string;
+let to: string;
+beforeEach(async () => {
+  server = new ApiServer();
+  for (const [height, records] of recorded) server.blocks.set(height, [...records]);
+  base = await server.start();
+  to = join(temporaryFolder(), 'input');
+});
+afterEach(() => server.close());
+
+/** A short chain of made-up blocks instead of the recorded one. */
+function shortChain(tip = 1010, first = 1001): void {
+  server.blocks.clear();
+  for (let height = first; height <= tip; height += 1) server.blocks.set(height, block(height, 1 + (height % 5)));
+}
+
+const build = async (): Promise<string> => (await testBuild(join(temporaryFolder(), 'out'), { inputs: [to] })).manifest.digest;
+const heldHash = (height: number): string => {
+  const [name = ''] = filesBelow(join(to, 'pulled')).filter((path) => path.includes(`/${height}-`));
+  const [line = ''] = gunzipSync(readFileSync(join(to, 'pulled', name)))
+    .toString()
+    .split('\n');
+  return (JSON.parse(line) as Activity).location.block_hash;
+};
+
+describe('blocks', () => {
+  it('come whole, and build the mirror that the database export builds', async () => {
+    const result = await testPull(base, to);
+    expect(result).toMatchObject({ blocks: 40, records: 8771, replaced: 0, held: [{ first: 840_000, last: 840_039 }] });
+    expect(filesBelow(join(to, 'pulled'))).toHaveLength(40);
+    expect(await build()).toBe(digest);
+  });
+
+  it('are not asked for again: a second pull compares the last of them', async () => {
+    await testPull(base, to);
+    const before = tree(to);
+    server.requests.length = 0;
+    expect(await testPull(base, to)).toMatchObject({ blocks: 0, records: 0 });
+    expect(tree(to)).toEqual(before);
+    expect(server.requests.sort()).toEqual(
+      [
+        '/runes/v1/manifest.json',
+        '/runes/v1/',
+        '/runes/v1/blocks/840039/activity?offset=0&limit=1000000',
+        ...[33, 34, 35, 36, 37, 38, 39].map((n) => `/runes/v1/blocks/8400${n}/activity?offset=0&limit=1`),
+      ].sort(),
+    );
+  });
+
+  it('are read in pages as large as the server gives', async () => {
+    server.limit = 500;
+    await testPull(base, to);
+    expect(Math.max(...server.requests.map((target) => Number(/limit=([0-9]{1,4})$/.exec(target)?.[1] ?? 0)))).toBe(500);
+    expect(await build()).toBe(digest);
+  });
+
+  it.each([
+    ['a prefix', '/api'],
+    ['a slash', '/'],
+    ['the whole path', '/runes/v1/'],
+  ])('are found at an address with %s', async (_, path) => {
+    shortChain();
+    if (path === '/api') {
+      const inner = base;
+      const proxy = createServer(async (request, response) => {
+        if (request.url?.startsWith('/api/') !== true) return response.writeHead(404).end();
+        const answer = await fetch(inner + request.url.slice(4));
+        return response.writeHead(answer.status).end(await answer.text());
+      }).listen(0, '127.0.0.1');
+      await once(proxy, 'listening');
+      base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+      await testPull(base + path, to, { wanted: { from: 1001, to: undefined } });
+      proxy.close();
+    } else await testPull(base + path, to, { wanted: { from: 1001, to: undefined } });
+    expect(filesBelow(join(to, 'pulled'))).toHaveLength(10);
+  });
+
+  it('without records are held too, and asked for again only while they are new', async () => {
+    shortChain();
+    server.blocks.delete(1002);
+    await testPull(base, to, { wanted: { from: 1001, to: undefined } });
+    expect(filesBelow(join(to, 'pulled'))).toHaveLength(10);
+    server.requests.length = 0;
+    await testPull(base, to);
+    expect(server.requests.filter((target) => target.includes('/1002/'))).toEqual([]);
+    const { manifest } = await testBuild(join(temporaryFolder(), 'out'), { inputs: [to] });
+    expect(manifest.heights).toEqual([
+      [1001, 1001],
+      [1003, 1010],
+    ]);
+    // The server had not indexed it yet when it was asked.
+    server.blocks.set(1011, []);
+    await testPull(base, to);
+    server.blocks.set(1011, block(1011, 70));
+    expect(await testPull(base, to)).toMatchObject({ blocks: 1, replaced: 1 });
+    expect(heldHash(1011)).toBe(server.blocks.get(1011)?.[0]?.location.block_hash);
+  });
+
+  it('can be a range, a beginning, an end, or the last of the chain', async () => {
+    shortChain(1100);
+    const heights = async (from: number | { last: number } | undefined, until: number | undefined) =>
+      (await testPull(base, to, { wanted: { from, to: until } })).held;
+    expect(await heights(1050, 1060)).toEqual([{ first: 1050, last: 1060 }]);
+    expect(await heights(undefined, 1062)).toEqual([{ first: 1050, last: 1062 }]);
+    expect(await heights(1080, undefined)).toEqual([
+      { first: 1050, last: 1062 },
+      { first: 1080, last: 1100 },
+    ]);
+    // Without a range: from the first that is held, gaps included.
+    expect(await heights(undefined, undefined)).toEqual([{ first: 1050, last: 1100 }]);
+    expect(await heights({ last: 10 }, undefined)).toEqual([{ first: 1091, last: 1100 }]);
+    server.blocks.set(1101, block(1101, 3));
+    expect(await heights({ last: 10 }, undefined)).toEqual([{ first: 1092, last: 1101 }]);
+  });
+});
+
+describe('a chain that changes', () => {
+  it('moves on while blocks are fetched: they come in the same pull', async () => {
+    shortChain();
+    server.answered = (target) => {
+      if (target.includes('/1005/') && !server.blocks.has(1011)) server.blocks.set(1011, block(1011, 2));
+    };
+    expect((await testPull(base, to, { wanted: { from: 1001, to: undefined } })).held).toEqual([{ first: 1001, last: 1011 }]);
+  });
+
+  it('replaces a block between two of its pages: it is read again', async () => {
+    shortChain();
+    server.blocks.set(1008, block(1008, 150, 'old'));
+    let swaps = 0;
+    server.answered = (target) => {
+      if (!target.includes('/1008/activity?offset=0&limit=60') || swaps === 3) return;
+      swaps += 1;
+      server.blocks.set(1008, block(1008, swaps === 2 ? 170 : 150, `new ${swaps}`));
+    };
+    const log = new RecordingLog();
+    await testPull(base, to, { wanted: { from: 1001, to: undefined }, log });
+    expect(swaps).toBe(3);
+    expect(log.notices.filter((notice) => notice.startsWith('block 1008 has')).length).toBeGreaterThanOrEqual(3);
+    const { manifest } = await testBuild(join(temporaryFolder(), 'out'), { inputs: [to] });
+    expect(manifest.records).toBe([...server.blocks.values()].reduce((sum, { length }) => sum + length, 0));
+    expect(heldHash(1008)).toBe(server.blocks.get(1008)?.[0]?.location.block_hash);
+  });
+
+  it('is reorganised between two pulls: the last blocks are replaced, also by fewer', async () => {
+    shortChain();
+    await testPull(base, to, { wanted: { from: 1001, to: undefined } });
+    for (const height of [1007, 1008]) server.blocks.set(height, block(height, 65, 'fork'));
+    for (const height of [1009, 1010]) server.blocks.delete(height);
+    const log = new RecordingLog();
+    expect(await testPull(base, to, { log })).toMatchObject({ blocks: 2, replaced: 2, held: [{ first: 1001, last: 1008 }] });
+    expect(log.infos[0]?.message).toMatch(/2 blocks to fetch, 2 of them replaced by the chain\.$/);
+    const whole = join(temporaryFolder(), 'input');
+    await testPull(base, whole, { wanted: { from: 1001, to: undefined } });
+    expect(tree(to)).toEqual(tree(whole));
+  });
+
+  it('and a server that is behind takes nothing away', async () => {
+    shortChain();
+    await testPull(base, to, { wanted: { from: 1001, to: undefined } });
+    const before = tree(to);
+    server.tip = 1005;
+    expect(await testPull(base, to)).toMatchObject({ blocks: 0, replaced: 0 });
+    expect(tree(to)).toEqual(before);
+  });
+
+  it('is reorganised deeper than --confirmations: nothing is touched, and the way out is told', async () => {
+    shortChain();
+    await testPull(base, to, { wanted: { from: 1001, to: undefined } });
+    const before = tree(to);
+    for (let height = 1003; height <= 1010; height += 1) server.blocks.set(height, block(height, 4, 'fork'));
+    const error = await failedPull(base, to);
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 1004 is held, and .* has another one/)]);
+    expect(error.details[1]).toMatch(/--confirmations 7 or more/);
+    expect(tree(to)).toEqual(before);
+    expect((await failedPull(base, to, { confirmations: 7 })).message).toMatch(/^block 1003 /);
+    expect(await testPull(base, to, { confirmations: 8 })).toMatchObject({ blocks: 8, replaced: 8 });
+  });
+});
+
+describe('a server that fails', () => {
+  const faults: readonly Fault[] = [
+    { kind: 'status', status: 429, headers: { 'retry-after': '0' } },
+    { kind: 'status', status: 429 },
+    { kind: 'status', status: 500, body: '<html>no' },
+    { kind: 'status', status: 503, headers: { 'retry-after': 'Fri, 01 Jan 2021 00:00:00 GMT' } },
+    { kind: 'cut', after: 'nothing' },
+    { kind: 'cut', after: 'half' },
+    { kind: 'body', body: '{"limit":60,"offset":0,"total":3,"resul' },
+    { kind: 'body', body: '<html>a proxy says hello</html>' },
+    { kind: 'body', body: '{"limit":60,"offset":0,"total":9,"results":[{"rune":{}}]}' },
+    { kind: 'body', body: '\ufffd' },
+  ];
+
+  it('in every way, every third time, is asked again until all is right', async () => {
+    let n = 0;
+    const given = new Map<Fault, number>();
+    server.fault = () => {
+      n += 1;
+      const fault = n % 3 === 0 ? faults[(n / 3) % faults.length] : undefined;
+      if (fault !== undefined) given.set(fault, (given.get(fault) ?? 0) + 1);
+      return fault;
+    };
+    const log = new RecordingLog();
+    await testPull(base, to, { log, retries: 40 });
+    expect(given.size).toBe(faults.length);
+    expect(log.notices.length).toBeGreaterThan(40);
+    server.fault = () => undefined;
+    expect(await build()).toBe(digest);
+  });
+
+  it('by falling silent in the middle of a body is asked again', async () => {
+    shortChain();
+    let silences = 0;
+    server.fault = (target) => {
+      if (!target.includes('/1004/') || silences === 2) return undefined;
+      silences += 1;
+      return { kind: 'silence' };
+    };
+    const log = new RecordingLog();
+    expect(await testPull(base, to, { log, wanted: { from: 1001, to: undefined }, timeoutMs: 300 })).toMatchObject({ blocks: 10 });
+    expect(log.notices).toEqual(Array(2).fill(expect.stringMatching(/\/1004\/activity was silent for 0\.3 s; trying again$/)));
+  });
+
+  it('and never recovers ends the pull, with what was fetched kept', async () => {
+    shortChain();
+    server.fault = (target) => (target.includes('/1006/') ? { kind: 'status', status: 502 } : undefined);
+    const error = await failedPull(base, to, { wanted: { from: 1001, to: undefined }, retries: 2, concurrency: 1 });
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^http:\/\/127.*\/1006\/activity was answered with status 502; tried 3 times$/),
+    ]);
+    expect(filesBelow(join(to, 'pulled')).map((path) => path.slice(5, 9))).toEqual(['1001', '1002', '1003', '1004', '1005']);
+    server.fault = () => undefined;
+    expect(await testPull(base, to)).toMatchObject({ blocks: 5, held: [{ first: 1001, last: 1010 }] });
+  });
+
+  it('by asking to wait is left alone so long', async () => {
+    shortChain();
+    const times: number[] = [];
+    let [limited, until] = [0, 0];
+    server.fault = () => {
+      times.push(performance.now());
+      if (times.length !== 8) return undefined;
+      [limited, until] = [times.length, performance.now() + 1000];
+      return { kind: 'status', status: 429, headers: { 'retry-after': '1' } };
+    };
+    await testPull(base, to, { wanted: { from: 1001, to: undefined }, concurrency: 1 });
+    expect(limited).toBe(8);
+    // A timer may fire a millisecond early by another clock.
+    expect(times.slice(limited).filter((time) => time < until - 5)).toEqual([]);
+  });
+
+  it('by asking to wait for hours is not waited for', async () => {
+    server.fault = () => ({ kind: 'status', status: 429, headers: { 'retry-after': '7200' } });
+    const error = await failedPull(base, to);
+    expect([error.exitCode, error.message]).toEqual([3, 'the server asks to come back in 120 minutes (Retry-After: 7200)']);
+  });
+
+  it.each([
+    ['wants a key', { kind: 'status', status: 401 }, 2, /status 401: the server wants a key/],
+    ['is another', { kind: 'status', status: 404 }, 2, /status 404$/],
+    [
+      'redirects',
+      { kind: 'status', status: 301, headers: { location: 'https://elsewhere.invalid/' } },
+      2,
+      /redirects to "https:\/\/elsewhere/,
+    ],
+  ] satisfies [string, Fault, number, RegExp][])('because it %s is told plainly', async (_, fault, code, message) => {
+    server.fault = () => fault;
+    const error = await failedPull(base, to);
+    expect([error.exitCode, error.message]).toEqual([code, expect.stringMatching(message)]);
+    expect(error.details).not.toEqual([]);
+  });
+
+  it('to be there at all is told plainly', async () => {
+    await server.close();
+    const error = await failedPull(base, to, { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^http:\/\/127.* failed: connect ECONNREFUSED .*; tried 2 times$/),
+    ]);
+  });
+});
+
+describe('npm run pull', () => {
+  const flags = () => ['--from', base, '--to', to, '--rate', '0'];
+  const work = temporaryFolder();
+
+  it('keeps to a polite rate', async () => {
+    shortChain();
+    const begun = performance.now();
+    await testPull(base, to, { wanted: { from: 1001, to: undefined }, rate: 50 });
+    // The first request goes at once, the others 20 ms apart.
+    expect(performance.now() - begun).toBeGreaterThanOrEqual((server.requests.length - 1) * 20 - 5);
+  });
+
+  it('sends its key with every request, and never shows it', async () => {
+    shortChain();
+    const keys = new Set<unknown>();
+    server.fault = (_, request) => {
+      keys.add(`${request.headers['x-api-key']} ${request.headers['x-other']}`);
+      return server.requests.length % 4 === 0 ? { kind: 'status', status: 503 } : undefined;
+    };
+    process.env['PULL_HEADERS'] = 'x-api-key: from the environment SECRET\nx-other: SECRET 2';
+    try {
+      for (const format of ['text', 'json']) {
+        const { code, stdout, stderr } = await run(
+          'pull',
+          [...flags(), '--blocks', '1001..', '--log', format, '--header', 'X-Api-Key:  SECRET '],
+          work,
+        );
+        expect(code).toBe(0);
+        expect(stdout + stderr).not.toMatch(/SECRET/);
+        expect(stderr).toMatch(/status 503/);
+      }
+    } finally {
+      delete process.env['PULL_HEADERS'];
+    }
+    expect([...keys]).toEqual(['SECRET SECRET 2']);
+    for (const bad of ['SECRET', 'a b: SECRET', 'x-key: SECRET\nx-b: y']) {
+      const { code, stderr } = await run('pull', [...flags(), '--header', bad], work);
+      expect([code, stderr]).toEqual([1, expect.not.stringContaining('SECRET')]);
+    }
+  });
+
+  it.each([
+    [[], /--from must be given/],
+    [['--from', 'nonsense SECRET'], /--from must be a URL such as/],
+    [['--from', 'ftp://user:SECRET@host'], /--from must be a URL such as/],
+    [['--from', 'https://user:SECRET@host'], /without a user, a query and a fragment/],
+    [['--from', 'https://host', '--blocks', '7..3'], /--blocks "7\.\.3" must be heights/],
+    [['--from', 'https://host', '--blocks', '-5..9'], /must be heights/],
+    [['--from', 'https://host', '--blocks', '-0..'], /must be heights/],
+    [['--from', 'https://host', '--rate', '-1'], /--rate/],
+    [['--from', 'https://host', '--what'], /--what/],
+  ])('refuses %j', async (args, message) => {
+    const folder = temporaryFolder();
+    const { code, stderr } = await run('pull', args, folder);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+    expect(stderr).not.toMatch(/SECRET/);
+    expect(filesBelow(folder)).toEqual([]);
+  });
+
+  it('says what it did in lines, or in JSON', async () => {
+    shortChain();
+    const { stdout, stderr } = await run('pull', [...flags(), '--blocks', '1001..'], work);
+    expect(stdout.split('\n')).toEqual([
+      `${base} has blocks up to 1010: 10 blocks to fetch.`,
+      expect.stringMatching(/^Fetched 10 blocks with 30 records \(0\.0 MB\) in [\d.]+ s\. .*\/input\/pulled holds blocks 1001\.\.1010\.$/),
+      '',
+    ]);
+    expect(stderr).toBe('');
+    writeFileSync(join(to, 'sample.ndjson'), '');
+    const second = await run('pull', [...flags(), '--log', 'json'], work);
+    const lines = second.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line));
+    expect(lines).toEqual([
+      expect.objectContaining({ event: 'looked', tip: 1010, blocks: 0, replaced: 0 }),
+      expect.objectContaining({ event: 'pulled', blocks: 0, records: 0, held: [[1001, 1010]] }),
+    ]);
+    expect(JSON.parse(second.stderr)).toMatchObject({ level: 'notice', message: expect.stringMatching(/also holds sample\.ndjson/) });
+  });
+
+  it('stops at Ctrl-C, and goes on', async () => {
+    const child = start('pull', [...flags(), '--concurrency', '2'], work);
+    let error = '';
+    child.stderr?.on('data', (chunk: Buffer) => {
+      error += chunk.toString();
+    });
+    server.fault = () => {
+      if (server.requests.length === 30) child.kill('SIGINT');
+      return server.requests.length >= 30 ? { kind: 'silence' } : undefined;
+    };
+    const [code] = await once(child, 'exit');
+    expect([code, error]).toEqual([130, 'Error: stopped; what was fetched is kept, and the same command goes on from here\n']);
+    server.fault = () => undefined;
+    const held = filesBelow(join(to, 'pulled')).length;
+    expect(held).toBeGreaterThan(0);
+    expect(held).toBeLessThan(40);
+    expect(await testPull(base, to)).toMatchObject({ blocks: 40 - held });
+    expect(await build()).toBe(digest);
+  });
+
+  it('is killed 20 times at random moments, and the files are those of one that was not', async () => {
+    const whole = join(temporaryFolder(), 'input');
+    await testPull(base, whole);
+    let [killed, random] = [0, 7];
+    while (killed < 20) {
+      const child = start('pull', flags(), work);
+      // The start takes some 0.5 s, all of the work about as long.
+      random = (random * 16807) % 2147483647;
+      const after = server.requests.length + (random % 12);
+      server.answered = () => {
+        if (server.requests.length >= after) child.kill('SIGKILL');
+      };
+      const [code] = await once(child, 'exit');
+      server.answered = () => undefined;
+      if (code === 0) break;
+      killed += 1;
+    }
+    expect(killed).toBe(20);
+    await testPull(base, to);
+    expect(tree(to)).toEqual(tree(whole));
+    expect(await build()).toBe(digest);
+  });
+
+  it('in a folder that another pull works on stops at once', async () => {
+    let release: () => void = () => undefined;
+    const waiting = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const first = start('pull', flags(), work);
+    await new Promise<void>((resolve) => {
+      server.fault = () => {
+        resolve();
+        return { kind: 'silence' };
+      };
+    });
+    const { code, stderr } = await run('pull', flags(), work);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/^Error: another pull is at work on the folder .*\/input\/pulled \(process \d+\)/),
+    ]);
+    release();
+    await waiting;
+    first.kill('SIGINT');
+    expect((await once(first, 'exit'))[0]).toBe(130);
+    server.fault = () => undefined;
+    expect(await testPull(base, to)).toMatchObject({ blocks: 40 });
+  });
+
+  it('on a full disk says so, and goes on when there is room', async (context) => {
+    const disk = join(temporaryFolder(), 'disk');
+    if (!mountDisk(disk, '1m')) return context.skip('only root can make a small disk');
+    try {
+      const input = join(disk, 'input');
+      writeFileSync(join(disk, 'filler'), Buffer.alloc(600_000));
+      const error = await failedPull(base, input);
+      expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/^the disk of .* is full$/)]);
+      rmSync(join(disk, 'filler'));
+      await testPull(base, input);
+      to = input;
+      expect(await build()).toBe(digest);
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
+});

@@ -1,0 +1,179 @@
+/** Pulls from other mirrors of this program: only what differs, from files alone, proven by digests. */
+
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import handler from 'serve-handler';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { block, failedPull, testPull } from './support/pull.ts';
+import { ndjson } from './support/records.ts';
+import { startServer } from './support/server.ts';
+
+let work: string;
+let base: string;
+let server: Server;
+let requests: string[];
+let swap: (target: string) => void;
+beforeEach(async () => {
+  work = temporaryFolder();
+  requests = [];
+  swap = () => undefined;
+  // A host without code: files by their paths, and no query is looked at.
+  server = createServer((request, response) => {
+    requests.push(request.url ?? '');
+    swap(request.url ?? '');
+    handler(request, response, { public: join(work, 'dist'), cleanUrls: false, directoryListing: false }).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+  server.close();
+  server.closeAllConnections();
+});
+
+/** Blocks of a chain as a file of the mirror's input. Fork names tell blocks at the same height apart. */
+const chain = (forks: Readonly<Record<number, string>>): string => {
+  const heights = Object.keys(forks).map(Number);
+  return ndjson(heights.flatMap((height) => block(height, 1 + (height % 7) * 30, forks[height])));
+};
+const plain = (first: number, last: number, fork = ''): Record<number, string> =>
+  Object.fromEntries(Array.from({ length: last - first + 1 }, (_, i) => [first + i, fork]));
+
+/** Builds the mirror of these blocks. */
+async function mirror(forks: Readonly<Record<number, string>>, options: Partial<Parameters<typeof testBuild>[1]> = {}): Promise<string> {
+  writeFiles(work, { 'source/chain.ndjson': chain(forks) });
+  return (await testBuild(join(work, 'dist'), { inputs: [join(work, 'source')], ...options })).manifest.digest;
+}
+const rebuilt = async (): Promise<string> =>
+  (await testBuild(join(temporaryFolder(), 'out'), { inputs: [join(work, 'input')] })).manifest.digest;
+
+describe('a pull from a mirror', () => {
+  it.each(LAYOUTS.flatMap((layout) => DIALECTS.map((dialect) => [layout, dialect] as const)))(
+    'in layout %s, dialect %s: the same digest',
+    async (layout, dialect) => {
+      const { manifest } = await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, layout, dialect });
+      const log = new RecordingLog();
+      await testPull(base, join(work, 'input'), { log });
+      expect(log.notices).toEqual([]);
+      expect(await rebuilt()).toBe(manifest.digest);
+      // Files alone: nothing was asked with a query.
+      expect(requests.filter((target) => target.includes('?'))).toEqual([]);
+    },
+  );
+
+  it('works the same over its server', async () => {
+    const digest = await mirror(plain(100, 110));
+    const other = await startServer(join(work, 'dist'));
+    await testPull(`http://127.0.0.1:${other.port}/runes/v1`, join(work, 'input'));
+    await other.close();
+    expect(await rebuilt()).toBe(digest);
+  });
+
+  it('fetches what differs and nothing else', async () => {
+    await mirror(plain(100, 120));
+    await testPull(base, join(work, 'input'));
+    const before = tree(join(work, 'input'));
+    const digest = await mirror({ ...plain(100, 122), 118: 'fork', 119: 'fork' });
+    requests.length = 0;
+    expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 4, replaced: 2 });
+    expect(new Set(requests.map((target) => /blocks\/([0-9]+)/.exec(target)?.[1]))).toEqual(
+      new Set(['118', '119', '121', '122', undefined]),
+    );
+    expect(await rebuilt()).toBe(digest);
+    const kept = Object.keys(tree(join(work, 'input'))).filter((path) => before[path] !== undefined);
+    expect(kept).toHaveLength(19);
+    requests.length = 0;
+    expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
+    // The manifest twice, and the digests.
+    expect(requests).toHaveLength(3);
+  });
+
+  it('stops when a block differs that many others came after, wherever it is', async () => {
+    await mirror(plain(100, 120));
+    await testPull(base, join(work, 'input'));
+    const before = tree(join(work, 'input'));
+    await mirror({ ...plain(100, 122), 103: 'fork' });
+    const error = await failedPull(base, join(work, 'input'));
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 103 is held, and .* has another one/)]);
+    expect(tree(join(work, 'input'))).toEqual(before);
+    expect(await testPull(base, join(work, 'input'), { confirmations: 18 })).toMatchObject({ replaced: 1 });
+  });
+
+  it('keeps what the mirror let go of below its first block, and makes nothing of its gaps', async () => {
+    await mirror({ ...plain(100, 110), ...plain(5_000_000, 5_000_003) });
+    await testPull(base, join(work, 'input'));
+    expect(filesBelow(join(work, 'input'))).toHaveLength(15);
+    const digest = await rebuilt();
+    await mirror({ ...plain(105, 110), ...plain(5_000_000, 5_000_003) });
+    expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0, replaced: 0 });
+    expect(await rebuilt()).toBe(digest);
+  });
+
+  it('lets go of a last block that the mirror has no more', async () => {
+    await mirror({ ...plain(100, 110) });
+    await testPull(base, join(work, 'input'));
+    const { 109: _, ...rest } = plain(100, 111, '');
+    const digest = await mirror(rest);
+    await testPull(base, join(work, 'input'));
+    expect(await rebuilt()).toBe(digest);
+  });
+
+  it('goes on from what a server of the API gave', async () => {
+    const digest = await mirror(plain(100, 110));
+    const other = await startServer(join(work, 'dist'));
+    const held = join(work, 'input');
+    // The manifest is hidden, so the mirror is a server like any other.
+    const proxy = createServer(async (request, response) => {
+      if (request.url?.endsWith('manifest.json') === true) return response.writeHead(404).end();
+      const answer = await fetch(`http://127.0.0.1:${other.port}${request.url}`);
+      return response.writeHead(answer.status).end(await answer.text());
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    await testPull(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, held, { wanted: { from: 100, to: undefined } });
+    proxy.close();
+    proxy.closeAllConnections();
+    await other.close();
+    expect(await testPull(base, held)).toMatchObject({ blocks: 0, replaced: 0 });
+    expect(await rebuilt()).toBe(digest);
+  });
+
+  it('never takes a page that does not fit its digest', async () => {
+    await mirror(plain(100, 104));
+    const path = join(work, 'dist/runes/v1/blocks/103/60/60.json');
+    const good = readFileSync(path, 'utf8');
+    writeFileSync(path, good.replace('"amount":"61"', '"amount":"62"'));
+    expect(readFileSync(path, 'utf8')).not.toBe(good);
+    const error = await failedPull(base, join(work, 'input'), { retries: 2 });
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^block 103 has the digest [0-9a-f]{64}, and the mirror says [0-9a-f]{64}; tried 3 times$/),
+    ]);
+    rmSync(path);
+    expect((await failedPull(base, join(work, 'input'), { retries: 2 })).message).toMatch(
+      /^block 103 cannot be read from the mirror's files/,
+    );
+    writeFileSync(path, good);
+    expect(await testPull(base, join(work, 'input'))).toMatchObject({ held: [{ first: 100, last: 104 }] });
+  });
+
+  it('never takes digests that do not make the manifest digest, as while files are uploaded', async () => {
+    await mirror(plain(100, 104));
+    const old = readFileSync(join(work, 'dist/runes/v1/manifest.json'));
+    const digest = await mirror({ ...plain(100, 105), 104: 'fork' });
+    const now = readFileSync(join(work, 'dist/runes/v1/manifest.json'));
+    writeFileSync(join(work, 'dist/runes/v1/manifest.json'), old);
+    let manifests = 0;
+    swap = (target) => {
+      manifests += target.endsWith('manifest.json') ? 1 : 0;
+      if (manifests === 4) writeFileSync(join(work, 'dist/runes/v1/manifest.json'), now);
+    };
+    const log = new RecordingLog();
+    await testPull(base, join(work, 'input'), { log });
+    expect(log.notices.filter((notice) => notice.includes('do not make the digest in its manifest')).length).toBeGreaterThanOrEqual(2);
+    expect(await rebuilt()).toBe(digest);
+  });
+});

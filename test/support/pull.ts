@@ -1,0 +1,63 @@
+/** Pulls for tests: without pauses worth waiting for, and the recorded data as a server of the API has it. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Progress } from '../../src/cli/progress.ts';
+import { CliError } from '../../src/errors.ts';
+import type { PullResult } from '../../src/pull/pull.ts';
+import { type PullRequest, pullFrom } from '../../src/pull/session.ts';
+import { CONFORMANCE_INPUTS, RecordingLog, temporaryFolder, testBuild } from './build.ts';
+import { type Activity, hex, record } from './records.ts';
+
+export interface TestPull extends Partial<Omit<PullRequest, 'from' | 'to'>> {
+  readonly log?: RecordingLog;
+}
+
+export async function testPull(from: string, to: string, options: TestPull = {}): Promise<PullResult> {
+  const { log = new RecordingLog(), ...request } = options;
+  const defaults: Omit<PullRequest, 'from' | 'to'> = {
+    wanted: { from: undefined, to: undefined },
+    confirmations: 6,
+    concurrency: 4,
+    headers: {},
+    rate: 0,
+    retries: 12,
+    timeoutMs: 500,
+    pauseMs: 2,
+    signal: new AbortController().signal,
+  };
+  return pullFrom({ ...defaults, ...request, from: new URL(from), to }, log, new Progress(log, false));
+}
+
+/** The error of a pull that must fail. */
+export async function failedPull(from: string, to: string, options: TestPull = {}): Promise<CliError> {
+  try {
+    await testPull(from, to, options);
+  } catch (error) {
+    if (error instanceof CliError) return error;
+    throw error;
+  }
+  throw new Error('the pull succeeded');
+}
+
+/** The recorded blocks by height, records in served order, in the dialect of the recorded server. */
+export async function recordedBlocks(): Promise<Map<number, Activity[]>> {
+  const out = join(temporaryFolder(), 'dist');
+  await testBuild(out, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', pageSizes: [100_000] });
+  const folder = join(out, 'runes/v1/blocks');
+  const heights = readdirSync(folder).filter((name) => /^[0-9]{1,7}\.json$/.test(name));
+  return new Map(
+    heights.map((name) => {
+      const { results } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { results: Activity[] };
+      return [Number.parseInt(name, 10), results];
+    }),
+  );
+}
+
+/** A block made up for tests, in served order. `fork` tells it from others at its height. */
+export const block = (height: number, records: number, fork = ''): Activity[] =>
+  Array.from({ length: records }, (_, i) =>
+    record(height, records - 1 - i, {
+      amount: `${i}`,
+      location: { block_hash: hex(`block ${height} ${fork}`), tx_id: hex(`tx ${height} ${i} ${fork}`) },
+    }),
+  );
