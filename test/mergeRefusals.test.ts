@@ -48,6 +48,7 @@ describe('what does not fit together', () => {
 
   const MANIFEST = 'runes/v1/manifest.json';
   const DIGESTS = 'runes/v1/digests/0.json';
+  const INDEX = `runes/v1/transactions/${hex('tx 4 1')[0]}.json`;
   it.each<[string, () => string[], RegExp]>([
     ['is not there', () => [at('none')], /^the part .*none does not exist$/],
     ['is a file', () => [at('in-a/a.ndjson')], /is no output of a build: .* is a file, not a folder$/],
@@ -113,14 +114,14 @@ describe('what does not fit together', () => {
       /is damaged: runes\/v1\/transactions\/a.json is missing$/,
     ],
     [
-      'has an index of another part',
-      () => [
-        copy(
-          (folder) => writeFileSync(join(folder, 'runes/v1/transactions/a.json'), '{"transactions":{\n"0xb":["1-0x00",0,1]\n}}\n'),
-          'packed',
-        ),
-      ],
-      /is damaged: runes\/v1\/transactions\/a.json is not in order$/,
+      'has the index of other transactions',
+      () => [copy((folder) => edit(folder, INDEX, /"0x[0-9a-f]{64}"/, `"0x${'0'.repeat(64)}"`), 'packed')],
+      /is damaged: runes\/v1\/transactions\/[0-9a-f].json is not in order$/,
+    ],
+    [
+      'has an index of other blocks',
+      () => [copy((folder) => edit(folder, INDEX, /\["([0-9]+)-0x[0-9a-f]{8}"/, '["$1-0x00000000"'), 'packed')],
+      /is damaged: runes\/v1\/transactions\/[0-9a-f].json has an entry of no block that the part holds \("0x/,
     ],
     ['has another layout', () => [at('a'), at('packed')], /^the part .*packed has another layout than .*a: packed, not files$/],
     ['has another dialect', () => [at('a'), at('hiro')], /has another dialect than .*: hiro, not contract$/],

@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs';
 import type { Progress } from '../cli/progress.ts';
 import { codeOf, InputError } from '../errors.ts';
-import { entryHead, IndexFormatError, prefixDigitsFor, prefixes, readShard, renderShard } from '../pages/packed.ts';
-import { shardPath } from '../pages/paths.ts';
+import { ENTRY_PIECES, entryHead, IndexFormatError, prefixDigitsFor, prefixes, readShard, renderShard } from '../pages/packed.ts';
+import { editionName, shardPath } from '../pages/paths.ts';
 import type { DiskSink } from '../write/sinks.ts';
 import { faultDetails, type Part, type PlacedBlock, refuseDamaged } from './parts.ts';
 
@@ -14,6 +14,7 @@ import { faultDetails, type Part, type PlacedBlock, refuseDamaged } from './part
 class ShardReader {
   readonly part: Part;
   readonly #head: string;
+  readonly #editions: ReadonlySet<string>;
   #prefix = '';
   #entries: readonly string[] = [];
   #next = 0;
@@ -22,6 +23,7 @@ class ShardReader {
   constructor(part: Part) {
     this.part = part;
     this.#head = entryHead(part.site.dialect);
+    this.#editions = new Set(part.blocks.map(({ height, digest }) => editionName(height, digest, part.site.dialect)));
   }
 
   /** The entries of ids that begin with this prefix, which is at least as long as the part's own, and behind all asked for before. */
@@ -44,7 +46,11 @@ class ShardReader {
   }
 
   #load(prefix: string): void {
-    this.#entries = this.#read(shardPath(prefix));
+    const path = shardPath(prefix);
+    this.#entries = this.#read(path);
+    const at = this.#head.length + 64 + ENTRY_PIECES[0].length;
+    const stray = this.#entries.find((entry) => !this.#editions.has(entry.slice(at, entry.indexOf('"', at))));
+    if (stray !== undefined) refuseDamaged(this.part.dir, `${path} has an entry of no block that the part holds (${stray.slice(0, 100)})`);
     this.#prefix = prefix;
     this.#next = 0;
   }
