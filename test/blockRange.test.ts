@@ -73,6 +73,29 @@ describe('a build of a range', () => {
     }
   });
 
+  it('refuses Parquet with rows of no height, as a build of all does, and says where they are', async () => {
+    const work = temporaryFolder();
+    const connection = await (await DuckDBInstance.create(':memory:')).connect();
+    const [ledger = '', runes = ''] = CONFORMANCE_INPUTS;
+    for (const [i, height] of ['NULL', '-1', `${2 ** 53}`].entries()) {
+      const path = join(work, `${i}.parquet`);
+      const changed = `CASE WHEN row_number() OVER () = 4000 THEN ${height} ELSE block_height::BIGINT END`;
+      await connection.run(
+        `COPY (SELECT * REPLACE (${changed} AS block_height) FROM read_csv(${literal(ledger)}, all_varchar = true)) TO ${literal(path)} (FORMAT parquet)`,
+      );
+      const inputs = [path, runes];
+      const all = await failedBuild(join(work, 'all'), { inputs });
+      expect([all.exitCode, all.details[0]]).toEqual([2, expect.stringMatching(/^.*\.parquet row 4000: block_height /)]);
+      for (const blocks of [
+        { from: 0, to: 840_003 },
+        { from: 840_004, to: 2 ** 53 - 1 },
+      ]) {
+        const piece = await failedBuild(join(work, 'piece'), { inputs, blocks });
+        expect([piece.exitCode, piece.details]).toEqual([all.exitCode, all.details]);
+      }
+    }
+  });
+
   it('is another build: the cache of the whole is not gone on from', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1), record(2, 1), record(3, 1)]) });

@@ -27,10 +27,11 @@ export async function reportRecords(
   if (toNumber(bad) === 0) return;
   const cells = source.columns.map((c) => `${identifier(c.field.column)}::VARCHAR AS ${identifier(c.field.column)}`);
   const item = source.form === 'envelope' ? ', item' : '';
-  // Only now, with something to report, are records numbered within their files.
+  // Only now, with something to report, are records numbered within their files. A view may lack rows, and knows their places.
+  const number = source.isView ? `${source.order} + 1` : `dense_rank() OVER (PARTITION BY source ORDER BY ${source.order})`;
   const rows = await store.rows(
     `SELECT source, number${item}, ${cells.join(', ')}
-     FROM (SELECT *, dense_rank() OVER (PARTITION BY source ORDER BY ${source.order}) AS number FROM ${source.relation})
+     FROM (SELECT *, ${number} AS number FROM ${source.relation})
      WHERE ${condition} ORDER BY source, number${item} LIMIT ${report.room}`,
   );
   const places = new Places(source);

@@ -6,7 +6,7 @@
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { CliError, InputError, messageOf } from '../errors.ts';
 import { identifier, literal, pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
-import { type BlockRange, isInRange } from './blockRange.ts';
+import { type BlockRange, isInRange, mayBeInRange } from './blockRange.ts';
 import { whereBroken } from './brokenJson.ts';
 import {
   canonicalValue,
@@ -90,7 +90,7 @@ export function groupAlike(files: readonly Numbered[]): Numbered[][] {
 }
 
 /**
- * Reads files alike into the store. Of a table whose heights are integers only the rows in `range` are read; other forms are read and checked whole.
+ * Reads files alike into the store. Of a table whose heights are integers only the rows in `range` are read, and those without a height that can be; other forms are read and checked whole.
  * Throws an InputError when one is broken as a whole (syntax, column types).
  */
 export async function readSource(files: readonly Numbered[], range: BlockRange | undefined, store: Store): Promise<RawSource> {
@@ -231,12 +231,12 @@ async function readTable(
   const relation = `raw_${first.id}`;
   if (format === 'parquet') {
     const source = await sourceNumber(members, store);
-    // A range of integers lets DuckDB pass over whole row groups.
+    // DuckDB passes over whole row groups, or reads no more than the heights of them.
     const hasHeights = raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
-    const inRange = isInRange('block_height', hasHeights ? range : undefined);
+    const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
     const scan = `read_parquet(${pathList(members)}, filename = '${SOURCE_FILE}', file_row_number = true)`;
     await store.run(
-      `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${inRange}`,
+      `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${isWanted}`,
     );
   } else {
     const texts = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
