@@ -3,7 +3,7 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Log } from '../cli/log.ts';
+import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { InputError } from '../errors.ts';
 import type { Store } from '../store/duckdb.ts';
@@ -192,5 +192,3 @@ function runsOf(files: readonly HeldFile[]): Heights[] {
   }
   return runs;
 }
-
-export const count = (n: number, noun: string): string => `${n.toLocaleString('en-US')} ${noun}${n === 1 ? '' : 's'}`;

@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Log } from '../cli/log.ts';
+import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { withLock } from '../store/attach.ts';
@@ -14,7 +14,7 @@ import { PULLED_FOLDER, WORK_FOLDER } from './held.ts';
 import { HttpSource } from './http.ts';
 import { findManifest, MirrorSource } from './mirror.ts';
 import { DatabaseSource } from './postgres.ts';
-import { count, type PullOptions, type PullResult, pull } from './pull.ts';
+import { type PullOptions, type PullResult, pull } from './pull.ts';
 import type { Source } from './source.ts';
 import { writeError } from './write.ts';
 
