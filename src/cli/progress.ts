@@ -1,5 +1,5 @@
 /**
- * How far a long command is: one line that is written over on a terminal, now and then a line elsewhere.
+ * How far a long command is, how fast, and how long it will take: one line that is written over on a terminal, now and then a line elsewhere.
  */
 import type { Log } from './log.ts';
 
@@ -23,8 +23,9 @@ export class Progress {
     const now = performance.now();
     if (now - this.#last < (this.#isTerminal ? TERMINAL_MS : LINES_MS)) return;
     this.#last = now;
-    const left = done === 0 ? '' : `, ${Math.ceil(((now - this.#start) / 1000 / done) * (all - done))} s left`;
-    const message = `${done.toLocaleString('en-US')} of ${all.toLocaleString('en-US')} ${what}${left}`;
+    const rate = done / ((now - this.#start) / 1000);
+    const pace = done === 0 ? '' : `, ${shorten(rate)}/s, ${Math.ceil((all - done) / rate)} s left`;
+    const message = `${done.toLocaleString('en-US')} of ${all.toLocaleString('en-US')} ${what}${pace}`;
     if (this.#isTerminal) process.stderr.write(`\r\x1b[K${message}`);
     else this.#log.info('progress', message, { done, all });
     this.#isShown = true;
@@ -35,3 +36,6 @@ export class Progress {
     if (this.#isTerminal && this.#isShown) process.stderr.write('\r\x1b[K');
   }
 }
+
+/** Whole numbers from ten on. */
+const shorten = (rate: number): string => rate.toLocaleString('en-US', { maximumFractionDigits: rate < 10 ? 1 : 0 });
