@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BLOCKS_FOLDER } from '../src/pages/paths.ts';
 import { DatabaseSource } from '../src/pull/postgres.ts';
@@ -10,7 +11,8 @@ import { ApiServer } from './support/apiServer.ts';
 import { CONFORMANCE, CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree } from './support/build.ts';
 import { run, start } from './support/cli.ts';
 import { copyIn, type Database, SCHEMA, startPostgres } from './support/postgres.ts';
-import { failedPull, recordedBlocks, testPull } from './support/pull.ts';
+import { block, failedPull, recordedBlocks, testPull } from './support/pull.ts';
+import type { Activity } from './support/records.ts';
 
 let database: Database;
 let to: string;
@@ -170,6 +172,97 @@ describe('a pull from PostgreSQL', () => {
     );
   });
 
+  it('touches nothing when it is refused, also not the runes', async () => {
+    await chain(1000, 1010);
+    await testPull(database.url, to);
+    const before = tree(to);
+    await database.sql.query(`UPDATE runes SET name = 'OTHER'`);
+    await chain(1000, 1010, 'another chain');
+    expect((await failedPull(database.url, to)).exitCode).toBe(2);
+    expect(tree(to)).toEqual(before);
+    await database.sql.query('TRUNCATE ledger, runes');
+    expect((await failedPull(database.url, to)).exitCode).toBe(2);
+    expect(tree(to)).toEqual(before);
+  });
+
+  it('keeps the runes that a database which is behind does not have yet', async () => {
+    await chain(1000, 1010);
+    await database.sql.query(`INSERT INTO runes SELECT '1010:0', 9, 'NEW', 'NEW', block_hash, 1010, 0, tx_id, 0, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0 FROM runes;
+      UPDATE ledger SET rune_id = '1010:0' WHERE block_height = 1010`);
+    await testPull(database.url, to);
+    const whole = await build();
+    await database.sql.query(`DELETE FROM ledger WHERE block_height > 1008; DELETE FROM runes WHERE id = '1010:0'`);
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
+    expect(await build()).toEqual(whole);
+  });
+
+  it('lets go of nothing below the first block of a database', async () => {
+    await chain(1000, 1300);
+    await testPull(database.url, to, { wanted: { from: 1000, to: 1060 } });
+    await testPull(database.url, to, { wanted: { from: 1061, to: 1090 } });
+    await database.sql.query('DELETE FROM ledger WHERE block_height < 1050');
+    await testPull(database.url, to);
+    expect((await build()).heights).toEqual([[1000, 1300]]);
+    await chain(1055, 1300, 'fork');
+    const error = await failedPull(database.url, to, { confirmations: 1000 });
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      expect.stringMatching(/1000-1060\.parquet must be fetched again, and .* begins only with block 1050$/),
+    ]);
+  });
+
+  it('mends what a server that failed left of a file of a hundred', async () => {
+    await chain(1001, 1105);
+    await testPull(database.url, to);
+    const server = new ApiServer();
+    for (let height = 1001; height <= 1120; height += 1) server.blocks.set(height, []);
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { inputs: [to], dialect: 'hiro', pageSizes: [1000] });
+    for (let height = 1001; height < 1098; height += 1) {
+      const { results } = JSON.parse(readFileSync(join(out, BLOCKS_FOLDER, `${height}.json`), 'utf8')) as { results: Activity[] };
+      server.blocks.set(height, results);
+    }
+    for (let height = 1098; height <= 1120; height += 1) server.blocks.set(height, block(height, 3, 'fork'));
+    server.fault = (target) => (target.includes('/1050/') && !target.endsWith('limit=1') ? { kind: 'status', status: 500 } : undefined);
+    const base = await server.start();
+    expect((await failedPull(base, to, { confirmations: 8, retries: 1 })).exitCode).toBe(3);
+    server.fault = () => undefined;
+    await testPull(base, to, { confirmations: 8 });
+    const fresh = join(temporaryFolder(), 'input');
+    await testPull(base, fresh, { wanted: { from: 1001, to: undefined } });
+    await server.close();
+    expect((await build()).digest).toBe((await build(fresh)).digest);
+    expect(files().filter((path) => path.endsWith('.parquet'))).toEqual([]);
+  });
+
+  it.each([
+    ['ends its connections', `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'rune-activity-mirror'`],
+    ['cancels its queries', `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'rune-activity-mirror'`],
+  ])('says so when the database %s, and goes on', async (_, query) => {
+    await chain(1000, 1010);
+    const locker = new pg.Client({ connectionString: database.url });
+    await locker.connect();
+    await locker.query('BEGIN; LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE');
+    const pulling = failedPull(database.url, to);
+    for (let waiting = 0; waiting === 0; ) {
+      const { rows } = await database.sql.query<{ n: string }>(
+        `SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'rune-activity-mirror' AND wait_event_type = 'Lock'`,
+      );
+      waiting = Number(rows[0]?.n);
+    }
+    await database.sql.query(query);
+    expect(await pulling).toMatchObject({ exitCode: 3, message: expect.stringMatching(/^PostgreSQL 127.*: /) });
+    await locker.end();
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 11 });
+  });
+
+  it('takes hashes with 0x, in any case', async () => {
+    await chain(1000, 1010);
+    await database.sql.query(`UPDATE ledger SET block_hash = '0x' || upper(block_hash)`);
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 11 });
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
+  });
+
   it('needs no more than the right to read', async () => {
     await chain(1000, 1003);
     await database.sql.query(`CREATE ROLE reader LOGIN PASSWORD 'SECRET'; GRANT SELECT ON ledger, runes TO reader`);
@@ -185,8 +278,9 @@ describe('a pull from PostgreSQL', () => {
   it.each([
     ['of another name', (url: string) => `${url}x`, 2, /database "postgresx" does not exist/],
     ['that is not there', (url: string) => url.replace(/:[0-9]+\//, ':1/'), 3, /ECONNREFUSED/],
-    ['without the tables', (url: string) => url.replace(/postgres$/, 'template1'), 2, /relation "runes" does not exist/],
+    ['without the tables', (url: string) => url.replace(/postgres$/, 'template1'), 2, /relation "ledger" does not exist/],
     ['that is empty', (url: string) => url, 2, /^the table ledger of .* is empty$/],
+    ['without SSL', (url: string) => `${url}?sslmode=require`, 2, /does not support SSL/],
   ])('explains a database %s', async (_, change, code, message) => {
     const error = await failedPull(change(database.url), to);
     expect([error.exitCode, error.message]).toEqual([code, expect.stringMatching(message)]);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import handler from 'serve-handler';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { Store } from '../src/store/duckdb.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { block, failedPull, testPull } from './support/pull.ts';
 import { ndjson } from './support/records.ts';
@@ -101,6 +102,41 @@ describe('a pull from a mirror', () => {
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 103 is held, and .* has another one/)]);
     expect(tree(join(work, 'input'))).toEqual(before);
     expect(await testPull(base, join(work, 'input'), { confirmations: 18 })).toMatchObject({ replaced: 1 });
+  });
+
+  it('compares files from a database by their hashes and numbers of records', async () => {
+    const source = await mirror(plain(100, 130));
+    await testPull(base, join(work, 'input'));
+    // The same blocks, as a database would have brought them.
+    const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(work, 'scratch') });
+    const rows = join(work, 'input/pulled/0/100-119.parquet');
+    const files = filesBelow(join(work, 'input/pulled')).filter((path) => /\/1[01][0-9]-/.test(path));
+    const list = files.map((path) => `'${join(work, 'input/pulled', path)}'`).join(', ');
+    await store.run(`COPY (SELECT (location->>'block_height')::BIGINT AS block_height, upper(location->>'block_hash') AS block_hash
+      FROM read_json([${list}], columns = {location: 'JSON'})) TO '${rows}' (FORMAT parquet)`);
+    store.close();
+    for (const path of files) rmSync(join(work, 'input/pulled', path));
+    expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
+    await mirror({ ...plain(100, 130), 117: 'fork' });
+    expect((await failedPull(base, join(work, 'input'))).message).toMatch(/^block 117 is held/);
+    // All blocks of that file are fetched, and then it goes.
+    expect(await testPull(base, join(work, 'input'), { confirmations: 20 })).toMatchObject({ blocks: 20, replaced: 1 });
+    expect(await rebuilt()).not.toBe(source);
+    expect(filesBelow(join(work, 'input/pulled'))).toHaveLength(31);
+  });
+
+  it('asks again for a manifest that was cut off', async () => {
+    const digest = await mirror(plain(100, 104), { layout: 'packed' });
+    const path = join(work, 'dist/runes/v1/manifest.json');
+    const whole = readFileSync(path);
+    writeFileSync(path, whole.subarray(0, 30));
+    let asked = 0;
+    swap = (target) => {
+      asked += target.endsWith('manifest.json') ? 1 : 0;
+      if (asked === 2) writeFileSync(path, whole);
+    };
+    await testPull(base, join(work, 'input'));
+    expect(await rebuilt()).toBe(digest);
   });
 
   it('keeps what the mirror let go of below its first block, and makes nothing of its gaps', async () => {

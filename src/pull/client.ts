@@ -34,6 +34,9 @@ const LONGEST_PAUSE_MS = 60_000;
 /** Longest pause that a server may ask for with Retry-After, in milliseconds. */
 const LONGEST_WAIT_MS = 15 * 60_000;
 
+/** An answer that trickles may take so many times as long as a server may be silent. */
+const LONGEST_ANSWER = 20;
+
 /** Largest body that is read: a page of 100,000 records has some 60 MB. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
 
@@ -108,6 +111,7 @@ export class Client {
     const { timeoutMs, signal } = this.#options;
     const silence = new AbortController();
     const timer = setTimeout(() => silence.abort(), timeoutMs);
+    const longest = AbortSignal.timeout(timeoutMs * LONGEST_ANSWER);
     let response: Response;
     let text: string;
     try {
@@ -115,13 +119,15 @@ export class Client {
       response = await fetch(url, {
         headers: { accept: 'application/json', ...this.#options.headers },
         redirect: 'manual',
-        signal: AbortSignal.any([signal, silence.signal]),
+        signal: AbortSignal.any([signal, silence.signal, longest]),
       });
       text = await readBody(response, () => timer.refresh());
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof InputError) throw error;
-      throw new PassingError(silence.signal.aborted ? `was silent for ${timeoutMs / 1000} s` : `failed: ${causeOf(error)}`);
+      if (silence.signal.aborted) throw new PassingError(`was silent for ${timeoutMs / 1000} s`);
+      if (longest.aborted) throw new PassingError(`was not answered whole in ${(timeoutMs * LONGEST_ANSWER) / 1000} s`);
+      throw new PassingError(`failed: ${causeOf(error)}`);
     } finally {
       clearTimeout(timer);
     }
@@ -138,7 +144,9 @@ export class Client {
     try {
       return { status, body: parse(text), refusal: '' };
     } catch (error) {
-      throw new PassingError(`was answered with something else than it should be: ${messageOf(error)}`);
+      // The parser's own words would repeat a part of the body, which may repeat a key.
+      const why = error instanceof SyntaxError ? 'this is no JSON' : messageOf(error);
+      throw new PassingError(`was answered with something else than it should be: ${why}`);
     }
   }
 }

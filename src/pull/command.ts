@@ -7,6 +7,7 @@ import { Progress } from '../cli/progress.ts';
 import { UsageError } from '../errors.ts';
 import type { WantedBlocks } from './plan.ts';
 import { type PullRequest, pullFrom } from './session.ts';
+import { HIGHEST } from './source.ts';
 
 export const PULL_COMMAND: Command = {
   call: 'npm run pull --',
@@ -50,7 +51,7 @@ export async function runPull(flags: Flags, log: Log): Promise<void> {
     from: parseFrom(flags.one('from')),
     to: flags.one('to') ?? 'input',
     wanted: parseWanted(flags.one('blocks')),
-    confirmations: flags.integer('confirmations', 6, 0, 10_000),
+    confirmations: flags.integer('confirmations', 6, 0, HIGHEST),
     concurrency: flags.integer('concurrency', 4, 1, 64),
     headers: parseHeaders([...variable.split('\n').filter((line) => line.trim() !== ''), ...given]),
     rate: flags.integer('rate', 10, 0, 10_000),
@@ -76,6 +77,9 @@ function parseFrom(text: string | undefined): URL {
     // Not repeated here: it may hold a password.
     throw new UsageError('--from must be a URL such as postgres://user:pass@host:5432/db or https://host/prefix');
   }
+  if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname)) {
+    throw new UsageError('--from must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD');
+  }
   if (url.protocol.startsWith('http') && (url.username !== '' || url.search !== '' || url.hash !== '')) {
     throw new UsageError('--from must be an address without a user, a query and a fragment; a key goes into --header');
   }
@@ -97,6 +101,19 @@ export function parseWanted(text: string | undefined): WantedBlocks {
   return { from: first, to: to === '' ? undefined : Number(to) };
 }
 
+/** Headers that fetch() refuses or sets itself. */
+const OWN_HEADERS = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
 function parseHeaders(lines: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const line of lines) {
@@ -104,6 +121,8 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
     // The line is not repeated: it may hold a key.
     if (name === undefined || value === undefined)
       throw new UsageError("--header must be a name, a colon and a value, as in 'x-api-key: ...'");
+    if (OWN_HEADERS.has(name.toLowerCase()))
+      throw new UsageError(`--header ${name} is a header of the connection, which is not yours to set`);
     headers[name.toLowerCase()] = value;
   }
   return headers;

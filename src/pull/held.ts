@@ -15,6 +15,7 @@ import { z } from 'zod';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
+import { parseHexId } from '../pages/lists.ts';
 import { pathLiteral, type Store, toNumber, toText } from '../store/duckdb.ts';
 import { type BlockIdentity, identityOf } from './block.ts';
 
@@ -46,7 +47,7 @@ export const blockFile = (height: number, digest: string): string => `${folderOf
 /** The name of a file with the ledger rows of these blocks. */
 export const ledgerFile = (first: number, last: number): string => `${folderOf(first)}/${first}-${last}.parquet`;
 
-const NAME = /^([0-9]{1,15})-(?:([0-9a-f]{16})\.ndjson\.gz|([0-9]{1,15})\.parquet)$/;
+const NAME = /^([0-9]{1,8})-(?:([0-9a-f]{16})\.ndjson\.gz|([0-9]{1,8})\.parquet)$/;
 
 /** The files that pulls made, lowest blocks first. Files of other names are nobody's business here. */
 export function listHeld(folder: string): HeldFile[] {
@@ -94,7 +95,7 @@ async function ledgerIdentities(path: string, heights: readonly number[], store:
   const empty = heights.map((height): [number, BlockIdentity] => [height, { hash: '', records: 0 }]);
   const held = rows.map((row): [number, BlockIdentity] => [
     toNumber(row['block_height']),
-    { hash: toText(row['hash']), records: toNumber(row['records']) },
+    { hash: parseHexId(toText(row['hash'])) ?? '', records: toNumber(row['records']) },
   ]);
   return new Map([...empty, ...held]);
 }

@@ -7,7 +7,7 @@ import { BadBlockError, type BlockIdentity, checkBlock } from './block.ts';
 import type { Client } from './client.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
 import type { Heights } from './plan.ts';
-import type { Extent, Fetched, Source } from './source.ts';
+import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { writeBlock } from './write.ts';
 
 /** The first block that can hold runes on Bitcoin's main chain (runes protocol). */
@@ -22,7 +22,10 @@ const TOO_MUCH = 1_000_000;
 /** Records of a page when the server sets no limit. */
 const LARGEST_PAGE = 5000;
 
-const status = z.object({ block_height: z.int().min(0) });
+const status = z.object({ block_height: z.int().min(0).max(HIGHEST) });
+
+/** How many blocks without records may be the last. */
+const MOST_EMPTY = 100;
 
 export class HttpSource implements Source {
   readonly name: string;
@@ -44,8 +47,18 @@ export class HttpSource implements Source {
   async look(): Promise<Extent> {
     const { block_height: tip } = await this.#get('/runes/v1/', (text) => status.parse(JSON.parse(text)));
     this.#limit ??= await this.#largestLimit(tip);
-    return { first: 0, begin: Math.min(FIRST_RUNE_BLOCK, tip), last: tip, has: () => true };
+    return { first: 0, begin: Math.min(FIRST_RUNE_BLOCK, tip), last: await this.#lastWithRecords(tip), has: () => true };
   }
+
+  /** The tip, or a block before it: one without records at the tip may be one that the server has not read yet, though its status counts it. */
+  async #lastWithRecords(tip: number): Promise<number> {
+    for (let height = tip; height >= 0 && height > tip - MOST_EMPTY; height -= 1) {
+      if ((await this.#page(height, 1, 0)).total > 0) return height;
+    }
+    return tip;
+  }
+
+  async prepare(): Promise<void> {}
 
   async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
     const identities = new Map<number, BlockIdentity>();

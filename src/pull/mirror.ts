@@ -12,18 +12,15 @@ import { BadBlockError, type BlockIdentity } from './block.ts';
 import type { Client } from './client.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
 import { type Heights, heightsOf } from './plan.ts';
-import type { Extent, Fetched, Source } from './source.ts';
+import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { writeBlock } from './write.ts';
 
 /** The mirror's manifest; undefined when there is none, or one that this version does not know. */
 export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
-  // What another program answers here need not be JSON.
-  const { body } = await client.get(`${base}/${MANIFEST_PATH}`, (text) => text);
-  try {
-    return manifest.parse(JSON.parse(body ?? ''));
-  } catch {
-    return undefined;
-  }
+  // What another program answers here need not be JSON; what begins like it and is none was cut off, and is asked for again.
+  const { body } = await client.get(`${base}/${MANIFEST_PATH}`, (text): unknown => (text.startsWith('{') ? JSON.parse(text) : undefined));
+  const found = manifest.safeParse(body);
+  return found.success && (found.data.heights.at(-1)?.[1] ?? 0) <= HIGHEST ? found.data : undefined;
 }
 
 export class MirrorSource implements Source {
@@ -75,6 +72,8 @@ export class MirrorSource implements Source {
   async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
     return new Map(heights.map((height) => [height, this.#blocks.get(height) ?? { hash: '', records: 0 }]));
   }
+
+  async prepare(): Promise<void> {}
 
   async fetch({ first: height }: Heights): Promise<Fetched> {
     const expected = this.#blocks.get(height);

@@ -41,7 +41,7 @@ export async function readBlock(height: number, limit: number, read: ReadPage): 
     if (next.results.length !== expected) {
       throw new BadBlockError(`has a page of ${next.results.length} records at offset ${offset}, where ${expected} must be`);
     }
-    records.push(...next.results);
+    for (const record of next.results) records.push(record);
   }
   return checkBlock(height, records);
 }

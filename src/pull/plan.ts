@@ -46,7 +46,7 @@ export function plan({ wanted, source, confirmations, perFile, held, stale }: Pl
   const covered = new Set(fresh.flatMap((file) => heightsOf(file)));
   const missing: number[] = [];
   const miss = (height: number) => {
-    if (!covered.has(height) && height <= source.last && source.has(height)) missing.push(height);
+    if (!covered.has(height) && height >= source.first && height <= source.last && source.has(height)) missing.push(height);
   };
   for (let height = range.first; height <= range.last; height += 1) miss(height);
   // A stale file of several blocks is fetched anew as a whole, or its good blocks would be lost with it.
@@ -66,7 +66,8 @@ export function plan({ wanted, source, confirmations, perFile, held, stale }: Pl
         last: Math.max(wantedPart.last, ...touching.map(({ last }) => last)),
       };
       const isWhole = touching.length === 1 && touching[0]?.first === stretch.first && touching[0].last === stretch.last;
-      if (wantedPart.first <= wantedPart.last && stretch.last <= settled && !isWhole) units.push(stretch);
+      const isThere = stretch.first >= source.first && stretch.last <= settled;
+      if (wantedPart.first <= wantedPart.last && isThere && !isWhole) units.push(stretch);
     }
   }
   const inStretch = new Set(units.flatMap(heightsOf));
@@ -80,8 +81,8 @@ export function plan({ wanted, source, confirmations, perFile, held, stale }: Pl
 function firstOf({ from }: WantedBlocks, source: Extent, perFile: number, held: readonly HeldFile[]): number {
   if (typeof from === 'number') return Math.max(from, source.first);
   if (from === undefined) return Math.max(held[0]?.first ?? source.begin, source.first);
-  const first = Math.max(source.last - from.last + 1, source.first);
-  return first - (first % perFile);
+  const first = Math.max(source.last - from.last + 1, 0);
+  return Math.max(first - (first % perFile), source.first);
 }
 
 const isStale = (file: HeldFile, stale: ReadonlySet<number>): boolean => heightsOf(file).some((height) => stale.has(height));

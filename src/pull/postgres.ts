@@ -1,8 +1,8 @@
 /**
  * Blocks from the database of a bitcoin-indexer: rows of `ledger` in ranges of heights, and what they need of `runes`, all of one moment. Only reads.
  */
-import { createWriteStream } from 'node:fs';
-import { readFile, rm, stat } from 'node:fs/promises';
+import { createWriteStream, existsSync, readFileSync } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,11 +10,12 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.ts';
+import { parseHexId } from '../pages/lists.ts';
 import { pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
 import type { BlockIdentity } from './block.ts';
 import { ledgerFile, RUNES_FILE } from './held.ts';
 import type { Heights } from './plan.ts';
-import type { Extent, Fetched, Source } from './source.ts';
+import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { putInPlace, workFile, writeError } from './write.ts';
 
 export interface DatabaseOptions {
@@ -36,6 +37,14 @@ const CONNECT_MS = 30_000;
 /** How long the database may take to say goodbye, in milliseconds: one that is still sending rows does not. */
 const GOODBYE_MS = 1000;
 
+/** Rows of a table. */
+interface RowsWanted {
+  readonly where?: string | undefined;
+  readonly order: string;
+  /** A Parquet file whose rows stay that have another id. */
+  readonly kept?: string | undefined;
+}
+
 export class DatabaseSource implements Source {
   readonly name: string;
   readonly perFile = HEIGHTS_PER_FILE;
@@ -55,7 +64,7 @@ export class DatabaseSource implements Source {
     this.#options = options;
     this.#connections = Array.from({ length: options.connections }, () => {
       const client = new pg.Client({
-        connectionString: options.url,
+        connectionString: withLibpqSsl(options.url),
         connectionTimeoutMillis: CONNECT_MS,
         application_name: 'rune-activity-mirror',
         keepAlive: true,
@@ -71,12 +80,13 @@ export class DatabaseSource implements Source {
   async look(): Promise<Extent> {
     return this.#explained(async () => {
       await this.#begin();
-      await this.#pullRunes();
       const [row] = await this.#ask('SELECT min(block_height)::text AS first, max(block_height)::text AS last FROM ledger');
       if (row?.['first'] === null || row === undefined) {
         throw new InputError(`the table ledger of ${this.name} is empty`, ['Has the indexer begun its work? Is it the right database?']);
       }
       const first = Number(row['first']);
+      if (Number(row['last']) > HIGHEST)
+        throw new InputError(`the table ledger of ${this.name} has block ${row['last']}`, ['No chain is as high.']);
       return { first, begin: first, last: Number(row['last']), has: () => true };
     });
   }
@@ -91,19 +101,30 @@ export class DatabaseSource implements Source {
       ),
     );
     for (const row of rows) {
-      const hash = String(row['hash']).toLowerCase().replace(/^0x/, '');
+      const hash = parseHexId(String(row['hash'])) ?? '';
       identities.set(Number(row['height']), { hash, records: Number(row['records']) });
     }
     return identities;
   }
 
+  /** The runes come before the rows that name them, so that a build in between knows them all. A source that is behind lacks some that are in use. */
+  async prepare(isBehind: boolean): Promise<void> {
+    const held = join(this.#options.folder, RUNES_FILE);
+    const kept = isBehind && existsSync(held) ? held : undefined;
+    await this.#explained(() =>
+      this.#copy('runes', RUNE_FIELDS, { order: 'id', kept }, async (parquet) => {
+        const before = existsSync(held) ? readFileSync(held) : undefined;
+        // The same bytes are left alone: a build reads a file again whose times are new.
+        if (before?.equals(readFileSync(parquet)) !== true) await putInPlace(this.#options.folder, parquet, RUNES_FILE);
+      }),
+    );
+  }
+
   async fetch({ first, last }: Heights): Promise<Fetched> {
     const path = ledgerFile(first, last);
-    const where = `WHERE block_height BETWEEN ${first} AND ${last}`;
+    const rows = { where: `WHERE block_height BETWEEN ${first} AND ${last}`, order: 'block_height, tx_index DESC, event_index DESC' };
     const written = await this.#explained(() =>
-      this.#copy('ledger', LEDGER_FIELDS, where, 'block_height, tx_index DESC, event_index DESC', (parquet) =>
-        putInPlace(this.#options.folder, parquet, path),
-      ),
+      this.#copy('ledger', LEDGER_FIELDS, rows, (parquet) => putInPlace(this.#options.folder, parquet, path)),
     );
     return { path, ...written };
   }
@@ -121,8 +142,14 @@ export class DatabaseSource implements Source {
 
   /** Begins transactions that all see what the first of them sees. */
   async #begin(): Promise<void> {
-    if (!this.#isConnected) await Promise.all(this.#connections.map((connection) => connection.connect()));
-    this.#isConnected = true;
+    if (!this.#isConnected) {
+      await Promise.all(this.#connections.map((connection) => connection.connect()));
+      this.#isConnected = true;
+      // A transaction is idle while others read, and one COPY takes as long as it takes.
+      for (const connection of this.#connections) {
+        await connection.query('SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0');
+      }
+    }
     let snapshot: unknown;
     for (const connection of this.#connections) {
       await connection.query('ROLLBACK');
@@ -147,22 +174,11 @@ export class DatabaseSource implements Source {
     return this.#with(async (connection) => (await connection.query<Record<string, string | null>>(query)).rows);
   }
 
-  /** The runes come before the rows that name them, so that a build in between knows them all. */
-  async #pullRunes(): Promise<void> {
-    const { folder } = this.#options;
-    await this.#copy('runes', RUNE_FIELDS, '', 'id', async (parquet) => {
-      const held = await readFile(join(folder, RUNES_FILE)).catch(() => undefined);
-      // The same bytes are left alone: a build reads a file again whose times are new.
-      if (held?.equals(await readFile(parquet)) !== true) await putInPlace(folder, parquet, RUNES_FILE);
-    });
-  }
-
   /** Copies rows of a table out, and turns them into a Parquet file that `take` moves to its place. */
   async #copy(
     table: string,
     fields: readonly Field[],
-    where: string,
-    order: string,
+    { where = '', order, kept }: RowsWanted,
     take: (parquet: string) => Promise<void>,
   ): Promise<{ readonly records: number; readonly bytes: number }> {
     const { folder, store, signal } = this.#options;
@@ -173,9 +189,7 @@ export class DatabaseSource implements Source {
         const rows = connection.query(copyTo(`COPY (SELECT ${columns} FROM ${table} ${where}) TO STDOUT (FORMAT csv)`));
         await pipeline(rows, createWriteStream(csv), { signal });
       });
-      const { size } = await stat(csv);
-      if (size === 0) await store.run(`COPY (SELECT * FROM (${noRows(fields)}) WHERE false) TO ${pathLiteral(parquet)} (FORMAT parquet)`);
-      else await this.#convert(csv, parquet, fields, order);
+      await this.#convert((await stat(csv)).size === 0 ? undefined : csv, parquet, fields, { order, kept });
       const { rows } = await store.row(`SELECT num_rows AS rows FROM parquet_file_metadata(${pathLiteral(parquet)})`);
       const { size: bytes } = await stat(parquet);
       await take(parquet);
@@ -189,14 +203,21 @@ export class DatabaseSource implements Source {
   }
 
   /** CSV to Parquet, sorted, so that the same rows make the same bytes in whatever order the database gives them. */
-  async #convert(csv: string, parquet: string, fields: readonly Field[], order: string): Promise<void> {
+  async #convert(csv: string | undefined, parquet: string, fields: readonly Field[], { order, kept }: RowsWanted): Promise<void> {
     const columns = fields.map(({ column }) => `'${column}': 'VARCHAR'`).join(', ');
-    // As in PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
-    const scan = `read_csv(${pathLiteral(csv)}, auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '',
-      allow_quoted_nulls = false, compression = 'none', columns = {${columns}})`;
+    // As in PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string. DuckDB refuses to read an empty file.
+    const fetched =
+      csv === undefined
+        ? `SELECT * FROM (${noRows(fields)}) WHERE false`
+        : `SELECT ${fields.map(typed).join(', ')} FROM read_csv(${pathLiteral(csv)}, auto_detect = false, header = false, delim = ',', quote = '"',
+           escape = '"', nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${columns}})`;
+    const all =
+      kept === undefined
+        ? 'FROM fetched'
+        : `FROM fetched UNION ALL FROM read_parquet(${pathLiteral(kept)}) WHERE id NOT IN (SELECT id FROM fetched)`;
     const job = this.#conversion.then(() =>
       this.#options.store.run(
-        `COPY (SELECT ${fields.map(typed).join(', ')} FROM ${scan} ORDER BY ${order}) TO ${pathLiteral(parquet)} (FORMAT parquet, COMPRESSION zstd)`,
+        `COPY (WITH fetched AS (${fetched}) SELECT * FROM (${all}) ORDER BY ${order}) TO ${pathLiteral(parquet)} (FORMAT parquet, COMPRESSION zstd)`,
       ),
     );
     this.#conversion = job.catch(() => undefined);
@@ -210,12 +231,20 @@ export class DatabaseSource implements Source {
     } catch (error) {
       if (error instanceof CliError || this.#options.signal.aborted) throw error;
       const code = codeOf(error) ?? '';
+      const message = messageOf(error);
       const advice = ADVICE.find(([codes]) => codes.includes(code))?.[1];
-      if (advice !== undefined) throw new InputError(`${this.name}: ${messageOf(error)}`, [advice]);
-      if (/^(?:CONNECT|E[A-Z]+$|57P|08)/.test(code)) {
-        throw new BuildError(`${this.name}: ${messageOf(error)}`, [
-          'Is the database up and reachable? The same command goes on from here.',
+      if (advice !== undefined) throw new InputError(`${this.name}: ${message}`, [advice]);
+      if (/certificate|SSL/.test(message)) {
+        throw new InputError(`${this.name}: ${message}`, [
+          'Choose with ?sslmode=disable, require, verify-ca (and sslrootcert=FILE) or verify-full.',
         ]);
+      }
+      if (code.startsWith('53')) {
+        throw new BuildError(`${this.name}: ${message}`, ['Lower --concurrency, which is the number of connections.']);
+      }
+      // What PostgreSQL says of itself, and what the client says of a connection that is gone.
+      if (/^(?:E[A-Z]+$|57|08|40|25P03)/.test(code) || /onnection|timeout|not queryable/.test(message)) {
+        throw new BuildError(`${this.name}: ${message}`, ['Is the database up and reachable? The same command goes on from here.']);
       }
       throw error;
     }
@@ -240,3 +269,10 @@ const typed = ({ column, kind }: Field): string => (kind === 'integer' ? `"${col
 /** SQL of no rows with the columns' types. */
 const noRows = (fields: readonly Field[]): string =>
   `SELECT ${fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS "${column}"`).join(', ')}`;
+
+/** The URL with `sslmode` meaning what it means to PostgreSQL's own programs: `require` does not ask for a certificate that can be verified. */
+function withLibpqSsl(text: string): string {
+  const url = new URL(text);
+  if (url.searchParams.has('sslmode') && !url.searchParams.has('uselibpqcompat')) url.searchParams.set('uselibpqcompat', 'true');
+  return url.href;
+}

@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
-import { InputError } from '../errors.ts';
+import { BuildError, InputError } from '../errors.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
 import { type HeldFile, listHeld, PULLED_FOLDER, readIdentities } from './held.ts';
@@ -51,45 +51,52 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     const held = listHeld(folder);
     const stale = await findStale(options, source, has, held, folder, store);
     const { range, units, outgrown } = plan({ ...options, source: has, perFile: source.perFile, held, stale: stale.heights });
-    if (round === 0) announce(source, has, range, units, stale.heights, log);
-    remove(folder, [...outgrown, ...stale.orphans]);
-    totals.replaced += stale.heights.size;
-    if (units.length === 0) break;
-    if (round === MOST_ROUNDS) {
-      log.notice(`the source changed during each of ${MOST_ROUNDS} rounds, so some of its last blocks are left to the next pull`);
-      break;
+    if (round === 0) announce(source, has, range, units, stale.replaced, log);
+    if (round === MOST_ROUNDS && units.length > 0) {
+      throw new BuildError(`${source.name} changed during each of ${MOST_ROUNDS} rounds`, ['The same command goes on from here.']);
     }
+    remove(folder, stale.orphans);
+    totals.replaced += stale.replaced;
+    if (round === 0 || units.length > 0) await source.prepare(highest(held) > has.last);
+    const written = new Set<string>();
     const all = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
     let done = 0;
     const fetchUnit = async (unit: Heights) => {
       options.signal.throwIfAborted();
       const { path, records, bytes } = await source.fetch(unit);
-      const replaced = held.filter((file) => file.path !== path && unit.first <= file.first && file.last <= unit.last);
-      remove(folder, replaced);
+      written.add(path);
+      const within = held.filter((file) => file.path !== path && unit.first <= file.first && file.last <= unit.last);
+      remove(folder, within);
       done += unit.last - unit.first + 1;
       totals.records += records;
       totals.bytes += bytes;
       progress.show(done, all, 'blocks');
     };
-    // Where the held blocks begin is where the next pull begins, so the lowest is there before any other, whenever this one is killed.
-    await inParallel(units.slice(0, 1), 1, fetchUnit);
-    await inParallel(units.slice(1), options.concurrency, fetchUnit);
-    totals.blocks += all;
-    // What remains of a stale file of many blocks that was fetched block by block.
+    // First what takes the place of other blocks, ascending: which these are is told by the highest block held, so none may be fetched above it before all of
+    // them are right. Then the lowest alone: where the held blocks begin is where the next pull begins. So a pull may be killed at any moment.
+    const repairs = units.filter((unit) => heightsOf(unit).some((height) => stale.heights.has(height)));
+    await inParallel(repairs, 1, fetchUnit);
     remove(
       folder,
-      held.filter((file) => heightsOf(file).some((height) => stale.heights.has(height)) && !isFetched(file, units)),
+      held.filter((file) => !written.has(file.path) && heightsOf(file).some((height) => stale.heights.has(height))),
     );
+    const others = units.filter((unit) => !repairs.includes(unit));
+    await inParallel(others.slice(0, 1), 1, fetchUnit);
+    await inParallel(others.slice(1), options.concurrency, fetchUnit);
+    remove(folder, outgrown);
+    totals.blocks += all;
+    if (units.length === 0) break;
   }
   return { ...totals, held: runsOf(listHeld(folder)) };
 }
 
-const isFetched = (file: HeldFile, units: readonly Heights[]): boolean =>
-  units.some((unit) => unit.first === file.first && unit.last === file.last);
+const highest = (held: readonly HeldFile[]): number => held.reduce((top, file) => Math.max(top, file.last), -1);
 
 interface Stale {
-  /** Held blocks that the source has otherwise now. */
+  /** Held blocks that the source has otherwise now, and those that two files hold. */
   readonly heights: ReadonlySet<number>;
+  /** How many of them the chain replaced. */
+  readonly replaced: number;
   /** Files of blocks that the source has no more, on a branch of the chain that it left: above its tip, or without records now. */
   readonly orphans: readonly HeldFile[];
 }
@@ -103,27 +110,26 @@ async function findStale(
   folder: string,
   store: Store,
 ): Promise<Stale> {
-  const common = held.filter((file) => file.first <= has.last && file.last >= has.first);
-  const top = Math.min(has.last, Math.max(...common.map((file) => file.last), -1));
-  // One block more than may change: it tells whether the chains part further down.
-  const lowest = top - confirmations;
+  const heights = held.flatMap((file) => heightsOf(file)).filter((height) => height >= has.first && height <= has.last);
+  const top = heights.reduce((most, height) => Math.max(most, height), -1);
+  // Besides those that may change, the highest one that may not: it tells whether the chains part further down.
+  const settled = heights.filter((height) => height <= top - confirmations).reduce((most, height) => Math.max(most, height), -1);
+  const compared = (height: number) => height >= has.first && height <= top && (height >= settled || source.knowsDigests);
   const different: number[] = [];
-  for (const file of common) {
-    const heights = heightsOf(file).filter(
-      (h) => h >= has.first && h <= top && (h >= lowest || (source.knowsDigests && file.digest !== undefined)),
-    );
-    if (heights.length === 0) continue;
-    const theirs = await source.identities(heights);
-    const ours = heldIdentities(file, theirs) ?? (await readIdentities(folder, file, heights, store));
-    for (const height of heights) {
+  for (const file of held) {
+    const asked = heightsOf(file).filter(compared);
+    if (asked.length === 0) continue;
+    const theirs = await source.identities(asked);
+    const ours = heldIdentities(file, theirs) ?? (await readIdentities(folder, file, asked, store));
+    for (const height of asked) {
       const [a, b] = [ours.get(height), theirs.get(height)];
       if (a === undefined || b === undefined || !isSameBlock(a, b)) different.push(height);
     }
   }
-  const deepest = Math.min(...different);
-  if (deepest <= lowest) {
+  const deepest = different.reduce((least, height) => Math.min(least, height), Number.POSITIVE_INFINITY);
+  if (deepest <= settled) {
     throw new InputError(
-      `block ${deepest} is held, and ${source.name} has another one at this height, though ${confirmations} blocks came after it`,
+      `block ${deepest} is held, and ${source.name} has another one at this height, though at least ${confirmations} blocks are above it`,
       [
         'Either the source or what is held is wrong, or the chain was reorganised deeper than usual.',
         `To take the source's blocks, pull with --confirmations ${top - deepest + 1} or more, or remove files from ${folder}.`,
@@ -131,8 +137,23 @@ async function findStale(
     );
   }
   const gone = new Set(different.filter((height) => !has.has(height)));
-  const orphans = held.filter((file) => (different.length > 0 && file.first > has.last) || gone.has(file.first));
-  return { heights: new Set(different), orphans };
+  const stale = new Set([...different, ...heldTwice(heights)]);
+  const cut = held.find((file) => file.first < has.first && heightsOf(file).some((height) => stale.has(height)));
+  if (cut !== undefined) {
+    throw new InputError(`${join(folder, cut.path)} must be fetched again, and ${source.name} begins only with block ${has.first}`, [
+      'Pull from where it came from, or remove it.',
+    ]);
+  }
+  const orphans = held.filter(
+    (file) => (different.length > 0 && file.first > has.last) || heightsOf(file).every((height) => gone.has(height)),
+  );
+  return { heights: stale, replaced: different.length, orphans };
+}
+
+/** Heights that are there twice: of a file and what was to take its place, when a pull was killed between them. */
+function heldTwice(heights: readonly number[]): number[] {
+  const seen = new Set<number>();
+  return heights.filter((height) => seen.size === seen.add(height).size);
 }
 
 /** What the name of the file tells, when that is enough for the comparison. */
@@ -141,17 +162,17 @@ function heldIdentities(file: HeldFile, theirs: ReadonlyMap<number, BlockIdentit
   return new Map([[file.first, { hash: '', records: 0, digest: file.digest }]]);
 }
 
-function announce(source: Source, has: Extent, range: Heights, units: readonly Heights[], stale: ReadonlySet<number>, log: Log): void {
+function announce(source: Source, has: Extent, range: Heights, units: readonly Heights[], replaced: number, log: Log): void {
   const blocks = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
   const todo = blocks === 0 ? 'nothing to fetch' : `${count(blocks, 'block')} to fetch`;
-  const changed = stale.size === 0 ? '' : `, ${stale.size} of them replaced by the chain`;
+  const changed = replaced === 0 ? '' : `, ${replaced} held ones are others now`;
   log.info('looked', `${source.name} has blocks up to ${has.last}: ${todo}${changed}.`, {
     source: source.name,
     tip: has.last,
     first: range.first,
     last: range.last,
     blocks,
-    replaced: stale.size,
+    replaced,
   });
   if (range.first > range.last) log.notice(`the source has none of the wanted blocks: its blocks are ${has.first}..${has.last}`);
 }

@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
-import { CliError, EXIT } from '../errors.ts';
+import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
 import { withLock } from '../store/attach.ts';
 import { Store } from '../store/duckdb.ts';
 import { Client, type ClientOptions } from './client.ts';
@@ -77,6 +77,7 @@ function openWork(folder: string): string {
   try {
     mkdirSync(work, { recursive: true });
   } catch (error) {
+    if (['EEXIST', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw new InputError(`${folder} is no folder`, ['Name another with --to.']);
     throw writeError(folder, error);
   }
   return work;
@@ -84,7 +85,7 @@ function openWork(folder: string): string {
 
 /** Removes what a pull that was killed left behind. */
 function clearWork(work: string): void {
-  for (const name of readdirSync(work)) if (/^[0-9]+-/.test(name)) rmSync(join(work, name), { force: true });
+  for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
 }
 
 /** Removes the folder for working files, unless somebody uses it by now. */

@@ -12,6 +12,9 @@ export interface Fetched {
   readonly bytes: number;
 }
 
+/** No chain is as high, for centuries: a source that says so is wrong. */
+export const HIGHEST = 10_000_000;
+
 /** What a source has. */
 export interface Extent extends Heights {
   /** Where a pull begins that names no range and finds nothing held. `first` is the lowest block that the source may have. */
@@ -31,6 +34,8 @@ export interface Source {
   look(): Promise<Extent>;
   /** What the blocks at these heights are now. */
   identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>>;
+  /** Called before blocks are fetched: brings what their files depend on. `isBehind` when more is held than the source has. */
+  prepare(isBehind: boolean): Promise<void>;
   /** Fetches these blocks into one file. */
   fetch(unit: Heights): Promise<Fetched>;
   close(): Promise<void>;

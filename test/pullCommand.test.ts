@@ -1,0 +1,207 @@
+/** The pull command from outside: flags, keys, what it prints, signals, locks, full disks. */
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ApiServer } from './support/apiServer.ts';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree } from './support/build.ts';
+import { run, start } from './support/cli.ts';
+import { mountDisk } from './support/disk.ts';
+import { block, failedPull, recordedBlocks, testPull } from './support/pull.ts';
+import type { Activity } from './support/records.ts';
+
+let recorded: Map<number, Activity[]>;
+let digest: string;
+beforeAll(async () => {
+  recorded = await recordedBlocks();
+  digest = (await testBuild(join(temporaryFolder(), 'out'), { inputs: CONFORMANCE_INPUTS })).manifest.digest;
+});
+
+let server: ApiServer;
+let base: string;
+let to: string;
+beforeEach(async () => {
+  server = new ApiServer();
+  for (const [height, records] of recorded) server.blocks.set(height, [...records]);
+  base = await server.start();
+  to = join(temporaryFolder(), 'input');
+});
+afterEach(() => server.close());
+
+/** A short chain of made-up blocks instead of the recorded one. */
+function shortChain(tip = 1010, first = 1001): void {
+  server.blocks.clear();
+  for (let height = first; height <= tip; height += 1) server.blocks.set(height, block(height, 1 + (height % 5)));
+}
+
+const build = async (): Promise<string> => (await testBuild(join(temporaryFolder(), 'out'), { inputs: [to] })).manifest.digest;
+
+describe('npm run pull', () => {
+  const flags = () => ['--from', base, '--to', to, '--rate', '0'];
+  const work = temporaryFolder();
+
+  it('keeps to a polite rate', async () => {
+    shortChain();
+    const begun = performance.now();
+    await testPull(base, to, { wanted: { from: 1001, to: undefined }, rate: 50 });
+    // The first request goes at once, the others 20 ms apart.
+    expect(performance.now() - begun).toBeGreaterThanOrEqual((server.requests.length - 1) * 20 - 5);
+  });
+
+  it('sends its key with every request, and never shows it', async () => {
+    shortChain();
+    const keys = new Set<unknown>();
+    server.fault = (_, request) => {
+      keys.add(`${request.headers['x-api-key']} ${request.headers['x-other']}`);
+      return server.requests.length % 4 === 0 ? { kind: 'status', status: 503 } : undefined;
+    };
+    process.env['PULL_HEADERS'] = 'x-api-key: from the environment SECRET\nx-other: SECRET 2';
+    try {
+      for (const format of ['text', 'json']) {
+        const { code, stdout, stderr } = await run(
+          'pull',
+          [...flags(), '--blocks', '1001..', '--log', format, '--header', 'X-Api-Key:  SECRET '],
+          work,
+        );
+        expect(code).toBe(0);
+        expect(stdout + stderr).not.toMatch(/SECRET/);
+        expect(stderr).toMatch(/status 503/);
+      }
+    } finally {
+      delete process.env['PULL_HEADERS'];
+    }
+    expect([...keys]).toEqual(['SECRET SECRET 2']);
+    for (const bad of ['SECRET', 'a b: SECRET', 'x-key: SECRET\nx-b: y']) {
+      const { code, stderr } = await run('pull', [...flags(), '--header', bad], work);
+      expect([code, stderr]).toEqual([1, expect.not.stringContaining('SECRET')]);
+    }
+  });
+
+  it.each([
+    [[], /--from must be given/],
+    [['--from', 'nonsense SECRET'], /--from must be a URL such as/],
+    [['--from', 'ftp://user:SECRET@host'], /--from must be a URL such as/],
+    [['--from', 'https://user:SECRET@host'], /without a user, a query and a fragment/],
+    [['--from', 'https://host', '--blocks', '7..3'], /--blocks "7\.\.3" must be heights/],
+    [['--from', 'https://host', '--blocks', '-5..9'], /must be heights/],
+    [['--from', 'https://host', '--blocks', '-0..'], /must be heights/],
+    [['--from', 'https://host', '--rate', '-1'], /--rate/],
+    [['--from', 'https://host', '--header', 'Connection: SECRET'], /--header Connection is a header of the connection/],
+    [['--from', 'postgres://user:12/SECRET@host/db'], /write \/ and @ in a password as %2F and %40/],
+    [['--from', 'https://host', '--what'], /--what/],
+  ])('refuses %j', async (args, message) => {
+    const folder = temporaryFolder();
+    const { code, stderr } = await run('pull', args, folder);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+    expect(stderr).not.toMatch(/SECRET/);
+    expect(filesBelow(folder)).toEqual([]);
+  });
+
+  it('says what it did in lines, or in JSON', async () => {
+    shortChain();
+    const { stdout, stderr } = await run('pull', [...flags(), '--blocks', '1001..'], work);
+    expect(stdout.split('\n')).toEqual([
+      `${base} has blocks up to 1010: 10 blocks to fetch.`,
+      expect.stringMatching(/^Fetched 10 blocks with 30 records \(0\.0 MB\) in [\d.]+ s\. .*\/input\/pulled holds blocks 1001\.\.1010\.$/),
+      '',
+    ]);
+    expect(stderr).toBe('');
+    writeFileSync(join(to, 'sample.ndjson'), '');
+    const second = await run('pull', [...flags(), '--log', 'json'], work);
+    const lines = second.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line): unknown => JSON.parse(line));
+    expect(lines).toEqual([
+      expect.objectContaining({ event: 'looked', tip: 1010, blocks: 0, replaced: 0 }),
+      expect.objectContaining({ event: 'pulled', blocks: 0, records: 0, held: [[1001, 1010]] }),
+    ]);
+    expect(JSON.parse(second.stderr)).toMatchObject({ level: 'notice', message: expect.stringMatching(/also holds sample\.ndjson/) });
+  });
+
+  it('stops at Ctrl-C, and goes on', async () => {
+    const child = start('pull', [...flags(), '--concurrency', '2'], work);
+    let error = '';
+    child.stderr?.on('data', (chunk: Buffer) => {
+      error += chunk.toString();
+    });
+    server.fault = () => {
+      if (server.requests.length === 30) child.kill('SIGINT');
+      return server.requests.length >= 30 ? { kind: 'silence' } : undefined;
+    };
+    const [code] = await once(child, 'exit');
+    expect([code, error]).toEqual([130, 'Error: stopped; what was fetched is kept, and the same command goes on from here\n']);
+    server.fault = () => undefined;
+    const held = filesBelow(join(to, 'pulled')).length;
+    expect(held).toBeGreaterThan(0);
+    expect(held).toBeLessThan(40);
+    expect(await testPull(base, to)).toMatchObject({ blocks: 40 - held });
+    expect(await build()).toBe(digest);
+  });
+
+  it('is killed 20 times at random moments, and the files are those of one that was not', async () => {
+    const whole = join(temporaryFolder(), 'input');
+    await testPull(base, whole);
+    let [killed, random] = [0, 7];
+    while (killed < 20) {
+      const child = start('pull', flags(), work);
+      // The start takes some 0.5 s, all of the work about as long.
+      random = (random * 16807) % 2147483647;
+      const after = server.requests.length + (random % 12);
+      server.answered = () => {
+        if (server.requests.length >= after) child.kill('SIGKILL');
+      };
+      const [code] = await once(child, 'exit');
+      server.answered = () => undefined;
+      if (code === 0) break;
+      killed += 1;
+    }
+    expect(killed).toBe(20);
+    await testPull(base, to);
+    expect(tree(to)).toEqual(tree(whole));
+    expect(await build()).toBe(digest);
+  });
+
+  it('in a folder that another pull works on stops at once', async () => {
+    let release: () => void = () => undefined;
+    const waiting = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const first = start('pull', flags(), work);
+    await new Promise<void>((resolve) => {
+      server.fault = () => {
+        resolve();
+        return { kind: 'silence' };
+      };
+    });
+    const { code, stderr } = await run('pull', flags(), work);
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringMatching(/^Error: another pull is at work on the folder .*\/input\/pulled \(process \d+\)/),
+    ]);
+    release();
+    await waiting;
+    first.kill('SIGINT');
+    expect((await once(first, 'exit'))[0]).toBe(130);
+    server.fault = () => undefined;
+    expect(await testPull(base, to)).toMatchObject({ blocks: 40 });
+  });
+
+  it('on a full disk says so, and goes on when there is room', async (context) => {
+    const disk = join(temporaryFolder(), 'disk');
+    if (!mountDisk(disk, '1m')) return context.skip('only root can make a small disk');
+    try {
+      const input = join(disk, 'input');
+      writeFileSync(join(disk, 'filler'), Buffer.alloc(600_000));
+      const error = await failedPull(base, input);
+      expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/^the disk of .* is full$/)]);
+      rmSync(join(disk, 'filler'));
+      await testPull(base, input);
+      to = input;
+      expect(await build()).toBe(digest);
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
+});
