@@ -4,7 +4,7 @@
  * machine, files go to an S3 of this machine. Only GitHub's own actions are played here, and `npm ci`.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -221,11 +221,11 @@ function pack(key: string, paths: readonly string[]): void {
   cache.set(key, archive);
 }
 
-/** What a clone has, and what is to be committed. */
+/** What a clone has, and what is to be committed: files only, as a folder or a link to one is never part of the project. */
 const projectFiles = (): string[] =>
   execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' })
     .split('\0')
-    .filter((path) => path !== '' && !path.startsWith('input/pulled/') && existsSync(join(ROOT, path)));
+    .filter((path) => path !== '' && !path.startsWith('input/pulled/') && statSync(join(ROOT, path), { throwIfNoEntry: false })?.isFile());
 
 function runScript(script: string, env: Readonly<Record<string, string>>): Promise<Finished> {
   if (script.startsWith('npm ci ')) {
