@@ -60,6 +60,8 @@ describe('the edge function', () => {
       'access-control-allow-origin': '*',
       'access-control-expose-headers': 'etag',
       'cache-control': 'public, no-cache, must-revalidate',
+      // The block is settled.
+      'cdn-cache-control': 'public, max-age=86400',
       'content-type': 'application/json; charset=utf-8',
       etag: `"${createHash('md5').update(text).digest('hex')}-df"`,
       'x-content-type-options': 'nosniff',
@@ -157,7 +159,7 @@ describe('the edge function fails, so that the host goes on to the redirect rule
 describe('the module of the edge function', () => {
   it('takes every path of the API but its files, and is passed over when it fails', async () => {
     const { config } = (await import(MODULE.href)) as { config: unknown };
-    expect(config).toEqual({ path: ['/runes', '/runes/*'], excludedPath: ['/runes/v1/*.json'], onError: 'bypass' });
+    expect(config).toEqual({ path: ['/runes', '/runes/*'], excludedPath: ['/runes/v1/*.json'], onError: 'bypass', cache: 'manual' });
   });
 
   it('imports nothing but files of this project: a library would be bundled whole', () => {

@@ -73,7 +73,8 @@ describe('a request', () => {
       const file = join(work, 'packed', path);
       return Promise.resolve(existsSync(file) ? readFileSync(file, 'utf8') : undefined);
     };
-    const source: PageSource<string> = { open: read, index: read, text: (page) => Promise.resolve(page) };
+    const text = (page: string) => Promise.resolve(page);
+    const source: PageSource<string> = { open: read, index: read, text, start: text };
     const seen = new Set<number>();
     for (const path of paths) {
       for (const query of ['', '?limit=20', '?limit=20&offset=13', '?offset=5000', '?limit=7&offset=7&operation_type=send']) {

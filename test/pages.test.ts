@@ -10,7 +10,7 @@ import { exactPage, firstRead, secondRead } from '../src/pages/window.ts';
 
 const TX = 'ab'.repeat(32);
 const HASH = '00'.repeat(8) + 'cd'.repeat(24);
-const FILES = { layout: 'files', operationPages: true, prefixDigits: 0 } as const;
+const FILES = { layout: 'files', operationPages: true, prefixDigits: 0, tip: 1000 } as const;
 const DEFAULT: BuiltSite = { ...FILES, dialect: 'contract', pageSizes: [20, 60] };
 
 /** Records with text that tries to look like the space between two records. */
@@ -38,6 +38,7 @@ class MemorySource implements PageSource<string> {
     return Promise.resolve(text);
   }
   text = (page: string) => Promise.resolve(page);
+  start = this.text;
   index = (path: string) => this.open(path);
 }
 

@@ -5,7 +5,7 @@ import { type BuiltSite, siteOf } from '../pages/lists.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import {
   API_HEADERS,
-  CACHE_CONTROL,
+  cachingHeaders,
   errorBody,
   MissingFileError,
   matchesEtag,
@@ -63,10 +63,15 @@ export class FetchMirror {
 
   /** Adds the files of the index that it looked into to `used`. */
   async #answerOnce(request: Request, used: Set<string>): Promise<Response | undefined> {
-    const source: PageSource<Response> = {
-      open: (path) => this.#open(path),
+    const source: PageSource<FetchedPage> = {
+      open: async (path) => {
+        const response = await this.#open(path);
+        return response && new FetchedPage(response);
+      },
       text: (page) => page.text(),
-      close: async (page) => page.body?.cancel(),
+      // Reading a part of a body and passing all of it on would be more work than reading it.
+      start: (page) => page.text(),
+      close: (page) => page.close(),
       index: (path) => {
         used.add(path);
         return this.#index.get(path, async () => (await this.#open(path))?.text());
@@ -81,9 +86,9 @@ export class FetchMirror {
       case 'preflight':
         return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
       case 'page':
-        return await sendPage(request, answer.page);
+        return await answer.page.send(request, cachingHeaders(answer.isSettled));
       case 'body':
-        if (answer.status === 200) return await sendBody(request, answer.body);
+        if (answer.status === 200) return await sendBody(request, answer.body, cachingHeaders(answer.isSettled));
         return errorResponse(request, answer, answer.allow === undefined ? {} : { allow: answer.allow });
     }
   }
@@ -117,6 +122,34 @@ export class FetchMirror {
 
 type MoreHeaders = Readonly<Record<string, string>>;
 
+/** A file that was opened; its body is passed on unread when nobody had to look into it. */
+class FetchedPage {
+  readonly #response: Response;
+  #text: Promise<string> | undefined;
+
+  constructor(response: Response) {
+    this.#response = response;
+  }
+
+  text(): Promise<string> {
+    this.#text ??= this.#response.text();
+    return this.#text;
+  }
+
+  async close(): Promise<void> {
+    if (this.#text === undefined) await this.#response.body?.cancel();
+  }
+
+  async send(request: Request, more: MoreHeaders): Promise<Response> {
+    if (this.#text === undefined) return sendFile(request, this.#response, more);
+    const etag = strongEtag(this.#response);
+    return sendBody(request, await this.#text, more, etag);
+  }
+}
+
+/** The file server's own ETag of a file: it is one for the same bytes, however they were encoded on the way. */
+const strongEtag = (file: Response): string | undefined => file.headers.get('etag')?.replace(/^W\//, '');
+
 /** An error of the API. */
 export function errorResponse(request: Request, { status, body }: ReturnType<typeof errorBody>, more: MoreHeaders = {}): Response {
   return new Response(request.method === 'HEAD' ? null : body, {
@@ -135,19 +168,19 @@ export function jsonNotFound(request: Request): Response {
 }
 
 /** A file as it is: its body is passed on unread, with the file server's own ETag, and only read to make one where there is none. */
-export async function sendPage(request: Request, page: Response, more: MoreHeaders = {}): Promise<Response> {
-  const etag = page.headers.get('etag')?.replace(/^W\//, '');
-  if (etag === undefined) return sendBody(request, await page.text(), more);
-  const headers = { ...API_HEADERS, 'cache-control': CACHE_CONTROL, etag, ...more };
+export async function sendFile(request: Request, file: Response, more: MoreHeaders = {}): Promise<Response> {
+  const etag = strongEtag(file);
+  if (etag === undefined) return sendBody(request, await file.text(), more);
+  const headers = { ...API_HEADERS, ...cachingHeaders(false), etag, ...more };
   const isKnown = matchesEtag(request.headers.get('if-none-match'), etag);
-  if (!isKnown && request.method === 'GET') return new Response(page.body, { headers });
-  await page.body?.cancel();
+  if (!isKnown && request.method === 'GET') return new Response(file.body, { headers });
+  await file.body?.cancel();
   return new Response(null, { status: isKnown ? 304 : 200, headers });
 }
 
-async function sendBody(request: Request, body: string, more: MoreHeaders = {}): Promise<Response> {
-  const etag = await etagOf(body);
-  const headers = { ...API_HEADERS, 'cache-control': CACHE_CONTROL, etag, ...more };
+async function sendBody(request: Request, body: string, more: MoreHeaders, known?: string): Promise<Response> {
+  const etag = known ?? (await etagOf(body));
+  const headers = { ...API_HEADERS, ...cachingHeaders(false), etag, ...more };
   if (matchesEtag(request.headers.get('if-none-match'), etag)) return new Response(null, { status: 304, headers });
   return new Response(request.method === 'HEAD' ? null : body, { headers });
 }

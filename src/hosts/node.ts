@@ -14,7 +14,7 @@ import { MANIFEST_PATH } from '../pages/paths.ts';
 import {
   type Answer,
   API_HEADERS,
-  CACHE_CONTROL,
+  cachingHeaders,
   errorBody,
   MissingFileError,
   matchesEtag,
@@ -27,6 +27,9 @@ import {
 
 /** Larger pages are streamed; smaller ones are cheaper read at once. */
 const STREAM_FROM_BYTES = 256 * 1024;
+
+/** Holds the first record of a page, but for an address of kilobytes. */
+const START_BYTES = 4096;
 
 interface FilePage {
   readonly path: string;
@@ -110,6 +113,7 @@ function fileSource(dir: string): PageSource<FilePage> {
       }
     },
     text: async (page) => (page.bytes === undefined ? readFile(page.path, 'utf8') : page.bytes.toString('utf8')),
+    start: async (page) => (page.bytes === undefined ? readStart(page.path) : page.bytes.toString('latin1', 0, START_BYTES)),
     // The system keeps files in memory, and knows when they change.
     index: async (path) => {
       const file = await source.open(path);
@@ -117,6 +121,16 @@ function fileSource(dir: string): PageSource<FilePage> {
     },
   };
   return source;
+}
+
+async function readStart(path: string): Promise<string> {
+  const handle = await open(path);
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(START_BYTES), 0, START_BYTES, 0);
+    return buffer.toString('latin1', 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
 }
 
 async function answer(
@@ -135,9 +149,9 @@ async function answer(
   const found = await answerSteadily(method, target, site, source);
   switch (found.kind) {
     case 'page':
-      return sendPage(request, response, found.page);
+      return sendPage(request, response, found.page, cachingHeaders(found.isSettled));
     case 'body':
-      if (found.status === 200) sendBytes(request, response, Buffer.from(found.body));
+      if (found.status === 200) sendBytes(request, response, Buffer.from(found.body), cachingHeaders(found.isSettled));
       else sendError(request, response, found, found.allow === undefined ? {} : { allow: found.allow });
       return;
     default:
@@ -187,7 +201,7 @@ async function serveFile(request: IncomingMessage, response: ServerResponse, dir
   request.url = target === '/' || target.startsWith('/?') ? '/index.html' : target;
   response.setHeader('access-control-allow-origin', '*');
   response.setHeader('x-content-type-options', 'nosniff');
-  response.setHeader('cache-control', CACHE_CONTROL);
+  for (const [name, value] of Object.entries(cachingHeaders(false))) response.setHeader(name, value);
   const options = { public: dir, cleanUrls: false, directoryListing: false, etag: true };
   await serveHandler(request, response, options, { sendError: async () => missing() });
 }
@@ -206,22 +220,24 @@ function isPlainPath(target: string): boolean {
   }
 }
 
-async function sendPage(request: IncomingMessage, response: ServerResponse, page: FilePage): Promise<void> {
-  if (page.bytes !== undefined) return sendBytes(request, response, page.bytes);
+type Headers = Readonly<Record<string, string>>;
+
+async function sendPage(request: IncomingMessage, response: ServerResponse, page: FilePage, caching: Headers): Promise<void> {
+  if (page.bytes !== undefined) return sendBytes(request, response, page.bytes, caching);
   const etag = await etagOfLarge(page);
-  if (!sendHead(request, response, etag, page.size)) return;
+  if (!sendHead(request, response, { ...caching, etag }, page.size)) return;
   await pipeline(createReadStream(page.path), response);
 }
 
-function sendBytes(request: IncomingMessage, response: ServerResponse, bytes: Buffer): void {
+function sendBytes(request: IncomingMessage, response: ServerResponse, bytes: Buffer, caching: Headers): void {
   const etag = `"${createHash('sha256').update(bytes).digest('hex').slice(0, 32)}"`;
-  if (sendHead(request, response, etag, bytes.length)) response.end(bytes);
+  if (sendHead(request, response, { ...caching, etag }, bytes.length)) response.end(bytes);
 }
 
 /** Writes the head of a 200 or 304; false when there is no body to follow. */
-function sendHead(request: IncomingMessage, response: ServerResponse, etag: string, length: number): boolean {
-  const headers = { ...API_HEADERS, 'cache-control': CACHE_CONTROL, etag };
-  if (matchesEtag(request.headers['if-none-match'], etag)) {
+function sendHead(request: IncomingMessage, response: ServerResponse, more: Headers & { etag: string }, length: number): boolean {
+  const headers = { ...API_HEADERS, ...more };
+  if (matchesEtag(request.headers['if-none-match'], more.etag)) {
     response.writeHead(304, headers).end();
     return false;
   }

@@ -42,6 +42,12 @@ export function readPage(text: string): ReadPage {
 /** The hash of a record's block, as it is spelled there. Like `{"rune":`, the key can't be a part of any value. */
 export const blockHashOf = (record: string): string | undefined => /"block_hash":"([^"]*)"/.exec(record)?.[1];
 
+/** The height of a record's block, or of that of the first record in a longer text; undefined when there is none. */
+export function blockHeightOf(text: string): number | undefined {
+  const digits = /"block_height":([0-9]{1,16})/.exec(text)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
 /** The response for a window: `records` are those of the list that the window holds. */
 export const renderEnvelope = (window: Window, total: number, records: readonly string[]): string =>
   envelopeHead(window, total) + records.join(',') + ENVELOPE_TAIL;

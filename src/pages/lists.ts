@@ -43,7 +43,15 @@ export interface Site {
 export interface BuiltSite extends Site {
   /** How many hex digits of a tx id name its part of the index; 0 in layout `files`, which has none. */
   readonly prefixDigits: number;
+  /** The highest block height in the data; -1 when there is none. */
+  readonly tip: number;
 }
+
+/** How many of the highest blocks the chain may still replace: a reorganisation deeper than six blocks has not been seen since 2013. */
+const UNSETTLED_BLOCKS = 6;
+
+/** Whether a block of this height is not expected to change any more. */
+export const isSettled = (height: number, site: BuiltSite): boolean => height <= site.tip - UNSETTLED_BLOCKS;
 
 /**
  * What a build's manifest says about it. Throws for anything that is no manifest of this program. Checked by hand because it runs in
@@ -65,7 +73,14 @@ export function siteOf(manifest: unknown): BuiltSite {
   ) {
     throw new Error('this is not a manifest of rune-activity-mirror, or one of another version');
   }
-  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, prefixDigits };
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, prefixDigits, tip: tipOf(fields['heights']) };
+}
+
+/** The last height of the manifest's runs of heights. A text that is none makes all blocks unsettled, which is never wrong. */
+function tipOf(heights: unknown): number {
+  const run: unknown = Array.isArray(heights) ? heights.at(-1) : undefined;
+  const tip: unknown = Array.isArray(run) ? run[1] : undefined;
+  return Number.isSafeInteger(tip) ? Number(tip) : -1;
 }
 
 const isPrefixLength = (digits: unknown, layout: Layout): digits is number =>

@@ -2,8 +2,8 @@
  * The whole request side in one function, without a platform: a target and a way to read files go in, an answer comes out.
  * Hosts (Node, edge functions, workers) are adapters of a few lines around it.
  */
-import { blockHashOf, type ReadPage, readPage, renderEnvelope } from './envelope.ts';
-import type { ActivityList, BuiltSite, Site } from './lists.ts';
+import { blockHashOf, blockHeightOf, type ReadPage, readPage, renderEnvelope } from './envelope.ts';
+import { type ActivityList, type BuiltSite, isSettled } from './lists.ts';
 import { findEntry, pagesOfRun, type Run, readPointer } from './packed.ts';
 import { blockName, blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
 import { parseTarget, type Window } from './request.ts';
@@ -16,6 +16,8 @@ import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
 export interface PageSource<Page> {
   open(path: string): Promise<Page | undefined>;
   text(page: Page): Promise<string>;
+  /** The beginning of a page, enough to hold its first record. The page may still be sent as it is. */
+  start(page: Page): Promise<string>;
   /** Lets go of a page that was opened and will not be read; left out where an open page holds nothing. */
   close?(page: Page): Promise<void>;
   /**
@@ -38,9 +40,9 @@ export class MissingFileError extends Error {
 
 export type Answer<Page> =
   /** A file of the build, to be sent as it is. */
-  | { readonly kind: 'page'; readonly page: Page; readonly path: string }
+  | { readonly kind: 'page'; readonly page: Page; readonly path: string; readonly isSettled: boolean }
   /** A body made for this request. */
-  | { readonly kind: 'body'; readonly status: number; readonly body: string; readonly allow?: string }
+  | { readonly kind: 'body'; readonly status: number; readonly body: string; readonly isSettled: boolean; readonly allow?: string }
   /** A CORS preflight. */
   | { readonly kind: 'preflight' }
   /** Not for the API: `underApi` tells whether the path is under `/runes` (a file or a JSON 404) or elsewhere (the host's files). */
@@ -57,7 +59,19 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /** Nothing is kept without asking: the list of an unknown id may exist a minute later (decisions.md, "Headers"). */
-export const CACHE_CONTROL = 'public, no-cache, must-revalidate';
+const CACHE_CONTROL = 'public, no-cache, must-revalidate';
+
+/** How long a CDN may answer with records that are settled before it asks again, in seconds: until then it may miss a correction of old data. */
+const CDN_SECONDS = 86_400;
+
+/**
+ * What caches may do with a 200 or 304. Clients always ask; a CDN (RFC 9213) may hold records of blocks that are settled for a day, and never an
+ * answer without records.
+ */
+export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, string>> =>
+  isSettled
+    ? { 'cache-control': CACHE_CONTROL, 'cdn-cache-control': `public, max-age=${CDN_SECONDS}` }
+    : { 'cache-control': CACHE_CONTROL };
 
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
@@ -77,19 +91,19 @@ export async function respond<Page>(method: string, target: string, site: BuiltS
   if (route.kind === 'unknown') return { kind: 'other', underApi: true };
   if (method !== 'GET' && method !== 'HEAD') {
     const message = `${method} is not allowed on this path; the API is read-only`;
-    return { kind: 'body', ...errorBody(405, message), allow: ALLOWED_METHODS };
+    return { kind: 'body', ...errorBody(405, message), isSettled: false, allow: ALLOWED_METHODS };
   }
-  if (route.kind === 'refusal') return { kind: 'body', ...errorBody(route.status, route.message) };
+  if (route.kind === 'refusal') return { kind: 'body', ...errorBody(route.status, route.message), isSettled: false };
   if (route.kind === 'status') {
     const page = await source.open(STATUS_PATH);
     if (page === undefined) throw new MissingFileError(STATUS_PATH);
-    return { kind: 'page', page, path: STATUS_PATH };
+    return { kind: 'page', page, path: STATUS_PATH, isSettled: false };
   }
   if (site.layout === 'packed') return answerFromRun(await findRun(route.list, site, source), route.window, site, source);
   return answerList(route.list, route.window, site, source);
 }
 
-async function answerList<Page>(list: ActivityList, window: Window, site: Site, source: PageSource<Page>): Promise<Answer<Page>> {
+async function answerList<Page>(list: ActivityList, window: Window, site: BuiltSite, source: PageSource<Page>): Promise<Answer<Page>> {
   const stem = stemOf(list, site);
   const open = (id: PageId) => source.open(pagePath(stem, id, site));
   const read = async (id: PageId, page: Page) => {
@@ -105,24 +119,27 @@ async function answerList<Page>(list: ActivityList, window: Window, site: Site, 
   const isFallback = first.limit === fallback.limit && first.offset === fallback.offset;
   const page = await open(first);
   if (page !== undefined && exact !== undefined) {
-    return { kind: 'page', page, path: pagePath(stem, first, site) };
+    // Only a record says of which height a transaction or a hash is.
+    const height = blockHeightOf(await source.start(page));
+    return { kind: 'page', page, path: pagePath(stem, first, site), isSettled: height !== undefined && isSettled(height, site) };
   }
   if (page !== undefined) {
     const found = await read(first, page);
     const second = secondRead(window, first, found.total);
-    if (second === undefined) return slice(window, found);
+    if (second === undefined) return slice(window, found, site);
     const next = await open(second);
     if (next === undefined) throw new MissingFileError(pagePath(stem, second, site));
     const rest = await read(second, next);
     if (!areOfOneList(found, rest)) throw new MissingFileError(pagePath(stem, second, site), 'is of another build than the page before it');
-    return slice(window, { ...found, records: [...found.records, ...rest.records] });
+    return slice(window, { ...found, records: [...found.records, ...rest.records] }, site);
   }
   // No such page: the list is short and its first page holds all of it, or it ends before the window, or it does not exist.
   const start = isFallback ? undefined : await open(fallback);
-  if (start === undefined) return empty(window);
+  // The id is not in the data.
+  if (start === undefined) return envelopeAnswer(window, 0, [], site);
   const found = await read(fallback, start);
   if (found.total > window.offset && found.total > found.records.length) throw new MissingFileError(pagePath(stem, first, site));
-  return slice(window, found);
+  return slice(window, found, site);
 }
 
 /** Whether two pages can be of one state of a list: each record of a list has the same block. A correction may change neither this nor the total. */
@@ -130,14 +147,20 @@ const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
 
 /** The window cut out of what was read, which begins at or before it. */
-function slice<Page>(window: Window, read: ReadPage): Answer<Page> {
+function slice<Page>(window: Window, read: ReadPage, site: BuiltSite): Answer<Page> {
   const from = window.offset - read.offset;
-  const records = read.records.slice(from, from + window.limit);
-  return { kind: 'body', status: 200, body: renderEnvelope(window, read.total, records) };
+  return envelopeAnswer(window, read.total, read.records.slice(from, from + window.limit), site);
 }
 
-/** The answer for an id that is not in the data. */
-const empty = <Page>(window: Window): Answer<Page> => ({ kind: 'body', status: 200, body: renderEnvelope(window, 0, []) });
+function envelopeAnswer<Page>(window: Window, total: number, records: readonly string[], site: BuiltSite): Answer<Page> {
+  const height = blockHeightOf(records[0] ?? '');
+  return {
+    kind: 'body',
+    status: 200,
+    body: renderEnvelope(window, total, records),
+    isSettled: height !== undefined && isSettled(height, site),
+  };
+}
 
 /** A run of records of the list whose pages are at `stem`. */
 interface PagedRun extends Run {
@@ -168,18 +191,19 @@ async function answerFromRun<Page>(
   site: BuiltSite,
   source: PageSource<Page>,
 ): Promise<Answer<Page>> {
-  if (run === undefined) return empty(window);
+  if (run === undefined) return envelopeAnswer(window, 0, [], site);
   const { pages, from } = pagesOfRun(run, window, site);
   const paths = pages.map((id) => packedPagePath(run.stem, id));
   const opened = await openAll(paths, source);
   const [path, page] = [paths[0], opened[0]];
   const isPage = run.isWhole && from === 0 && pages[0]?.limit === window.limit;
-  if (isPage && path !== undefined && page !== undefined) return { kind: 'page', page, path };
+  if (isPage && path !== undefined && page !== undefined)
+    return { kind: 'page', page, path, isSettled: isSettled(Number.parseInt(run.edition, 10), site) };
   const records = (await Promise.all(opened.map(async (page) => readPage(await source.text(page)).records))).flat();
   const count = Math.max(Math.min(window.limit, run.total - window.offset), 0);
   const found = records.slice(from, from + count);
   if (found.length < count) throw new Error(`${run.stem} has fewer records than its index says`);
-  return { kind: 'body', status: 200, body: renderEnvelope(window, run.total, found) };
+  return envelopeAnswer(window, run.total, found, site);
 }
 
 /** Opens pages that have to be there, at once. When one cannot be had the others are let go of: an unread response keeps its connection. */

@@ -56,9 +56,12 @@ export const CASES: readonly Case[] = [
   list('the block by its hash', block(`0x${HASH_437}`, '?limit=1'), 1, 0, 437, 1),
   list('the block by its hash without 0x, in upper case', block(HASH_437.toUpperCase(), '?limit=1'), 1, 0, 437, 1),
   list('the block by a height with leading zeros', block('0002000007', '?limit=1'), 1, 0, 437, 1),
+  list('a block of one record', block(2000002), 20, 0, 1, 1),
   list('a block of one record, with the largest limit', block(2000002, '?limit=60'), 60, 0, 1, 1),
   list('a block of 20 records', block(2000001, '?limit=60'), 60, 0, 20, 20),
   list('a block of 21 records', block(2000003, '?limit=60'), 60, 0, 21, 21),
+  list('a page of an older block', block(2000004, '?limit=20&offset=40'), 20, 40, 60, 20),
+  list('the end of an older block', block(2000004, '?offset=60'), 20, 60, 60, 0),
   list('a block of 60 records', block(2000004, '?limit=60'), 60, 0, 60, 60),
   list('a block of 61 records', block(2000006, '?limit=60&offset=60'), 60, 60, 61, 1),
   list('a height without activity', block(2000005), 20, 0, 0, 0),
@@ -129,10 +132,18 @@ export async function checkCase(host: Host, { method = 'GET', target, status, bo
     errorResponse.parse(JSON.parse(answer.body));
     return;
   }
+  // Of the sample's blocks, 2000010 is the highest and these are six below it. HEAD has no body to tell by.
+  if (method === 'GET') {
+    const heights = [...answer.body.matchAll(/"block_height":([0-9]+),"tx_id"/g)].map(([, height]) => Number(height));
+    const isSettled = heights.length > 0 && Math.max(...heights) <= 2000004;
+    expect(answer.headers['cdn-cache-control']).toBe(isSettled ? 'public, max-age=86400' : undefined);
+    expect(answer.headers['cache-control']).toBe('public, no-cache, must-revalidate');
+  }
   const { etag } = answer.headers;
   expect(etag).toMatch(/^"[^"]+"$/);
   const again = await host.send(method, target, { 'if-none-match': `"x", W/${String(etag)}` });
   expect([again.status, again.body, again.headers['etag']]).toEqual([304, '', etag]);
+  expect(again.headers['cdn-cache-control']).toBe(answer.headers['cdn-cache-control']);
 }
 
 function bodyOf(answer: Answer, expected: Case['body']): unknown {

@@ -4,7 +4,7 @@
  */
 import { messageOf } from '../../errors.ts';
 import { errorBody, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
-import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendPage, unavailable } from '../fetch.ts';
+import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendFile, unavailable } from '../fetch.ts';
 import { freshMsOf, originOf, type Settings, SettingsError } from './origins.ts';
 
 interface Context {
@@ -49,7 +49,7 @@ async function serveFile(request: Request, fetchFile: FetchFile): Promise<Respon
   const path = pathname === '/' ? 'index.html' : pathname.slice(1);
   if ((request.method !== 'GET' && request.method !== 'HEAD') || !FILE.test(path)) return jsonNotFound(request);
   const file = await fetchFile(path);
-  if (file.ok) return sendPage(request, file, path.endsWith('.html') ? { 'content-type': 'text/html; charset=utf-8' } : {});
+  if (file.ok) return sendFile(request, file, path.endsWith('.html') ? { 'content-type': 'text/html; charset=utf-8' } : {});
   await file.body?.cancel();
   if (file.status === 404) return jsonNotFound(request);
   throw new Error(`${path} was answered with status ${file.status}`);

@@ -9,6 +9,8 @@ export const config = {
   path: ['/runes', '/runes/*'],
   excludedPath: ['/runes/v1/*.json'],
   onError: 'bypass',
+  // The CDN keeps what `cdn-cache-control` allows, until the next deploy; the whole query is a part of the key.
+  cache: 'manual',
 };
 
 /** A deploy has its own instances of this function and never changes, so what was read once stays true. */
