@@ -43,9 +43,9 @@ list_files() {
   (
     cd "$dist" || exit
     if find . -prune -printf '' 2>/dev/null; then
-      find . -type f ! -name '.rune-activity-mirror*' -printf '%P\t%s %T@\n'
+      find . -type f ! -name '.rune-activity-mirror*' ! -name '*.json.gz' ! -name '*.json.br' -printf '%P\t%s %T@\n'
     else
-      find . -type f ! -name '.rune-activity-mirror*' -exec stat -f '%N%t%z %Fm' {} +
+      find . -type f ! -name '.rune-activity-mirror*' ! -name '*.json.gz' ! -name '*.json.br' -exec stat -f '%N%t%z %Fm' {} +
     fi
   ) >"$work/found" || die "the files in $dist cannot be listed, see above. Run this again when that is mended."
   [ -s "$work/found" ] || die "there are no files in $dist"

@@ -101,6 +101,8 @@ describe('npm run build', () => {
     [['--threads', '0'], '--threads "0" must be a whole number from 1 to 256'],
     [['--page-sizes', '60,20'], '--page-sizes "60,20" must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000'],
     [['--page-sizes', '20,,60'], '--page-sizes "20,,60" must be ascending'],
+    [['--compress', 'zip'], '--compress "zip" must be gz, br, gz,br or none'],
+    [['--compress', 'gz,gz'], '--compress "gz,gz" must be gz, br, gz,br or none'],
     [['--memory-limit', 'much'], '--memory-limit "much" must be a size such as 500MB or 2GB'],
     [['--out', 'a', '--cache', 'a/b'], '--cache a/b is in the output folder a, and would be published with it'],
     [['--log', 'xml'], '--log "xml" must be one of text, json'],

@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
-import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/lists.ts';
 import { verify } from '../src/verify/verify.ts';
 import { failedBuild, filesBelow, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { run } from './support/cli.ts';
@@ -50,7 +50,12 @@ describe('after any change of the input', () => {
       fc.asyncProperty(
         fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
         fc.array(fc.array(fc.constantFrom(...CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 4, maxLength: 7 }),
-        fc.record({ layout: fc.constantFrom(...LAYOUTS), dialect: fc.constantFrom(...DIALECTS), operationPages: fc.boolean() }),
+        fc.record({
+          layout: fc.constantFrom(...LAYOUTS),
+          dialect: fc.constantFrom(...DIALECTS),
+          operationPages: fc.boolean(),
+          compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
+        }),
         async (numbers, steps, site) => {
           const work = temporaryFolder();
           const [out, input, remote] = [join(work, 'out'), join(work, 'in'), join(work, 'remote')];

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FetchMirror } from '../src/hosts/fetch.ts';
-import { DIALECTS, LAYOUTS, type Layout } from '../src/pages/lists.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS, type Layout } from '../src/pages/lists.ts';
 import { filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { start } from './support/cli.ts';
 import { CHANGES, History } from './support/history.ts';
@@ -54,6 +54,7 @@ describe('a merge of any parts, and another after any change', () => {
           fc.array(fc.array(fc.constantFrom(...CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 3 }),
           fc.record({
             operationPages: fc.boolean(),
+            compress: fc.constantFrom([], ['br'] as const, ENCODINGS),
             pageSizes: fc.constantFrom([2, 4], [1], [3, 5, 100]),
           }),
           fc.integer({ min: 1, max: 3 }),

@@ -43,6 +43,7 @@ describe('what does not fit together', () => {
     await buildParts(work, { hiro: blockOf(4) }, { dialect: 'hiro' });
     await buildParts(work, { sizes: blockOf(4) }, { pageSizes: [20, 60, 100] });
     await buildParts(work, { plain: blockOf(4) }, { operationPages: false });
+    await buildParts(work, { gz: blockOf(4) }, { compress: ['gz'] });
     await testMerge(out, [at('a')]);
   });
 
@@ -126,6 +127,7 @@ describe('what does not fit together', () => {
     ['has another layout', () => [at('a'), at('packed')], /^the part .*packed has another layout than .*a: packed, not files$/],
     ['has another dialect', () => [at('a'), at('hiro')], /has another dialect than .*: hiro, not contract$/],
     ['has other page sizes', () => [at('a'), at('sizes')], /has another page sizes than .*: 20,60,100, not 20,60$/],
+    ['has compressed files', () => [at('a'), at('gz')], /has another choice of compressed files than .*: gz, not none$/],
     ['has no pages by operation', () => [at('a'), at('plain')], /has another pages by operation than .*: no, not yes$/],
     ['is given twice', () => [at('a'), at('a')], /is given twice$/],
     [

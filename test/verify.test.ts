@@ -3,10 +3,11 @@
 import { createHash } from 'node:crypto';
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
-import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/lists.ts';
 import { VerificationError } from '../src/verify/findings.ts';
 import { verify } from '../src/verify/verify.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
@@ -34,7 +35,7 @@ const HASH = `0x${hex('block 5')}`;
 beforeAll(async () => {
   const many = Array.from({ length: 70 }, (_, i) => record(5, 1, { amount: `${i}`, operation: i % 2 === 0 ? 'send' : 'receive' }));
   writeFiles(work, { 'a.ndjson': ndjson([record(5, 2), ...many, record(6, 1), record(2005, 1)]) });
-  await testBuild(whole, { inputs: [join(work, 'a.ndjson')] });
+  await testBuild(whole, { inputs: [join(work, 'a.ndjson')], compress: ENCODINGS });
 });
 
 let copies = 0;
@@ -50,7 +51,14 @@ describe('what a build made', () => {
     for (const layout of LAYOUTS) {
       for (const inputs of [[SAMPLE_INPUT], CONFORMANCE_INPUTS]) {
         const out = join(temporaryFolder(), 'out');
-        await testBuild(out, { inputs, dialect, layout, pageSizes: [10, 25, 60], operationPages: inputs.length === 1 });
+        await testBuild(out, {
+          inputs,
+          dialect,
+          layout,
+          pageSizes: [10, 25, 60],
+          operationPages: inputs.length === 1,
+          compress: layout === 'files' ? ENCODINGS : ['gz'],
+        });
         const { files, manifest } = check(out);
         expect(files).toBe(manifest.files);
       }
@@ -94,6 +102,23 @@ describe('verification finds', () => {
     ['a missing transaction', (out) => rmSync(join(out, v1, `transactions/${ID}.json`)), /transactions\/0x\w+\.json is missing/],
     ['a missing page', (out) => rmSync(join(out, v1, `transactions/${ID}/60/60.json`)), /60\/60\.json is missing/],
     ['a missing block page', (out) => rmSync(join(out, v1, 'blocks/5/60/60.json')), /^runes\/v1\/blocks\/5\/60\/60\.json: ENOENT/],
+    ['a missing compressed file', (out) => rmSync(join(out, v1, `transactions/${ID}/60/60.json.gz`)), /60\.json\.gz is missing/],
+    ['a missing compressed hash path', (out) => rmSync(join(out, v1, `blocks/${HASH}.json.br`)), /blocks\/0x\w+\.json\.br is missing/],
+    [
+      'a compressed file of another page',
+      (out) => cpSync(join(out, v1, 'blocks/5/60/0.json.br'), join(out, v1, `transactions/${ID}.json.br`)),
+      /\.json\.br is not its page, compressed/,
+    ],
+    [
+      'a damaged compressed file',
+      (out) => writeFileSync(join(out, v1, `transactions/${ID}.json.gz`), 'x'),
+      /\.json\.gz is not its page, compressed/,
+    ],
+    [
+      'a compressed file where none belongs',
+      (out) => writeFileSync(join(out, v1, 'blocks/6.json.gz'), gzipSync(readFileSync(join(out, v1, 'blocks/6.json')))),
+      /blocks\/6\.json\.gz belongs to nothing$/,
+    ],
     ['a missing hash path', (out) => rmSync(join(out, v1, `blocks/${HASH}/send.json`)), /send\.json is missing/],
     [
       'a changed hash path',

@@ -7,7 +7,7 @@ import { type Command, type Flags, HELP } from '../cli/flags.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
 import { UsageError } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
-import { arePageSizes, DIALECTS, LAYOUTS } from '../pages/lists.ts';
+import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/lists.ts';
 import type { BuildOptions } from './build.ts';
 
 export const BUILD_COMMAND: Command = {
@@ -21,6 +21,12 @@ export const BUILD_COMMAND: Command = {
     { name: 'layout', value: 'NAME', byDefault: 'files', about: 'files: a file for every page; packed: each record once, and an index.' },
     { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'How responses are spelled: contract or hiro.' },
     { name: 'page-sizes', value: 'LIST', byDefault: '20,60', about: 'Ascending; the first is the default limit, the last the maximum.' },
+    {
+      name: 'compress',
+      value: 'LIST',
+      byDefault: 'none',
+      about: 'gz, br or gz,br: compressed files beside the pages, for nginx, Caddy and npm start.',
+    },
     { name: 'no-operation-pages', about: 'Leaves out the lists of a block by operation.' },
     {
       name: 'memory-limit',
@@ -60,6 +66,7 @@ export function buildOptions(flags: Flags): BuildOptions {
       dialect: flags.choice('dialect', DIALECTS),
       pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),
       operationPages: !flags.has('no-operation-pages'),
+      compress: parseEncodings(flags.one('compress')),
     },
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),
@@ -75,6 +82,14 @@ function parseRange(text: string): BlockRange {
     throw new UsageError(`--blocks ${JSON.stringify(text)} must be a range of heights, such as 840000..849999, 840000.. or ..849999`);
   }
   return range;
+}
+
+function parseEncodings(text: string | undefined): readonly Encoding[] {
+  if (text === undefined || text === 'none') return [];
+  const given = text.split(',');
+  const encodings = ENCODINGS.filter((encoding) => given.includes(encoding));
+  if (encodings.length !== given.length) throw new UsageError(`--compress ${JSON.stringify(text)} must be gz, br, gz,br or none`);
+  return encodings;
 }
 
 function parsePageSizes(text: string): readonly number[] {

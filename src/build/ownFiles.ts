@@ -27,6 +27,7 @@ export async function describeBuild(site: Site, store: Store): Promise<Manifest>
     dialect: site.dialect,
     page_sizes: [...site.pageSizes],
     operation_pages: site.operationPages,
+    ...(site.compress.length > 0 ? { compress: [...site.compress] } : {}),
     ...(site.layout === 'packed' ? { transaction_prefix: prefixDigitsFor(transactions) } : {}),
     heights: runs.map((run) => [toNumber(run['first']), toNumber(run['last'])]),
     blocks: toNumber(totals['blocks']),

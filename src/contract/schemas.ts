@@ -3,7 +3,7 @@
  */
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
-import { arePageSizes, DIALECTS, type Dialect, LAYOUTS, OPERATIONS } from '../pages/lists.ts';
+import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS, OPERATIONS } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 
@@ -136,6 +136,8 @@ export const manifest = z
     page_sizes: pageSizes,
     /** Whether blocks have lists by operation. */
     operation_pages: z.boolean(),
+    /** Compressed files that lie beside pages of three records or more; left out when there are none. `files` and `bytes` are without them. */
+    compress: z.array(z.enum(ENCODINGS)).min(1).refine(areEncodings, { error: 'must be in the order br, gz' }).optional(),
     /** Hex digits of a tx id that name its file of the index; layout `packed` only. */
     transaction_prefix: z.int().min(1).max(16).optional(),
     /** Runs of consecutive heights with activity, both ends included. */

@@ -4,6 +4,7 @@
  */
 import { copyFileSync, lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { BuildError, codeOf } from '../errors.ts';
+import { isSidecar } from '../pages/paths.ts';
 import type { PathList } from '../write/changes.ts';
 import { isLinked, isSameFile, replaceFile, tryLink } from '../write/replace.ts';
 
@@ -22,7 +23,7 @@ export class Linker {
   /** Parts from which no links can be made. */
   readonly #apart = new Set<string>();
   readonly crowded: CrowdedFolder[] = [];
-  /** Files brought, or there already. */
+  /** Files brought, or there already, without compressed ones. */
   files = 0;
   kept = 0;
   copied = 0;
@@ -55,7 +56,7 @@ export class Linker {
   /** One file, into a folder that is there. */
   file(root: string, path: string, twin?: string): void {
     const [from, to] = [`${root}/${path}`, `${this.#out}/${path}`];
-    this.files += 1;
+    if (!isSidecar(path)) this.files += 1;
     const there = this.#isNew ? undefined : lstatSync(to, { throwIfNoEntry: false });
     if (there === undefined) this.#create(root, path, to, twin);
     else if (isSameFile(from, to)) {

@@ -14,7 +14,8 @@ import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { BuildError, CliError, codeOf, InputError, LockedError, messageOf } from '../errors.ts';
-import { BLOCKS_FOLDER, DIGESTS_FOLDER, POINTERS_FOLDER, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
+import { BLOCKS_FOLDER, DIGESTS_FOLDER, POINTERS_FOLDER, TRANSACTIONS_FOLDER, withSidecars } from '../pages/paths.ts';
+import { fallbackPage } from '../pages/window.ts';
 import { withLock } from '../store/attach.ts';
 import { Store } from '../store/duckdb.ts';
 import { Changes, PathList } from '../write/changes.ts';
@@ -171,11 +172,12 @@ function bring({ site, parts, placed }: Whole, linker: Linker, progress: Progres
   }
   for (const { block, part } of placed) {
     const [height = '', hash] = namesOf(block, site)[BLOCKS_FOLDER] ?? [];
+    const firstPage = (name: string) => withSidecars(`${BLOCKS_FOLDER}/${name}.json`, fallbackPage(site), block.records, site);
     take(part, (root) => {
-      if (site.layout === 'files') linker.file(root, `${BLOCKS_FOLDER}/${height}.json`);
+      if (site.layout === 'files') for (const path of firstPage(height)) linker.file(root, path);
       linker.folder(root, `${BLOCKS_FOLDER}/${height}`);
       if (hash === undefined) return;
-      linker.file(root, `${BLOCKS_FOLDER}/${hash}.json`, `${BLOCKS_FOLDER}/${height}.json`);
+      for (const [i, path] of firstPage(hash).entries()) linker.file(root, path, firstPage(height)[i]);
       linker.folder(root, `${BLOCKS_FOLDER}/${hash}`, `${BLOCKS_FOLDER}/${height}`);
     });
   }

@@ -159,6 +159,7 @@ const CHOICES: readonly [string, (site: BuiltSite) => string][] = [
   ['dialect', (site) => site.dialect],
   ['page sizes', (site) => site.pageSizes.join()],
   ['pages by operation', (site) => (site.operationPages ? 'yes' : 'no')],
+  ['choice of compressed files', (site) => site.compress.join() || 'none'],
 ];
 
 function checkSameSite(part: Part, first: Part): void {

@@ -13,6 +13,7 @@ import {
   POINTERS_FOLDER,
   shardPath,
   TRANSACTIONS_FOLDER,
+  withoutEnding,
 } from '../pages/paths.ts';
 import { entriesOf } from '../write/entries.ts';
 import type { Remover } from '../write/stale.ts';
@@ -68,7 +69,7 @@ function rulesOf(folder: string, out: string, { site, parts, placed }: Whole, tr
     for (const name of namesOf(block, site)[folder] ?? []) owners.set(`${folder}/${name}`, part);
   }
   return (path) => {
-    const owner = owners.get(path.replace(/[.]json$/, ''));
+    const owner = owners.get(withoutEnding(path));
     return owner !== undefined && isInPart(owner, path);
   };
 }

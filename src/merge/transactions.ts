@@ -10,7 +10,7 @@ import { twiceError } from './shards.ts';
 
 /** The entries of a part's transactions, without any that no build made. */
 export function* transactionsOf(part: Part): Generator<Dirent> {
-  const form = new RegExp(`^${spellHex('', part.site.dialect)}[0-9a-f]{64}(?:[.]json)?$`);
+  const form = new RegExp(`^${spellHex('', part.site.dialect)}[0-9a-f]{64}(?:[.]json(?:[.](?:br|gz))?)?$`);
   for (const entry of entriesOf(`${part.dir}/${TRANSACTIONS_FOLDER}`)) if (form.test(entry.name)) yield entry;
 }
 

@@ -29,6 +29,10 @@ export type ActivityList =
 export const LAYOUTS = ['files', 'packed'] as const;
 export type Layout = (typeof LAYOUTS)[number];
 
+/** Endings of the compressed files that may lie beside a page, the smallest first. */
+export const ENCODINGS = ['br', 'gz'] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
 /** What the makers of a build choose. */
 export interface Site {
   readonly layout: Layout;
@@ -37,6 +41,8 @@ export interface Site {
   readonly pageSizes: readonly number[];
   /** Whether blocks can be filtered by operation. */
   readonly operationPages: boolean;
+  /** The compressed files that lie beside the pages, in the order of ENCODINGS. */
+  readonly compress: readonly Encoding[];
 }
 
 /** What the page map has to know of a build. It stands in the build's manifest. */
@@ -63,17 +69,19 @@ export function siteOf(manifest: unknown): BuiltSite {
   const dialect = DIALECTS.find((name) => name === fields['dialect']);
   const layout = LAYOUTS.find((name) => name === fields['layout']);
   const prefixDigits = fields['transaction_prefix'] ?? 0;
+  const compress = fields['compress'] ?? [];
   if (
     generator !== 'rune-activity-mirror' ||
     layout === undefined ||
     dialect === undefined ||
     typeof operation_pages !== 'boolean' ||
     !arePageSizes(page_sizes) ||
+    !areEncodings(compress) ||
     !isPrefixLength(prefixDigits, layout)
   ) {
     throw new Error('this is not a manifest of rune-activity-mirror, or one of another version');
   }
-  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, prefixDigits, tip: tipOf(fields['heights']) };
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, prefixDigits, tip: tipOf(fields['heights']) };
 }
 
 /** The last height of the manifest's runs of heights. A text that is none makes all blocks unsettled, which is never wrong. */
@@ -85,6 +93,10 @@ function tipOf(heights: unknown): number {
 
 const isPrefixLength = (digits: unknown, layout: Layout): digits is number =>
   layout === 'files' ? digits === 0 : Number.isInteger(digits) && Number(digits) >= 1 && Number(digits) <= 16;
+
+/** Whether these are encodings in the order of ENCODINGS, none twice. */
+export const areEncodings = (value: unknown): value is readonly Encoding[] =>
+  Array.isArray(value) && value.join() === ENCODINGS.filter((encoding) => value.includes(encoding)).join();
 
 /** The largest page size that a build may have. */
 const MAX_PAGE_SIZE = 100_000;

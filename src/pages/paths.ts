@@ -9,6 +9,8 @@
  *     runes/v1/blocks/840000/mint.json, .../mint/60/0.json the block's list filtered by operation
  *     runes/v1/transactions/0x<txid>.json                  ids as the dialect spells them
  *
+ * A page of three records or more may have compressed files beside it: `840000.json.br`, `840000.json.gz`.
+ *
  * In layout `packed`, instead of the lists' files:
  *
  *     runes/v1/pointers/840000.json, pointers/0x<hash>.json    which edition of a block is held, and how many records it has
@@ -16,7 +18,16 @@
  *     runes/v1/blocks/840000-0x1a2b3c4d/mint/60/0.json         the same, filtered by operation
  *     runes/v1/transactions/3fa.json                           index of the transactions whose ids begin with these digits
  */
-import { type ActivityList, type Dialect, defaultLimit, maximumLimit, type Operation, type Site, spellHex } from './lists.ts';
+import {
+  type ActivityList,
+  type Dialect,
+  defaultLimit,
+  type Encoding,
+  maximumLimit,
+  type Operation,
+  type Site,
+  spellHex,
+} from './lists.ts';
 
 const API_ROOT = 'runes/v1';
 export const STATUS_PATH = `${API_ROOT}/index.json`;
@@ -90,6 +101,28 @@ export function packedPagesOf(total: number, site: Site): PageId[] {
 
 /** The file of one page in layout `packed`, e.g. `runes/v1/blocks/840000-0x1a2b3c4d/60/0.json`. */
 export const packedPagePath = (stem: string, page: PageId): string => `${stem}/${page.limit}/${page.offset}.json`;
+
+/** Pages of fewer records fit into one network packet as they are. */
+const LEAST_RECORDS_TO_COMPRESS = 3;
+
+/** The compressed files of a page of a list, which is longer than the page's offset. */
+export const encodingsOf = (page: PageId, total: number, site: Site): readonly Encoding[] =>
+  Math.min(page.limit, total - page.offset) < LEAST_RECORDS_TO_COMPRESS ? [] : site.compress;
+
+/** A compressed file of a page, e.g. `runes/v1/blocks/840000.json.gz`. */
+export const sidecarPath = (path: string, encoding: Encoding): string => `${path}.${encoding}`;
+
+/** A page's file and its compressed ones. */
+export const withSidecars = (path: string, page: PageId, total: number, site: Site): string[] => [
+  path,
+  ...encodingsOf(page, total, site).map((encoding) => sidecarPath(path, encoding)),
+];
+
+/** Whether this is the path of a compressed file. */
+export const isSidecar = (path: string): boolean => /[.]json[.](?:br|gz)$/.test(path);
+
+/** The name of a list's first page or of a pointer without its endings, those of a compressed file included. */
+export const withoutEnding = (name: string): string => name.replace(/[.]json(?:[.](?:br|gz))?$/, '');
 
 /** Digits of a block's digest in its edition's name. */
 export const EDITION_DIGITS = 8;

@@ -4,20 +4,30 @@
  * pointers, and its transactions have no files; their index is made when all blocks are done (build/shards.ts).
  */
 import { envelopeHead } from '../pages/envelope.ts';
-import { OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
+import { type Encoding, OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
 import { renderPointer } from '../pages/packed.ts';
-import { blockStem, editionName, packedPagePath, packedPagesOf, pagePath, pagesOf, pointerPath, stemOf } from '../pages/paths.ts';
+import {
+  blockStem,
+  editionName,
+  encodingsOf,
+  packedPagePath,
+  packedPagesOf,
+  pagePath,
+  pagesOf,
+  pointerPath,
+  stemOf,
+} from '../pages/paths.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from './assembler.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 
 /** Where files go: to disk, or nowhere when only counting. Paths are those of pages/paths.ts. */
 export interface FileSink {
-  /** A page: `head`, then `records` (joined by commas), then the envelope's tail. Returns its length. */
-  page(path: string, head: string, records: Uint8Array): number;
+  /** A page: `head`, then `records` (joined by commas), then the envelope's tail; and its compressed files. Returns the page's length. */
+  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number;
   /** Any other file. */
   file(path: string, bytes: Uint8Array): void;
-  /** The same file, of this length, under a second path. */
-  link(path: string, target: string, length: number): void;
+  /** The same file, of this length, under a second path; and its compressed files. */
+  link(path: string, target: string, length: number, encodings: readonly Encoding[]): void;
 }
 
 /** Gives every file of one block of the batch, and of its transactions, to the sink. */
@@ -48,14 +58,14 @@ function emitPacked(batch: Batch, block: BatchBlock, site: Site, sink: FileSink)
     const stem = blockStem(edition, operation);
     for (const page of packedPagesOf(total, site)) {
       const records = slice(page.offset, Math.min(page.offset + page.limit, total));
-      sink.page(packedPagePath(stem, page), envelopeHead(page, total), records);
+      sink.page(packedPagePath(stem, page), envelopeHead(page, total), records, encodingsOf(page, total, site));
     }
   }
   // The pointers come last: whoever sees one finds its pages.
   const byHeight = pointerPath(String(block.height));
   const pointer = Buffer.from(renderPointer(block, edition, site.dialect));
   sink.file(byHeight, pointer);
-  sink.link(pointerPath(spellHex(block.hash, site.dialect)), byHeight, pointer.length);
+  sink.link(pointerPath(spellHex(block.hash, site.dialect)), byHeight, pointer.length, []);
 }
 
 /** A list's records, by their numbers in it. */
@@ -81,8 +91,10 @@ function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Opera
 function emitList(stem: string, { total, slice }: List, site: Site, sink: FileSink, secondStem?: string): void {
   for (const page of pagesOf(total, site)) {
     const path = pagePath(stem, page, site);
-    const length = sink.page(path, envelopeHead(page, total), slice(page.offset, Math.min(page.offset + page.limit, total)));
-    if (secondStem !== undefined) sink.link(pagePath(secondStem, page, site), path, length);
+    const encodings = encodingsOf(page, total, site);
+    const records = slice(page.offset, Math.min(page.offset + page.limit, total));
+    const length = sink.page(path, envelopeHead(page, total), records, encodings);
+    if (secondStem !== undefined) sink.link(pagePath(secondStem, page, site), path, length, encodings);
   }
 }
 

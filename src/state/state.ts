@@ -72,7 +72,7 @@ export class State {
         reason = 'the output is not what the cache was written for';
       else if (toText(basis['program']) !== program) reason = `the cache is of version ${toText(basis['program'])}`;
       else if (toText(basis['settings']) !== JSON.stringify(settings))
-        reason = 'the layout, the dialect, the page sizes, the lists by operation or the range of blocks changed';
+        reason = 'the layout, the dialect, the page sizes, the lists by operation, the compressed files or the range of blocks changed';
     }
     const none = reason === undefined && cache !== undefined ? '' : ' WHERE false';
     for (const table of Object.keys(TABLES)) await store.run(`CREATE TEMP VIEW known_${table} AS SELECT * FROM state.${table}${none}`);

@@ -4,21 +4,27 @@
 import { readFileSync, statSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
+import type { Encoding } from '../pages/lists.ts';
+import { sidecarPath } from '../pages/paths.ts';
 import type { FileSink } from '../render/files.ts';
+import { decompress } from '../write/compress.ts';
 import type { Findings } from './findings.ts';
 
 export class ComparingSink implements FileSink {
   readonly #root: string;
   readonly #findings: Findings;
+  /** Files that were there, and their bytes, without compressed ones. */
   files = 0;
   bytes = 0;
+  /** Compressed files that were there. */
+  sidecars = 0;
 
   constructor(root: string, findings: Findings) {
     this.#root = root;
     this.#findings = findings;
   }
 
-  page(path: string, head: string, records: Uint8Array): number {
+  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number {
     const length = head.length + records.length + ENVELOPE_TAIL.length;
     const present = this.#read(path);
     if (present === undefined) return length;
@@ -28,10 +34,36 @@ export class ComparingSink implements FileSink {
       present.subarray(head.length, length - ENVELOPE_TAIL.length).equals(records) &&
       present.toString('latin1', length - ENVELOPE_TAIL.length) === ENVELOPE_TAIL;
     if (!isSame) this.#findings.add(`${path} is not the page that follows from its block's records`);
+    for (const encoding of encodings) this.#compareSidecar(sidecarPath(path, encoding), encoding, present);
     return length;
   }
 
-  link(path: string, target: string): void {
+  /** A compressed file has other bytes where zlib is another, so it is compared by what it unpacks to. */
+  #compareSidecar(path: string, encoding: Encoding, page: Buffer): void {
+    const present = this.#readQuietly(path);
+    if (present === undefined) {
+      this.#findings.add(`${path} is missing`);
+      return;
+    }
+    this.sidecars += 1;
+    let isSame = false;
+    try {
+      isSame = decompress(present, encoding, page.length).equals(page);
+    } catch {
+      // Damaged, or of a longer page.
+    }
+    if (!isSame) this.#findings.add(`${path} is not its page, compressed`);
+  }
+
+  link(path: string, target: string, _length: number, encodings: readonly Encoding[]): void {
+    this.#compareLink(path, target);
+    const { files, bytes } = this;
+    for (const encoding of encodings) this.#compareLink(sidecarPath(path, encoding), sidecarPath(target, encoding));
+    this.sidecars += this.files - files;
+    [this.files, this.bytes] = [files, bytes];
+  }
+
+  #compareLink(path: string, target: string): void {
     try {
       const [link, file] = [statSync(`${this.#root}/${path}`), statSync(`${this.#root}/${target}`)];
       if (link.ino === file.ino && link.dev === file.dev && link.isFile()) {

@@ -9,10 +9,10 @@ import { ownFiles } from '../build/ownFiles.ts';
 import type { Progress } from '../cli/progress.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
-import { type Site, siteOf } from '../pages/lists.ts';
+import { type Encoding, type Site, siteOf } from '../pages/lists.ts';
 import { prefixes } from '../pages/packed.ts';
-import { DIGESTS_FOLDER, digestsPath, editionName, LIST_FOLDERS, MANIFEST_PATH, shardPath } from '../pages/paths.ts';
-import { emitFiles } from '../render/files.ts';
+import { DIGESTS_FOLDER, digestsPath, editionName, LIST_FOLDERS, MANIFEST_PATH, shardPath, sidecarPath } from '../pages/paths.ts';
+import { emitFiles, type FileSink } from '../render/files.ts';
 import { inspectOutput, LOCK, MARKER } from '../write/outputFolder.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
@@ -65,7 +65,7 @@ export function verify(root: string, progress: Progress): Verified {
     const index = shards === undefined ? [] : [...prefixes(site.prefixDigits)].map(shardPath);
     const digests = new Set(blocks.map(({ height }) => digestsPath(height)));
     const others = [...ownFiles(manifest).map(([path]) => path), MARKER, ...digests, ...index];
-    reportStrangers(root, sink.files + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
+    reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);
   return { manifest, files: sink.files };
@@ -134,8 +134,16 @@ function expectedPaths(
   others: readonly string[],
 ) {
   const paths = new Set(others);
-  const add = (path: string) => paths.add(path);
-  const sink = { page: (path: string) => paths.add(path).size, file: add, link: add };
+  const add = (path: string, encodings: readonly Encoding[] = []) => {
+    paths.add(path);
+    for (const encoding of encodings) paths.add(sidecarPath(path, encoding));
+    return paths.size;
+  };
+  const sink: FileSink = {
+    page: (path, _head, _records, encodings) => add(path, encodings),
+    file: (path) => add(path),
+    link: (path, _target, _length, encodings) => add(path, encodings),
+  };
   for (const block of blocks) {
     const batch = readBlock(root, site, schema, block, new Findings());
     const [whole] = batch?.blocks ?? [];

@@ -4,11 +4,14 @@
 import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
+import type { Encoding } from '../pages/lists.ts';
+import { sidecarPath } from '../pages/paths.ts';
 import type { FileSink } from '../render/files.ts';
 import type { PathList } from './changes.ts';
+import { compress } from './compress.ts';
 import { isSameFile, replaceFile, tryLink } from './replace.ts';
 
-/** What a sink was given. Both paths of a linked file count: to a client they are two. */
+/** What a sink was given, without compressed files. Both paths of a linked file count: to a client they are two. */
 export interface SinkTotals {
   files: number;
   bytes: number;
@@ -68,14 +71,16 @@ export class DiskSink implements FileSink {
     this.#added?.flush();
   }
 
-  page(path: string, head: string, records: Uint8Array): number {
+  page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number {
     const length = head.length + records.length + ENVELOPE_TAIL.length;
     if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(length * 2);
     const buffer = this.#buffer;
     buffer.write(head, 0, 'latin1');
     buffer.set(records, head.length);
     buffer.write(ENVELOPE_TAIL, length - ENVELOPE_TAIL.length, 'latin1');
-    this.file(path, buffer.subarray(0, length));
+    const bytes = buffer.subarray(0, length);
+    this.file(path, bytes);
+    for (const encoding of encodings) this.#put(sidecarPath(path, encoding), compress(bytes, encoding));
     return length;
   }
 
@@ -83,6 +88,18 @@ export class DiskSink implements FileSink {
   file(path: string, bytes: Uint8Array): void {
     this.totals.files += 1;
     this.totals.bytes += bytes.length;
+    if (!this.#put(path, bytes)) this.totals.kept += 1;
+  }
+
+  link(path: string, target: string, length: number, encodings: readonly Encoding[]): void {
+    this.totals.files += 1;
+    this.totals.bytes += length;
+    if (!this.#link(path, target)) this.totals.kept += 1;
+    for (const encoding of encodings) this.#link(sidecarPath(path, encoding), sidecarPath(target, encoding));
+  }
+
+  /** False when the file has these bytes already. */
+  #put(path: string, bytes: Uint8Array): boolean {
     const target = this.#prepare(path);
     try {
       writeNew(target, bytes);
@@ -90,16 +107,16 @@ export class DiskSink implements FileSink {
       if (codeOf(error) !== 'EEXIST') throw error;
       if (lstatSync(target).isFile() && readFileSync(target).equals(bytes)) {
         this.#keep(path);
-        return;
+        return false;
       }
       replaceFile(target, (temporary) => writeFileSync(temporary, bytes));
     }
     this.#added?.add(path);
+    return true;
   }
 
-  link(path: string, target: string, length: number): void {
-    this.totals.files += 1;
-    this.totals.bytes += length;
+  /** False when the path is that file already. */
+  #link(path: string, target: string): boolean {
     const [from, to] = [`${this.#root}/${target}`, this.#prepare(path)];
     try {
       linkOrCopy(from, to);
@@ -107,15 +124,15 @@ export class DiskSink implements FileSink {
       if (codeOf(error) !== 'EEXIST') throw error;
       if (isSameFile(from, to)) {
         this.#keep(path);
-        return;
+        return false;
       }
       replaceFile(to, (temporary) => linkOrCopy(from, temporary));
     }
     this.#added?.add(path);
+    return true;
   }
 
   #keep(path: string): void {
-    this.totals.kept += 1;
     if (this.#listKept) this.#added?.add(path);
   }
 

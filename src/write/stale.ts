@@ -22,6 +22,8 @@ import {
   pointerPath,
   shardPath,
   TRANSACTIONS_FOLDER,
+  withoutEnding,
+  withSidecars,
 } from '../pages/paths.ts';
 import { literal, type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { PathList } from './changes.ts';
@@ -78,7 +80,8 @@ function listsOf(block: Row, site: Site): [operation: Operation | undefined, tot
   return [[undefined, toNumber(block['records'])], ...(site.operationPages ? byOperation.filter(([, count]) => count > 0) : [])];
 }
 
-const pagePaths = (stem: string, total: number, site: Site): string[] => pagesOf(total, site).map((page) => pagePath(stem, page, site));
+const pagePaths = (stem: string, total: number, site: Site): string[] =>
+  pagesOf(total, site).flatMap((page) => withSidecars(pagePath(stem, page, site), page, total, site));
 
 /** The files of a block, by the entry of its folder that they are at or below. */
 function filesOfBlock(block: Row, site: Site): Map<string, string[]> {
@@ -91,7 +94,7 @@ function filesOfBlock(block: Row, site: Site): Map<string, string[]> {
   }
   const edition = editionName(toNumber(block['block_height']), toText(block['digest']), site.dialect);
   const pages = lists.flatMap(([operation, total]) =>
-    packedPagesOf(total, site).map((page) => packedPagePath(blockStem(edition, operation), page)),
+    packedPagesOf(total, site).flatMap((page) => withSidecars(packedPagePath(blockStem(edition, operation), page), page, total, site)),
   );
   return new Map([
     [edition, pages],
@@ -160,15 +163,16 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
     { name: 'VARCHAR' },
     namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]),
   );
-  // Everything is as it should be but: names of no transaction, and folders, whose pages are looked at one by one.
+  // Everything is as it should be but: names of no transaction, folders, whose pages are looked at one by one, and compressed files.
   const odd = await store.rows(
     `SELECT name, t.tx_id, t.records FROM present LEFT JOIN state.transactions t
-       ON regexp_replace(name, '[.]json$', '') = ${literal(spellHex('', site.dialect))} || t.tx_id
+       ON regexp_replace(name, '[.]json([.](br|gz))?$', '') = ${literal(spellHex('', site.dialect))} || t.tx_id
      WHERE t.tx_id IS NULL OR NOT ends_with(name, '.json')`,
   );
   for (const row of odd) {
-    const stem = `${TRANSACTIONS_FOLDER}/${toText(row['name'])}`;
-    remover.removeUnexpected(stem, new Set(row['tx_id'] === null ? [] : pagePaths(stem, toNumber(row['records']), site)));
+    const path = `${TRANSACTIONS_FOLDER}/${toText(row['name'])}`;
+    const expected = row['tx_id'] === null ? [] : pagePaths(withoutEnding(path), toNumber(row['records']), site);
+    remover.removeUnexpected(path, new Set(expected));
   }
 }
 
@@ -187,7 +191,7 @@ async function sweepBlocks(root: string, site: Site, remover: Remover, store: St
   }
   for (const folder of [BLOCKS_FOLDER, POINTERS_FOLDER]) {
     for (const entry of namesIn(join(root, folder))) {
-      const name = entry.replace(/[.]json$/, '');
+      const name = withoutEnding(entry);
       const block = blocks.get(name);
       const expected = block === undefined ? [] : (filesOfBlock(block, site).get(name) ?? []);
       remover.removeUnexpected(`${folder}/${entry}`, new Set(expected));

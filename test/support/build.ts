@@ -7,7 +7,7 @@ import { type BuildOptions, build } from '../../src/build/build.ts';
 import type { BuildResult } from '../../src/build/report.ts';
 import type { Log } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
-import type { Dialect, Layout } from '../../src/pages/lists.ts';
+import type { Dialect, Encoding, Layout } from '../../src/pages/lists.ts';
 
 /** The recorded data set; see test/fixtures/README.md. */
 export const CONFORMANCE = new URL('../fixtures/conformance/', import.meta.url).pathname;
@@ -35,20 +35,21 @@ export interface TestBuild extends Partial<Omit<BuildOptions, 'inputs' | 'site'>
   readonly dialect?: Dialect;
   readonly pageSizes?: readonly number[];
   readonly operationPages?: boolean;
+  readonly compress?: readonly Encoding[];
   readonly log?: Log;
 }
 
 /** Builds into `out`, with the command's defaults. */
 export async function testBuild(out: string, options: TestBuild): Promise<BuildResult> {
   const { inputs, layout = 'files', dialect = 'contract', pageSizes = [20, 60], operationPages = true, ...others } = options;
-  const { log = new RecordingLog(), ...rest } = others;
+  const { compress = [], log = new RecordingLog(), ...rest } = others;
   return build(
     {
       inputs,
       blocks: undefined,
       out,
       cache: `${out}.cache`,
-      site: { layout, dialect, pageSizes, operationPages },
+      site: { layout, dialect, pageSizes, operationPages, compress },
       memoryLimit: '1GB',
       threads: 2,
       full: false,

@@ -1,0 +1,96 @@
+/** Compressed files beside the pages: which there are, what is in them, and that they come and go with their pages. */
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ENCODINGS, type Encoding, LAYOUTS } from '../src/pages/lists.ts';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { ndjson, record } from './support/records.ts';
+
+const work = temporaryFolder();
+const UNPACK = { br: brotliDecompressSync, gz: gunzipSync };
+const isPage = (path: string) => /^runes\/v1\/(?:blocks|transactions)\/.*[.]json$/.test(path);
+
+const without = (files: Record<string, string>) =>
+  Object.fromEntries(Object.entries(files).filter(([path]) => !/[.](?:br|gz)$/.test(path)));
+
+describe.each(LAYOUTS)('a build of layout %s with --compress', (layout) => {
+  const [plain, packed] = [join(work, `${layout}-plain`), join(work, `${layout}-packed`)];
+  const text = (path: string) => readFileSync(join(packed, path));
+  beforeAll(async () => {
+    await testBuild(plain, { inputs: CONFORMANCE_INPUTS, layout });
+    await testBuild(packed, { inputs: CONFORMANCE_INPUTS, layout, compress: ENCODINGS });
+  });
+
+  it('has the same pages as one without, and says in the manifest only what it compressed', () => {
+    const manifest = (out: string) => JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8'));
+    expect(manifest(packed)).toEqual({ ...manifest(plain), compress: ['br', 'gz'] });
+    const [a, b] = [tree(plain), without(tree(packed))];
+    for (const files of [a, b]) delete files['runes/v1/manifest.json'];
+    expect(b).toEqual(a);
+  });
+
+  it('has each page of three records or more in each encoding, and no other file', () => {
+    const all = filesBelow(packed);
+    const records = (path: string) => (JSON.parse(text(path).toString()) as { results?: unknown[] }).results?.length ?? 0;
+    const pages = all.filter((path) => isPage(path) && records(path) >= 3);
+    expect(pages.length).toBeGreaterThan(100);
+    expect(all.filter((path) => /[.](?:br|gz)$/.test(path)).sort()).toEqual(
+      pages.flatMap((path) => ENCODINGS.map((e) => `${path}.${e}`)).sort(),
+    );
+    for (const path of pages) {
+      for (const encoding of ENCODINGS) {
+        const bytes = text(`${path}.${encoding}`);
+        expect(UNPACK[encoding](bytes).equals(text(path))).toBe(true);
+        expect(bytes.length).toBeLessThan(text(path).length / 2);
+      }
+    }
+  });
+
+  if (layout === 'files') {
+    it('has those of a hash as hard links of the height', () => {
+      const [hash = ''] = filesBelow(join(packed, 'runes/v1/blocks')).filter((path) => /^0x[0-9a-f]{64}\/60\/0[.]json[.]gz$/.test(path));
+      expect(statSync(join(packed, 'runes/v1/blocks', hash)).nlink).toBe(2);
+    });
+  }
+});
+
+describe('compressed files', () => {
+  const block = (records: number) => ndjson(Array.from({ length: records }, (_, i) => record(5, i)));
+  const sidecars = (out: string) => filesBelow(out).filter((path) => /[.](?:br|gz)$/.test(path));
+  const list = (out: string, name: string) => readFileSync(join(`${out}.cache`, `changes/${name}.txt`), 'utf8').split('\n');
+  const build = (out: string, compress: readonly Encoding[]) => testBuild(out, { inputs: [`${out}.in`], compress });
+
+  it('go when their page has too few records for them, and when they are not wanted any more', async () => {
+    const out = join(work, 'out');
+    writeFiles(`${out}.in`, { '5.ndjson': block(3) });
+    await build(out, ['gz']);
+    expect(sidecars(out).filter((path) => path.includes('blocks/5'))).toEqual([
+      'runes/v1/blocks/5.json.gz',
+      'runes/v1/blocks/5/receive.json.gz',
+    ]);
+    expect(list(out, 'added')).toContain('runes/v1/blocks/5.json.gz');
+
+    writeFiles(`${out}.in`, { '5.ndjson': block(2) });
+    expect(await build(out, ['gz'])).toMatchObject({ wasFull: false });
+    expect(sidecars(out)).toEqual([]);
+    expect(list(out, 'removed')).toContain('runes/v1/blocks/5.json.gz');
+
+    writeFiles(`${out}.in`, { '5.ndjson': block(40) });
+    await build(out, ENCODINGS);
+    expect(sidecars(out).some((path) => path.endsWith('.br'))).toBe(true);
+    await build(out, ['gz']);
+    expect(sidecars(out).some((path) => path.endsWith('.br'))).toBe(false);
+    expect(list(out, 'removed')).toContain('runes/v1/blocks/5.json.br');
+  });
+
+  it('are made again by a full build when they were lost', async () => {
+    const out = join(work, 'lost');
+    writeFiles(`${out}.in`, { '5.ndjson': block(30) });
+    await build(out, ENCODINGS);
+    const before = tree(out);
+    for (const path of sidecars(out)) rmSync(join(out, path));
+    await testBuild(out, { inputs: [`${out}.in`], compress: ENCODINGS, full: true });
+    expect(tree(out)).toEqual(before);
+  });
+});
