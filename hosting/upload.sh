@@ -112,11 +112,12 @@ elif [ -f "$record" ]; then
   summary="$(wc -l <"$work/changed" | tr -d ' ') files sent, $(wc -l <"$work/gone" | tr -d ' ') removed"
 else
   take_number
-  send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks"
-  send copy --fast-list "$dist" "$remote" --exclude '/runes/v1/blocks/**' --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
+  # A bucket sends files as they are, to whatever client: compressed ones are of no use there.
+  send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks" --exclude '*.json.{gz,br}'
+  send copy --fast-list "$dist" "$remote" --exclude '*.json.{gz,br}' --exclude '/runes/v1/blocks/**' --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
   send copyto "$dist/$manifest" "$root$manifest"
   # Only removes: all that is there was compared by content just now. What is not in runes/v1/ is left alone.
-  must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only
+  must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only --exclude '*.json.{gz,br}' --delete-excluded
   summary='compared with the bucket'
 fi
 

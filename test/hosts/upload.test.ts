@@ -447,6 +447,16 @@ describe('an upload that cannot be done', () => {
     expectSame(dist);
   });
 
+  it('leaves compressed files out', async () => {
+    await testBuild(dist, { inputs: [join(work, 'before')], layout: 'packed', compress: ['gz'] });
+    const isCompressed = (path: string) => path.endsWith('.gz');
+    expect(filesBelow(dist).some(isCompressed)).toBe(true);
+    await upload(dist);
+    expect([...s3.objects.keys()].some(isCompressed)).toBe(false);
+    for (const path of filesBelow(dist).filter(isCompressed)) rmSync(join(dist, path));
+    expectSame(dist);
+  });
+
   it('waits for builds and other uploads to be done', async () => {
     const marker = join(dist, '.rune-activity-mirror');
     const finishedMarker = readFileSync(marker);
