@@ -3,6 +3,7 @@
  */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { setTimeout } from 'node:timers';
 import { type Command, type Flags, HELP } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { BuildError, codeOf, messageOf, UsageError } from '../errors.ts';

@@ -265,7 +265,7 @@ async function etagOfLarge(page: FilePage): Promise<string> {
   const known = largeEtags.get(page.path);
   if (known?.stamp === page.stamp) return known.etag;
   const hash = createHash('sha256');
-  await pipeline(createReadStream(page.path), hash);
+  for await (const chunk of createReadStream(page.path)) hash.update(chunk);
   const etag = `"${hash.digest('hex').slice(0, 32)}"`;
   if (largeEtags.size >= 1000) largeEtags.clear();
   largeEtags.set(page.path, { stamp: page.stamp, etag });

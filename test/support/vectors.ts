@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CONFORMANCE } from './build.ts';
-import type { Answer } from './server.ts';
+import type { Answer, Host } from './server.ts';
 
 export interface Vector {
   readonly line: number;
@@ -153,4 +153,21 @@ export function judge(vector: Vector, answer: Answer): { rule: string | undefine
   const problems = expectStatus(vector.status, answer);
   if (answer.body !== recordedBody(vector)) problems.push(`body ${answer.body.slice(0, 200)}, not ${recordedBody(vector).slice(0, 200)}`);
   return { rule: undefined, problems };
+}
+
+/**
+ * Asks a host for all recorded vectors: a line for each that is answered neither as recorded nor as a rule decides. `without` names request
+ * headers, as recorded, that are not sent.
+ */
+export async function wrongVectors(host: Host, without: readonly string[] = []): Promise<string[]> {
+  const vectors = readVectors();
+  if (vectors.length !== 720) throw new Error(`there are ${vectors.length} recorded vectors and not 720`);
+  const wrong: string[] = [];
+  for (const vector of vectors) {
+    const headers = Object.fromEntries(Object.entries(vector.request_headers ?? {}).filter(([name]) => !without.includes(name)));
+    const { rule, problems } = judge(vector, await host.send(vector.method, vector.path, headers));
+    if (problems.length > 0)
+      wrong.push(`line ${vector.line} ${vector.method} ${vector.path} (${rule ?? 'recorded'}): ${problems.join('; ')}`);
+  }
+  return wrong;
 }

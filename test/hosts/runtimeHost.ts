@@ -1,0 +1,85 @@
+/**
+ * The local server in Deno and Bun, started by the very lines that hosting/own-server/README.md gives. Both programs are of the package in this
+ * folder.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from '../support/cli.ts';
+import { type LocalHost, sendTo } from '../support/server.ts';
+
+const PACKAGES = join(ROOT, 'test/hosts/node_modules');
+const README = join(ROOT, 'hosting/own-server/README.md');
+
+export const RUNTIMES = ['deno', 'bun'] as const;
+export type Runtime = (typeof RUNTIMES)[number];
+
+const PROGRAMS: Readonly<Record<Runtime, string>> = {
+  deno: join(PACKAGES, 'deno', process.platform === 'win32' ? 'deno.exe' : 'deno'),
+  bun: join(PACKAGES, 'bun/bin/bun.exe'),
+};
+
+export interface RuntimeHost extends LocalHost {
+  /** What the process wrote to its standard error so far. */
+  errors(): string;
+  /** Sends SIGTERM and waits for the end; resolves to the exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** The documented line for a runtime, for this folder and a free port: its permissions are for the folder and port that the README names. */
+function argumentsFor(runtime: Runtime, dist: string): string[] {
+  const line = new RegExp(`^ {4}(${runtime} .*scripts/serve\\.ts)$`, 'm').exec(readFileSync(README, 'utf8'))?.[1];
+  if (line === undefined) throw new Error(`${README} has no line for ${runtime}`);
+  const args = line
+    .replace('--allow-read=dist', `--allow-read=${dist}`)
+    .replace('--allow-net=127.0.0.1:3000', '--allow-net=127.0.0.1')
+    .split(' ');
+  return [...args.slice(1), '--dir', dist, '--port', '0'];
+}
+
+/** Starts the server; resolves when it listens. */
+export async function startRuntime(runtime: Runtime, dist: string): Promise<RuntimeHost> {
+  const program = PROGRAMS[runtime];
+  if (!existsSync(program))
+    throw new Error(`not installed: ${runtime} (its install script puts the program in place). Run: npm ci --prefix test/hosts`);
+  const child = spawn(program, argumentsFor(runtime, dist), {
+    cwd: ROOT,
+    env: { NO_COLOR: '1', DENO_NO_UPDATE_CHECK: '1', DENO_DIR: join(PACKAGES, '.cache/deno'), HOME: join(PACKAGES, '.cache') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const endWithParent = () => child.kill('SIGKILL');
+  process.once('exit', endWithParent);
+  const ended = new Promise<number | null>((resolve) =>
+    child.once('close', (code) => {
+      process.off('exit', endWithParent);
+      resolve(code);
+    }),
+  );
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  const port = await new Promise<number>((resolve, reject) => {
+    let output = '';
+    child.on('error', reject);
+    child.once('close', () => reject(new Error(`${runtime} ended before it listened: ${output}${errors}`)));
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      const found = /on http:\/\/127\.0\.0\.1:([0-9]+) /.exec(output)?.[1];
+      if (found !== undefined) resolve(Number(found));
+    });
+  });
+  const stop = () => {
+    child.kill('SIGTERM');
+    return ended;
+  };
+  return {
+    port,
+    send: sendTo(port),
+    errors: () => errors,
+    stop,
+    close: async () => {
+      await stop();
+    },
+  };
+}

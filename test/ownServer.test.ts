@@ -1,0 +1,78 @@
+/** The recipes of hosting/own-server: the commands of the unit and of the image start a server, from no more files than the image has. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpSync, readFileSync, symlinkSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder, testBuild } from './support/build.ts';
+import { SAMPLE_INPUT } from './support/cases.ts';
+import { ROOT } from './support/cli.ts';
+import { sendTo } from './support/server.ts';
+
+const FOLDER = join(ROOT, 'hosting/own-server');
+const recipe = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
+
+let dist: string;
+beforeAll(async () => {
+  dist = join(temporaryFolder(), 'dist');
+  await testBuild(dist, { inputs: [SAMPLE_INPUT] });
+});
+
+/** Runs a recipe's command on a free port, asks for a page, and ends it as a service manager does. */
+async function checkCommand([program = '', ...args]: readonly string[], cwd: string): Promise<void> {
+  expect(basename(program)).toBe('node');
+  expect(args).toContain('3000');
+  const own = args.map((arg) => ({ 3000: '0', dist, '0.0.0.0': '127.0.0.1' })[arg] ?? arg);
+  // Nothing of the environment but what a service gets.
+  const child = spawn(process.execPath, own, { cwd, env: { PATH: '/usr/bin:/bin' }, stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    const answer = await sendTo(await portOf(child))('GET', '/runes/v1/blocks/2000007/activity?limit=60&offset=30');
+    expect([answer.status, JSON.parse(answer.body)]).toEqual([200, expect.objectContaining({ total: 437, offset: 30 })]);
+  } finally {
+    child.kill('SIGTERM');
+  }
+  expect(await new Promise((resolve) => child.once('close', resolve))).toBe(0);
+}
+
+function portOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let output = '';
+    child.once('close', () => reject(new Error(`the server ended: ${output}`)));
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      const port = /http:\/\/127\.0\.0\.1:([0-9]+) /.exec(output)?.[1];
+      if (port !== undefined) resolve(Number(port));
+    });
+  });
+}
+
+it('the unit of systemd starts a server', async () => {
+  const command = /^ExecStart=(.*)$/m.exec(recipe('rune-activity-mirror.service'))?.[1] ?? '';
+  await checkCommand(command.split(' '), ROOT);
+});
+
+describe('the image', () => {
+  const copied = [...recipe('Dockerfile').matchAll(/^COPY (?!--from)(.*) (\S+)$/gm)].map(([, from = '', to = '']) => ({
+    from: from.split(' '),
+    to,
+  }));
+
+  it('has a server that starts from the files that it copies', async () => {
+    const image = temporaryFolder();
+    for (const { from, to } of copied)
+      for (const path of from) cpSync(join(ROOT, path), join(image, to === './' ? path : to), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(image, 'node_modules'));
+    const command = /^CMD (.*)$/m.exec(recipe('Dockerfile'))?.[1] ?? '';
+    await checkCommand(JSON.parse(command) as string[], image);
+  });
+
+  it('is built from a context of these files and no others', () => {
+    const [first, ...others] = recipe('Dockerfile.dockerignore').trimEnd().split('\n');
+    expect(first).toBe('*');
+    expect(others.sort()).toEqual(
+      copied
+        .flatMap(({ from }) => from.map((path) => `!${path}`))
+        .filter((line, i, all) => all.indexOf(line) === i)
+        .sort(),
+    );
+  });
+});
