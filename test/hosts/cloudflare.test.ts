@@ -13,6 +13,7 @@ import { hex, ndjson, record } from '../support/records.ts';
 import type { Answer } from '../support/server.ts';
 import { wrongVectors } from '../support/vectors.ts';
 import { type CloudflareHost, startCloudflare } from './cloudflareHost.ts';
+import { checkFileHeaders } from './fileHeaders.ts';
 import { ACCESS_KEY, BUCKET, type S3Server, startS3 } from './s3Server.ts';
 
 const work = temporaryFolder();
@@ -60,32 +61,6 @@ describe('R2, the 720 recorded vectors', () => {
     expect(host().log()).toBe('');
   });
 });
-
-/** Files have the headers of the API and their own type, and are not sent to those who have them. */
-async function checkFileHeaders(host: CloudflareHost): Promise<void> {
-  for (const [target, type] of [
-    ['/', 'text/html; charset=utf-8'],
-    ['/runes/v1/manifest.json', 'application/json; charset=utf-8'],
-  ] as const) {
-    const answer = await host.send('GET', target);
-    const headers = {
-      'content-type': type,
-      'access-control-allow-origin': '*',
-      'cache-control': 'public, no-cache, must-revalidate',
-      'x-content-type-options': 'nosniff',
-      etag: expect.stringMatching(/^"[^"]+"$/),
-    };
-    expect(answer).toMatchObject({ status: 200, headers });
-    const etag = String(answer.headers.etag);
-    expect(await host.send('HEAD', target)).toMatchObject({ status: 200, body: '', headers });
-    for (const method of ['GET', 'HEAD']) {
-      const again = await host.send(method, target, { 'if-none-match': `W/${etag}` });
-      expect(again).toMatchObject({ status: 304, body: '', headers: { etag, 'access-control-allow-origin': '*' } });
-    }
-    const preflight = await host.send('OPTIONS', target, { origin: 'https://a.example' });
-    expect(preflight).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': '*' } });
-  }
-}
 
 describe('R2, the files themselves', () => {
   const host = using(() => overR2('packed'));
@@ -329,10 +304,15 @@ describe('a private S3 bucket', () => {
 
 describe('settings that cannot be', () => {
   const bucket = { get: () => Promise.resolve(null) };
+  const assets = { fetch: () => Promise.resolve(new Response(null, { status: 404 })) };
   it.each([
-    [{}, 'bind an R2 bucket as BUCKET, or set the variable ORIGIN'],
+    [{}, 'as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN'],
     [{ ORIGIN: '' }, 'bind an R2 bucket as BUCKET, or set the variable ORIGIN'],
-    [{ ORIGIN: 'https://a.example', BUCKET: bucket }, 'both BUCKET and ORIGIN are set'],
+    [{ ORIGIN: 'https://a.example', BUCKET: bucket }, 'BUCKET and ORIGIN are set together; keep one of them'],
+    [{ ORIGIN: 'https://a.example', ASSETS: assets }, 'ASSETS and ORIGIN are set together'],
+    [{ ASSETS: assets, BUCKET: bucket, ORIGIN: 'a' }, 'ASSETS and BUCKET and ORIGIN are set together'],
+    [{ ASSETS: assets, PREFIX: 'a' }, 'PREFIX is for an R2 bucket'],
+    [{ ASSETS: assets, FRESH_SECONDS: 'soon' }, 'FRESH_SECONDS must be a whole number'],
     [{ ORIGIN: 'a.example/mirror' }, 'ORIGIN must be a URL'],
     [{ ORIGIN: 'https://a.example', PREFIX: 'a' }, 'PREFIX is for an R2 bucket'],
     [{ ORIGIN: 'https://a.example', S3_ACCESS_KEY_ID: 'a' }, 'one of them is missing'],

@@ -1,6 +1,6 @@
 /**
- * The worker as it is deployed: bundled by wrangler from hosting/cloudflare/wrangler.jsonc, run by workerd, Cloudflare's own runtime, with an
- * R2 bucket on this machine. Both are of the package in this folder.
+ * The worker as it is deployed: bundled by wrangler from its wrangler.jsonc, run by workerd, Cloudflare's own runtime, with an R2
+ * bucket or a folder of files on this machine. Both are of the package in this folder.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -12,7 +12,9 @@ import { ROOT } from '../support/cli.ts';
 import { type LocalHost, sendTo } from '../support/server.ts';
 
 const PACKAGES = join(ROOT, 'test/hosts/node_modules');
-const FOLDER = join(ROOT, 'hosting/cloudflare');
+/** Where the wrangler.jsonc of a deployment is. */
+const FOLDERS = { r2: join(ROOT, 'hosting/cloudflare'), assets: ROOT } as const;
+type Deployment = keyof typeof FOLDERS;
 
 // The parts of miniflare that are used. Its own types are not imported, so that the project type-checks without it installed.
 interface R2Bucket {
@@ -26,60 +28,98 @@ interface Miniflare {
 }
 type MiniflareClass = new (options: object) => Miniflare;
 
-export interface CloudflareHost extends LocalHost {
-  /** Puts the files of a build into the bucket. */
-  put(dist: string, prefix?: string): Promise<void>;
-  remove(keys: readonly string[]): Promise<void>;
+export interface Logged {
   /** What the worker wrote to its console so far. */
   log(): string;
 }
 
-let bundled: string | undefined;
+export interface CloudflareHost extends LocalHost, Logged {
+  /** Puts the files of a build into the bucket. */
+  put(dist: string, prefix?: string): Promise<void>;
+  remove(keys: readonly string[]): Promise<void>;
+}
+
+/** What is used of a wrangler.jsonc. */
+interface Configuration {
+  readonly compatibility_date: string;
+  readonly assets?: {
+    readonly binding: string;
+    readonly html_handling: string;
+    readonly not_found_handling: string;
+    readonly run_worker_first: boolean;
+  };
+}
+
+const configurationOf = (deployment: Deployment): Configuration =>
+  JSON.parse(readFileSync(join(FOLDERS[deployment], 'wrangler.jsonc'), 'utf8').replace(/^\s*\/\/.*$/gm, '')) as Configuration;
+
+const bundles = new Map<Deployment, string>();
 
 /** The file that `wrangler deploy` would upload. */
-function bundle(): string {
-  if (bundled !== undefined) return bundled;
+function bundle(deployment: Deployment, args: readonly string[] = []): string {
+  const known = bundles.get(deployment);
+  if (known !== undefined) return known;
   const out = temporaryFolder();
   const program = join(PACKAGES, 'wrangler/bin/wrangler.js');
   if (!existsSync(program)) throw new Error('not installed: wrangler. Run: npm ci --prefix test/hosts');
   const env = { PATH: process.env['PATH'], HOME: out, CI: '1', WRANGLER_SEND_METRICS: 'false' };
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
-    [program, 'deploy', '--dry-run', '--config', 'wrangler.jsonc', '--outdir', out],
-    {
-      cwd: FOLDER,
-      env,
-      encoding: 'utf8',
-    },
+    [program, 'deploy', '--dry-run', '--config', 'wrangler.jsonc', '--outdir', out, ...args],
+    { cwd: FOLDERS[deployment], env, encoding: 'utf8' },
   );
   if (status !== 0) throw new Error(`wrangler failed: ${stdout}${stderr}`);
-  bundled = join(out, 'worker.js');
-  return bundled;
+  // It says so of keys that it does not know.
+  if (stderr !== '' || /warning/i.test(stdout)) throw new Error(`wrangler warns: ${stdout}${stderr}`);
+  const file = join(out, 'worker.js');
+  bundles.set(deployment, file);
+  return file;
 }
-
-const compatibilityDate = () => /"compatibility_date": "([0-9-]+)"/.exec(readFileSync(join(FOLDER, 'wrangler.jsonc'), 'utf8'))?.[1];
 
 /** Starts the worker with these variables, and with an empty R2 bucket as BUCKET unless there is an ORIGIN. */
 export async function startCloudflare(
   settings: Readonly<Record<string, string>> = {},
   hasBucket = !('ORIGIN' in settings),
 ): Promise<CloudflareHost> {
+  return run(bundle('r2'), {
+    compatibilityDate: configurationOf('r2').compatibility_date,
+    bindings: settings,
+    r2Buckets: hasBucket ? ['BUCKET'] : [],
+  });
+}
+
+/** Starts the worker that is deployed together with the files of a build. */
+export async function startCloudflareAssets(dist: string, settings: Readonly<Record<string, string>> = {}): Promise<LocalHost & Logged> {
+  const { assets, compatibility_date } = configurationOf('assets');
+  if (assets === undefined) throw new Error('wrangler.jsonc has no assets');
+  return run(bundle('assets', ['--assets', dist]), {
+    compatibilityDate: compatibility_date,
+    bindings: settings,
+    // As wrangler translates them.
+    assets: {
+      directory: dist,
+      binding: assets.binding,
+      routerConfig: { has_user_worker: true, invoke_user_worker_ahead_of_assets: assets.run_worker_first },
+      assetConfig: { html_handling: assets.html_handling, not_found_handling: assets.not_found_handling },
+    },
+  });
+}
+
+async function run(script: string, options: object): Promise<CloudflareHost> {
   const { Miniflare } = (await import('miniflare' as string)) as { readonly Miniflare: MiniflareClass };
   const log: string[] = [];
   const miniflare = new Miniflare({
     modules: true,
-    scriptPath: bundle(),
+    scriptPath: script,
     // The script's name within it: one that leads out of the working directory ends workerd.
-    modulesRoot: dirname(bundle()),
-    compatibilityDate: compatibilityDate(),
-    bindings: settings,
-    r2Buckets: hasBucket ? ['BUCKET'] : [],
+    modulesRoot: dirname(script),
     // Not what Cloudflare says about this machine, which would be asked for.
     cf: false,
     host: '127.0.0.1',
     handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
       for (const stream of [stdout, stderr]) stream.setEncoding('utf8').on('data', (text: string) => log.push(text));
     },
+    ...options,
   });
   const ready = miniflare.ready.catch((error: unknown) => {
     throw new Error(`${messageOf(error)} ${log.join('')}`);

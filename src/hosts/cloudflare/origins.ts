@@ -1,11 +1,12 @@
 /**
- * Where a worker reads the files of a build: an R2 bucket, an HTTP origin, or a private bucket that speaks S3.
+ * Where a worker reads the files of a build: those deployed with it, an R2 bucket, an HTTP origin, or a private bucket that speaks S3.
  */
 import { AwsClient } from 'aws4fetch';
 import type { FetchFile } from '../fetch.ts';
 
-/** The worker's variables, secrets and binding; `hosting/cloudflare/README.md` explains each. */
+/** The worker's variables, secrets and bindings; `hosting/cloudflare/README.md` explains each. */
 export interface Settings {
+  readonly ASSETS?: Assets;
   readonly BUCKET?: Bucket;
   readonly PREFIX?: string;
   readonly ORIGIN?: string;
@@ -13,6 +14,11 @@ export interface Settings {
   readonly S3_SECRET_ACCESS_KEY?: string;
   readonly S3_REGION?: string;
   readonly FRESH_SECONDS?: string;
+}
+
+/** What is used of a binding to the files that were deployed with the worker. */
+interface Assets {
+  fetch(request: Request): Promise<Response>;
 }
 
 /** What is used of an R2 binding. Written down here, so that the project does not carry all types of a platform for one method. */
@@ -28,24 +34,31 @@ export class SettingsError extends Error {
 /** How many times a request to a private bucket is tried again after a 429 or a 5xx: the library's ten would take a minute. */
 const S3_RETRIES = 2;
 
-/** The reader that the settings ask for. Throws a SettingsError when they name none, or two. */
+/** The reader that the settings ask for. Throws a SettingsError when they name none, or several. */
 export function originOf(settings: Settings): FetchFile {
-  const { BUCKET, ORIGIN } = settings;
-  if (BUCKET !== undefined && isSet(ORIGIN)) throw new SettingsError('both BUCKET and ORIGIN are set; keep one of them');
-  if (BUCKET !== undefined) return bucketOrigin(BUCKET, withSlash(settings.PREFIX ?? ''));
+  const { ASSETS, BUCKET, ORIGIN, PREFIX } = settings;
+  const named = [ASSETS && 'ASSETS', BUCKET && 'BUCKET', isSet(ORIGIN) && 'ORIGIN'].filter(Boolean);
+  if (named.length > 1) throw new SettingsError(`${named.join(' and ')} are set together; keep one of them`);
+  if (BUCKET !== undefined) return bucketOrigin(BUCKET, withSlash(PREFIX ?? ''));
+  if (isSet(PREFIX)) throw new SettingsError('PREFIX is for an R2 bucket; make it a part of ORIGIN, or of the folder of ASSETS');
+  if (ASSETS !== undefined) return (path) => ASSETS.fetch(new Request(`https://assets.local/${path}`));
   if (!isSet(ORIGIN)) {
-    throw new SettingsError('this worker does not know where the files are: bind an R2 bucket as BUCKET, or set the variable ORIGIN');
+    throw new SettingsError(
+      'this worker does not know where the files are: deploy it with a folder of files as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN',
+    );
   }
-  if (isSet(settings.PREFIX)) throw new SettingsError('PREFIX is for an R2 bucket; make it a part of ORIGIN');
   if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
   const urlOf = (path: string) => withSlash(ORIGIN) + path;
   const fetchSigned = signer(settings);
   return fetchSigned === undefined ? (path) => fetch(urlOf(path)) : (path) => fetchSigned(urlOf(path));
 }
 
-/** How long the manifest and the index may be answered from memory, in milliseconds. */
-export function freshMsOf({ FRESH_SECONDS }: Settings): number {
-  if (!isSet(FRESH_SECONDS)) return 30_000;
+/**
+ * How long the manifest and the index may be answered from memory, in milliseconds. Files that are deployed with the worker are for ever: those of
+ * another deployment have other isolates.
+ */
+export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
+  if (!isSet(FRESH_SECONDS)) return ASSETS === undefined ? 30_000 : Number.POSITIVE_INFINITY;
   if (!/^[0-9]{1,6}$/.test(FRESH_SECONDS)) throw new SettingsError('FRESH_SECONDS must be a whole number of seconds');
   return Number(FRESH_SECONDS) * 1000;
 }

@@ -1,6 +1,6 @@
 /**
- * The Cloudflare worker: the page map over files in R2 or at another origin, and the files themselves by their own paths. Nothing is kept
- * in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
+ * The Cloudflare worker: the page map over files that were deployed with it, in R2, or at another origin, and the files themselves by their own
+ * paths. Nothing is kept in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
  */
 import { messageOf } from '../../errors.ts';
 import { errorBody, PREFLIGHT_HEADERS } from '../../pages/respond.ts';

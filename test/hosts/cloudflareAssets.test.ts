@@ -1,0 +1,122 @@
+/** The Cloudflare worker over files that are deployed with it, as wrangler.jsonc in the root sets it up. */
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import worker from '../../src/hosts/cloudflare/worker.ts';
+import { LAYOUTS } from '../../src/pages/lists.ts';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
+import { CASES, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
+import type { LocalHost } from '../support/server.ts';
+import { wrongVectors } from '../support/vectors.ts';
+import { type Logged, startCloudflareAssets } from './cloudflareHost.ts';
+import { checkFileHeaders } from './fileHeaders.ts';
+
+const work = temporaryFolder();
+const dist = (name: string) => join(work, name);
+
+beforeAll(async () => {
+  for (const layout of LAYOUTS) await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout });
+});
+
+/** A host for the tests of a `describe`. */
+function using(name: string): () => LocalHost & Logged {
+  let host: (LocalHost & Logged) | undefined;
+  beforeAll(async () => {
+    host = await startCloudflareAssets(dist(name));
+  });
+  afterAll(() => host?.close());
+  return () => {
+    if (host === undefined) throw new Error('the host did not start');
+    return host;
+  };
+}
+
+describe.each(LAYOUTS)('layout %s', (layout) => {
+  const host = using(layout);
+  it.each(CASES)('$name', (one) => checkCase(host(), one));
+
+  it('serves every file of the API by its own path, and says nothing', async () => {
+    for (const path of ['index.html', ...filesBelow(dist(layout)).filter((path) => path.startsWith('runes/'))]) {
+      const { status, body } = await host().send('GET', `/${path}?x=1`);
+      expect({ path, status, body }).toEqual({ path, status: 200, body: readFileSync(join(dist(layout), path), 'utf8') });
+    }
+    expect(host().log()).toBe('');
+  });
+
+  it('gives files the headers of the API and their own type', () => checkFileHeaders(host()));
+
+  it.each([
+    ['GET', '/.rune-activity-mirror'],
+    ['HEAD', '/.rune-activity-mirror'],
+    ['GET', '/%2erune-activity-mirror'],
+    ['GET', '/runes/v1/../../.rune-activity-mirror'],
+    ['GET', '/runes/v1/%2e%2e/%2e%2e/.rune-activity-mirror'],
+    ['GET', '/404.json'],
+    ['GET', '/index'],
+    ['GET', '/runes/v1/manifest'],
+    ['GET', '/runes/v1/blocks/999.json'],
+    ['GET', '//runes/v1/manifest.json'],
+    ['POST', '/runes/v1/manifest.json'],
+    ['POST', '/index.html'],
+  ] as const)('answers %s %s with the 404 of the API, though there may be a file', async (method, target) => {
+    const answer = await host().send(method, target);
+    expect(answer.status).toBe(404);
+    expect(answer.headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' });
+    if (method !== 'HEAD') expect(JSON.parse(answer.body)).toMatchObject({ statusCode: 404, error: 'Not Found' });
+  });
+});
+
+it('answers the 720 recorded vectors as recorded, or as a rule decides', async () => {
+  await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'packed' });
+  const host = await startCloudflareAssets(dist('vectors'));
+  try {
+    // The runtime compresses answers by itself, as Cloudflare does.
+    expect(await wrongVectors(host, ['Accept-Encoding'])).toEqual([]);
+    expect(host.log()).toBe('');
+  } finally {
+    await host.close();
+  }
+});
+
+it('is a 503 with Retry-After when a page was not deployed', async () => {
+  await testBuild(dist('hole'), { inputs: [SAMPLE_INPUT], layout: 'packed' });
+  for (const path of filesBelow(dist('hole'))) if (/\/2000007-[^/]*\/60\/0\.json$/.test(path)) rmSync(join(dist('hole'), path));
+  const host = await startCloudflareAssets(dist('hole'));
+  try {
+    const target = '/runes/v1/blocks/2000007/activity';
+    expect(await host.send('GET', target)).toMatchObject({ status: 503, headers: { 'retry-after': '5', 'cache-control': 'no-store' } });
+    expect((await host.send('GET', `${target}?offset=400`)).status).toBe(200);
+  } finally {
+    await host.close();
+  }
+});
+
+describe('what is read of the files', () => {
+  /** Counts reads of a build as the binding gives it. */
+  function counted(): { fetch(request: Request): Promise<Response>; paths: string[] } {
+    const paths: string[] = [];
+    return {
+      paths,
+      fetch: (request) => {
+        const path = new URL(request.url).pathname.slice(1);
+        paths.push(path);
+        return Promise.resolve(new Response(readFileSync(join(dist('packed'), path)), { headers: { etag: '"a"' } }));
+      },
+    };
+  }
+  const ask = (settings: Parameters<typeof worker.fetch>[1]) =>
+    worker.fetch(new Request('https://m.example/runes/v1/blocks/2000007/activity?limit=60'), settings, { waitUntil: () => {} });
+
+  it('are manifest and index once, and then only pages: a deployment never changes', async () => {
+    const ASSETS = counted();
+    for (let i = 0; i < 3; i += 1) expect((await ask({ ASSETS })).status).toBe(200);
+    const count = (path: string) => ASSETS.paths.filter((one) => one.startsWith(`runes/v1/${path}`)).length;
+    expect([count('manifest.json'), count('pointers/'), count('blocks/')]).toEqual([1, 1, 3]);
+  });
+
+  it('are read again when FRESH_SECONDS says so', async () => {
+    const ASSETS = counted();
+    for (let i = 0; i < 3; i += 1) expect((await ask({ ASSETS, FRESH_SECONDS: '0' })).status).toBe(200);
+    expect(ASSETS.paths.filter((path) => path.endsWith('manifest.json'))).toHaveLength(3);
+  });
+});

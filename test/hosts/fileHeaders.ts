@@ -1,0 +1,29 @@
+/** What files of a build are sent with, by every host whose code sends them. */
+import { expect } from 'vitest';
+import type { Host } from '../support/server.ts';
+
+/** Files have the headers of the API and their own type, and are not sent to those who have them. */
+export async function checkFileHeaders(host: Host): Promise<void> {
+  for (const [target, type] of [
+    ['/', 'text/html; charset=utf-8'],
+    ['/runes/v1/manifest.json', 'application/json; charset=utf-8'],
+  ] as const) {
+    const answer = await host.send('GET', target);
+    const headers = {
+      'content-type': type,
+      'access-control-allow-origin': '*',
+      'cache-control': 'public, no-cache, must-revalidate',
+      'x-content-type-options': 'nosniff',
+      etag: expect.stringMatching(/^"[^"]+"$/),
+    };
+    expect(answer).toMatchObject({ status: 200, headers });
+    const etag = String(answer.headers.etag);
+    expect(await host.send('HEAD', target)).toMatchObject({ status: 200, body: '', headers });
+    for (const method of ['GET', 'HEAD']) {
+      const again = await host.send(method, target, { 'if-none-match': `W/${etag}` });
+      expect(again).toMatchObject({ status: 304, body: '', headers: { etag, 'access-control-allow-origin': '*' } });
+    }
+    const preflight = await host.send('OPTIONS', target, { origin: 'https://a.example' });
+    expect(preflight).toMatchObject({ status: 204, headers: { 'access-control-allow-origin': '*' } });
+  }
+}
