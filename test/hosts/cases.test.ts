@@ -1,21 +1,36 @@
-/** The case table of every exact host, asked of the Netlify chain. */
+/** The case table and the recorded requests of every exact host, asked of the Netlify chain. */
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, it } from 'vitest';
-import { temporaryFolder, testBuild } from '../support/build.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LAYOUTS } from '../../src/pages/lists.ts';
+import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
 import type { Host } from '../support/server.ts';
+import { wrongVectors } from '../support/vectors.ts';
 import { startNetlify } from './netlifyChain.ts';
 
-let host: Host;
+describe.each(LAYOUTS)('the case table on Netlify, layout %s', (layout) => {
+  let host: Host;
 
-beforeAll(async () => {
-  const dist = join(temporaryFolder(), 'dist');
-  await testBuild(dist, { inputs: [SAMPLE_INPUT] });
-  host = await startNetlify({ dist, edge: 'on' });
-});
+  beforeAll(async () => {
+    const dist = join(temporaryFolder(), 'dist');
+    await testBuild(dist, { inputs: [SAMPLE_INPUT], layout });
+    host = await startNetlify({ dist, edge: 'on' });
+  });
 
-afterAll(() => host.close());
+  afterAll(() => host.close());
 
-describe('the case table on Netlify', () => {
   it.each(CASES)('$name', (one) => checkCase(host, one));
 });
+
+it('the recorded requests are answered on Netlify as recorded, or as a rule decides; 14 are outside of /runes, where Netlify answers', async () => {
+  const dist = join(temporaryFolder(), 'dist');
+  await testBuild(dist, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'packed' });
+  const host = await startNetlify({ dist, edge: 'on' });
+  try {
+    const wrong = await wrongVectors(host, ['Accept-Encoding']);
+    expect(wrong.filter((line) => / \/runes[/? ]/.test(line))).toEqual([]);
+    expect(wrong).toHaveLength(14);
+  } finally {
+    await host.close();
+  }
+}, 600_000);

@@ -149,11 +149,21 @@ export const RULES: readonly Rule[] = [
 /** The name of the rule that decides otherwise, and what is wrong with the answer; no rule means that the recording decides. */
 export function judge(vector: Vector, answer: Answer): { rule: string | undefined; problems: string[] } {
   const rule = RULES.find((r) => r.applies(vector));
-  if (rule !== undefined) return { rule: rule.name, problems: rule.check(vector, answer) };
+  if (rule !== undefined) {
+    try {
+      return { rule: rule.name, problems: rule.check(vector, answer) };
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      return { rule: rule.name, problems: [`no JSON: ${answer.body.slice(0, 200)}`] };
+    }
+  }
   const problems = expectStatus(vector.status, answer);
   if (answer.body !== recordedBody(vector)) problems.push(`body ${answer.body.slice(0, 200)}, not ${recordedBody(vector).slice(0, 200)}`);
   return { rule: undefined, problems };
 }
+
+/** How many vectors are asked for at once. */
+const AT_ONCE = 6;
 
 /**
  * Asks a host for all recorded vectors: a line for each that is answered neither as recorded nor as a rule decides. `without` names request
@@ -162,12 +172,14 @@ export function judge(vector: Vector, answer: Answer): { rule: string | undefine
 export async function wrongVectors(host: Host, without: readonly string[] = []): Promise<string[]> {
   const vectors = readVectors();
   if (vectors.length !== 720) throw new Error(`there are ${vectors.length} recorded vectors and not 720`);
-  const wrong: string[] = [];
-  for (const vector of vectors) {
+  const ask = async (vector: Vector): Promise<string[]> => {
     const headers = Object.fromEntries(Object.entries(vector.request_headers ?? {}).filter(([name]) => !without.includes(name)));
     const { rule, problems } = judge(vector, await host.send(vector.method, vector.path, headers));
-    if (problems.length > 0)
-      wrong.push(`line ${vector.line} ${vector.method} ${vector.path} (${rule ?? 'recorded'}): ${problems.join('; ')}`);
-  }
+    return problems.length === 0
+      ? []
+      : [`line ${vector.line} ${vector.method} ${vector.path} (${rule ?? 'recorded'}): ${problems.join('; ')}`];
+  };
+  const wrong: string[] = [];
+  for (let i = 0; i < vectors.length; i += AT_ONCE) wrong.push(...(await Promise.all(vectors.slice(i, i + AT_ONCE).map(ask))).flat());
   return wrong;
 }

@@ -1,0 +1,111 @@
+/** The pages for people: links lead somewhere, every recipe is in the table of hosts, and its numbers are those of the program. */
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { prefixDigitsFor } from '../src/pages/packed.ts';
+import { filesBelow } from './support/build.ts';
+import { CASES } from './support/cases.ts';
+import { ROOT } from './support/cli.ts';
+
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  ...['docs', 'hosting'].flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`)),
+].filter((path) => path.endsWith('.md'));
+const read = (page: string) => readFileSync(join(ROOT, page), 'utf8');
+/** A page without its code, where what looks like a link or a heading is none. */
+const proseOf = (page: string) =>
+  read(page)
+    .replace(/^```[\s\S]*?^```$/gm, '')
+    .replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]#]/g, ''));
+
+/** The anchors that GitHub gives to the headings of a page. */
+function anchorsOf(page: string): Set<string> {
+  const headings = [
+    ...read(page)
+      .replace(/^```[\s\S]*?^```$/gm, '')
+      .matchAll(/^#{1,6} (.*)$/gm),
+  ].map(([, text = '']) => text);
+  const slugs = headings.map((text) =>
+    text
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{M} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+  return new Set(
+    slugs.map((slug, i) => (slugs.indexOf(slug) === i ? slug : `${slug}-${slugs.slice(0, i).filter((one) => one === slug).length}`)),
+  );
+}
+
+/** The targets of a page's links that are no URLs. */
+const linksOf = (page: string) =>
+  [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = '']) => to).filter((to) => !/^[a-z]+:/.test(to));
+
+it('there are pages, with links in them', () => {
+  expect(PAGES).toContain('hosting/README.md');
+  expect(PAGES.flatMap(linksOf).length).toBeGreaterThan(30);
+});
+
+it.each(PAGES)('the links of %s lead to files and headings', (page) => {
+  const wrong = linksOf(page).filter((link) => {
+    const [path = '', anchor] = link.split('#');
+    const target = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
+    if (!existsSync(join(ROOT, target))) return true;
+    return anchor !== undefined && !anchorsOf(target).has(anchor);
+  });
+  expect(wrong).toEqual([]);
+});
+
+describe('hosting/README.md', () => {
+  const page = read('hosting/README.md');
+  const has = (text: string) => expect(page.includes(text), text).toBe(true);
+
+  it('has every recipe in its table', () => {
+    const folders = readdirSync(join(ROOT, 'hosting')).filter((name) => statSync(join(ROOT, 'hosting', name)).isDirectory());
+    expect(folders.length).toBeGreaterThan(3);
+    const table = page
+      .split('\n')
+      .filter((line) => line.startsWith('| ['))
+      .join('\n');
+    expect(folders.filter((name) => !table.includes(`(${name}/README.md)`))).toEqual([]);
+  });
+
+  const english = (n: number) => n.toLocaleString('en-US');
+  /** Of blocks as they are on average. */
+  const indexOf = (blocks: number) => 16 ** prefixDigitsFor(740 * blocks);
+  const pagesOf = {
+    all: (blocks: number) => (2 * 2000 * blocks) / 60 + 5 * blocks,
+    bare: (blocks: number) => (2000 * blocks) / 60 + 2.5 * blocks,
+  };
+  const filesOf = (blocks: number, kind: keyof typeof pagesOf) => Math.round(pagesOf[kind](blocks)) + indexOf(blocks);
+
+  it('counts the files of a window as builds name them', () => {
+    expect(indexOf(1000)).toBe(4096);
+    for (const kind of ['all', 'bare'] as const) {
+      has(english(Math.round(pagesOf[kind](1000))));
+      has(english(filesOf(1000, kind)));
+    }
+  });
+
+  it('says how many blocks fit', () => {
+    const most = (files: number, kind: keyof typeof pagesOf) => {
+      let blocks = 1;
+      while (filesOf(blocks + 1, kind) <= files) blocks += 1;
+      return blocks;
+    };
+    has(`= ${english(most(100_000, 'all'))} blocks, and 20,000 are ${most(20_000, 'all')} `);
+    has(`${english(most(100_000, 'bare'))} and ${most(20_000, 'bare')}.`);
+    // Netlify's limit of files in a folder is that of the index.
+    expect(indexOf(3500)).toBeLessThan(54_000);
+    expect(indexOf(3600)).toBeGreaterThan(54_000);
+  });
+
+  it('works out what uploads write', () => {
+    const writes = (blocks: number) => Math.round(72 * blocks + 4 + 4096 * (1 - Math.exp((-2 * 740 * blocks) / 4096)));
+    has(`Of 6 blocks that is ${english(writes(6))}, of 144 it is ${english(writes(144))}`);
+    has(`${((720 * writes(6)) / 1e6).toFixed(2)} million: ${(4.5 * ((720 * writes(6)) / 1e6 - 1)).toFixed(2)} $`);
+    has(`${((30 * writes(144)) / 1e6).toFixed(2)} million: 0 $`);
+  });
+
+  it('says how many cases there are', () => has(`The same ${CASES.length} cases`));
+});
