@@ -43,6 +43,7 @@ export interface CloudflareHost extends LocalHost, Logged {
 interface Configuration {
   readonly compatibility_date: string;
   readonly assets?: {
+    readonly directory: string;
     readonly binding: string;
     readonly html_handling: string;
     readonly not_found_handling: string;
@@ -91,7 +92,7 @@ export async function startCloudflare(
 /** Starts the worker that is deployed together with the files of a build. */
 export async function startCloudflareAssets(dist: string, settings: Readonly<Record<string, string>> = {}): Promise<LocalHost & Logged> {
   const { assets, compatibility_date } = configurationOf('assets');
-  if (assets === undefined) throw new Error('wrangler.jsonc has no assets');
+  if (assets?.directory !== 'dist') throw new Error('wrangler.jsonc does not deploy the folder that builds go to');
   return run(bundle('assets', ['--assets', dist]), {
     compatibilityDate: compatibility_date,
     bindings: settings,

@@ -98,6 +98,14 @@ describe.each(RUNTIMES)('%s', (runtime) => {
       expect(JSON.parse(body)).toMatchObject({ statusCode: status });
     });
 
+    it('are known again by the ETag of a compressed answer, where the runtime compresses', async () => {
+      const target = '/runes/v1/blocks/2000007/activity?limit=5&offset=3';
+      const { status, headers } = await host().send('GET', target, { 'accept-encoding': 'gzip' });
+      expect([status, headers['content-encoding']]).toEqual([200, runtime === 'deno' ? 'gzip' : undefined]);
+      const again = await host().send('GET', target, { 'accept-encoding': 'gzip', 'if-none-match': String(headers.etag) });
+      expect([again.status, again.body]).toEqual([304, '']);
+    });
+
     it('that are large are streamed, whole and with an ETag of their content', async () => {
       const own = await startRuntime(runtime, dist('large'));
       try {
