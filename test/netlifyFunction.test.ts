@@ -62,8 +62,11 @@ describe('the edge function', () => {
       'cache-control': 'public, no-cache, must-revalidate',
       // The block is settled.
       'cdn-cache-control': 'public, max-age=86400',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
       'content-type': 'application/json; charset=utf-8',
+      'cross-origin-resource-policy': 'cross-origin',
       etag: `"${createHash('md5').update(text).digest('hex')}-df"`,
+      'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     });
     expect(asked).toEqual(['/runes/v1/manifest.json', `${BLOCK}/60/60.json`]);

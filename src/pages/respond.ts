@@ -50,12 +50,26 @@ export type Answer<Page> =
 
 const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
 
-/** Headers that every answer of the API carries. */
-export const API_HEADERS: Readonly<Record<string, string>> = {
-  'content-type': 'application/json; charset=utf-8',
+/** Headers of every file, whatever its type: any page of any site may read it, and its type is not guessed. */
+export const FILE_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'etag',
+  'cross-origin-resource-policy': 'cross-origin',
+  'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
+};
+
+/** Headers that every answer of the API carries. A browser that shows one runs nothing, whatever is in it. */
+export const API_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'application/json; charset=utf-8',
+  ...FILE_HEADERS,
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+};
+
+/** Headers of the page for people at `/`, beside those of every file: it has a style of its own, and nothing else. */
+export const LANDING_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
 /** Nothing is kept without asking: the list of an unknown id may exist a minute later (decisions.md, "Headers"). */

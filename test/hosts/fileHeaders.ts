@@ -1,19 +1,18 @@
 /** What files of a build are sent with, by every host whose code sends them. */
 import { expect } from 'vitest';
+import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import type { Host } from '../support/server.ts';
 
 /** Files have the headers of the API and their own type, and are not sent to those who have them. */
 export async function checkFileHeaders(host: Host): Promise<void> {
-  for (const [target, type] of [
-    ['/', 'text/html; charset=utf-8'],
-    ['/runes/v1/manifest.json', 'application/json; charset=utf-8'],
+  for (const [target, expected] of [
+    ['/', SECURITY_HEADERS.landing],
+    ['/runes/v1/manifest.json', SECURITY_HEADERS.json],
   ] as const) {
     const answer = await host.send('GET', target);
     const headers = {
-      'content-type': type,
-      'access-control-allow-origin': '*',
+      ...expected,
       'cache-control': 'public, no-cache, must-revalidate',
-      'x-content-type-options': 'nosniff',
       etag: expect.stringMatching(/^"[^"]+"$/),
     };
     expect(answer).toMatchObject({ status: 200, headers });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FetchFile, FetchMirror, jsonNotFound } from '../../src/hosts/fetch.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
+import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import type { Answer } from '../support/server.ts';
 import { readVectors } from '../support/vectors.ts';
 import { type NetlifyHost, startNetlify } from './netlifyChain.ts';
@@ -101,11 +102,7 @@ function startHost(edge: 'on' | 'off' | 'failing'): () => NetlifyHost {
 const BLOCK = '/runes/v1/blocks/840001';
 const readText = async (path: string) => (await readDist(path.slice(1))).text();
 
-const API_HEADERS = {
-  'access-control-allow-origin': '*',
-  'content-type': 'application/json; charset=utf-8',
-  'x-content-type-options': 'nosniff',
-};
+const API_HEADERS = SECURITY_HEADERS.json;
 
 describe('Netlify with the edge function', () => {
   const host = startHost('on');
@@ -159,6 +156,12 @@ describe('Netlify with the edge function', () => {
       expect(answer).toMatchObject({ status: 200, headers: API_HEADERS });
       expect(answer.headers['x-nf-edge-functions']).toBeUndefined();
       expect(answer.body).toBe(await readText(path));
+    }
+    for (const path of ['/', '/index.html']) {
+      expect(await host().send('GET', path)).toMatchObject({
+        status: 200,
+        headers: { ...SECURITY_HEADERS.landing, 'content-type': expect.stringContaining('text/html') },
+      });
     }
   });
 });

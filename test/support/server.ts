@@ -1,11 +1,13 @@
 /** A real local server on a free port, and raw requests to it. */
 import { type IncomingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createMirrorServer } from '../../src/hosts/node.ts';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { createMirrorServer, type ServerSettings } from '../../src/hosts/node.ts';
 
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** Decompressed. */
   readonly body: string;
 }
 
@@ -29,7 +31,7 @@ export function sendTo(port: number): Host['send'] {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks).toString('utf8') }),
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: textOf(Buffer.concat(chunks), response.headers) }),
         );
         response.on('error', reject);
       });
@@ -38,8 +40,15 @@ export function sendTo(port: number): Host['send'] {
     });
 }
 
-export async function startServer(dir: string): Promise<LocalHost> {
-  const server = createMirrorServer(dir);
+function textOf(bytes: Buffer, headers: IncomingHttpHeaders): string {
+  // A 304 and the answer to HEAD have no body to decompress.
+  const encoding = bytes.length === 0 ? undefined : headers['content-encoding'];
+  if (encoding === 'gzip') return gunzipSync(bytes).toString('utf8');
+  return (encoding === 'br' ? brotliDecompressSync(bytes) : bytes).toString('utf8');
+}
+
+export async function startServer(dir: string, settings: Partial<ServerSettings> = {}): Promise<LocalHost> {
+  const server = createMirrorServer(dir, settings);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

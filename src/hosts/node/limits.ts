@@ -1,0 +1,89 @@
+/**
+ * What the local server grants a client: how long it may take, how many may come at once, and what one that breaks the rules of HTTP is told.
+ */
+import type { Server, ServerOptions } from 'node:http';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { codeOf } from '../../errors.ts';
+import { API_HEADERS, errorBody } from '../../pages/respond.ts';
+
+/** Times are in milliseconds. */
+export interface Limits {
+  /** From the beginning of a connection, or of a request on it, to the end of the request's headers. */
+  readonly headersMs: number;
+  /** The same to the end of the request's body: no request of the API has one, so what comes is thrown away. */
+  readonly requestMs: number;
+  /** How long a connection may stay open without a request. Longer than the minute that proxies in front keep theirs, or they would send into closed ones. */
+  readonly idleMs: number;
+  /** How long a client may read nothing of an answer. */
+  readonly stalledMs: number;
+  /** How often connections are looked at. */
+  readonly checkEveryMs: number;
+  /** Connections at once; one more is closed at once. */
+  readonly connections: number;
+}
+
+/** Connections that are not taken of what the system allows: files have to be opened too. */
+const RESERVED_FILES = 100;
+const MOST_CONNECTIONS = 20_000;
+
+export const LIMITS: Limits = {
+  headersMs: 10_000,
+  requestMs: 20_000,
+  idleMs: 65_000,
+  stalledMs: 30_000,
+  checkEveryMs: 1000,
+  connections: MOST_CONNECTIONS,
+};
+
+/** The bytes that a request line and its headers may have together; Node's own, said here because it is promised. */
+const HEADER_BYTES = 16_384;
+
+/** How long a client has to take the answer to what was no request, before the connection is cut. */
+const LAST_WORDS_MS = 1000;
+
+/** The limits, as a server is made with them. A request without a Host header is not refused by Node, whose answer has no body, but by the server. */
+export const serverOptions = (limits: Limits): ServerOptions => ({
+  headersTimeout: limits.headersMs,
+  requestTimeout: limits.requestMs,
+  keepAliveTimeout: limits.idleMs,
+  connectionsCheckingInterval: limits.checkEveryMs,
+  maxHeaderSize: HEADER_BYTES,
+  requireHostHeader: false,
+  noDelay: true,
+});
+
+/** Sets what cannot be given to a server when it is made. */
+export function limitServer(server: Server, limits: Limits): void {
+  server.maxConnections = Math.min(limits.connections, connectionsOf(openFilesLimit()));
+  server.setTimeout(limits.stalledMs, (socket) => socket.destroy());
+  server.on('clientError', refuse);
+}
+
+/** Connections that fit into what the system allows to have open, so that there is always a file left to read. */
+const connectionsOf = (openFiles: number): number => Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2));
+
+/** How many files this process may have open, connections included. */
+function openFilesLimit(): number {
+  const report = process.report?.getReport() as unknown as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } };
+  const soft = Number(report.userLimits?.open_files?.soft);
+  return Number.isInteger(soft) && soft > 0 ? soft : MOST_CONNECTIONS + RESERVED_FILES;
+}
+
+/** Answers what is no request, or came too slowly, and closes the connection. */
+function refuse(error: Error, socket: Socket): void {
+  const status = STATUS_OF[codeOf(error) ?? ''] ?? 400;
+  const reason = STATUS_CODES[status] ?? 'Bad Request';
+  const body = errorBody(status, reason).body;
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const headers = { ...API_HEADERS, 'cache-control': 'no-store', connection: 'close', 'content-length': String(Buffer.byteLength(body)) };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n${body}`);
+  // A client that neither reads nor closes would keep the connection for ever.
+  setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref();
+}
+
+const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };

@@ -1,0 +1,58 @@
+/**
+ * Files of the build that are asked for by their own paths: the landing page, the manifest, digests, pages, and what the owner of the folder added.
+ */
+import { extname } from 'node:path';
+import { API_HEADERS, cachingHeaders, FILE_HEADERS, LANDING_HEADERS } from '../../pages/respond.ts';
+import { type Headers, headerList } from './send.ts';
+
+/** Bytes of a file name on common file systems, and of a path. */
+const LONGEST_NAME = 255;
+const LONGEST_PATH = 1024;
+
+/** A browser takes what is not listed for a download. */
+const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.csv': 'text/csv; charset=utf-8',
+  '.html': 'text/html; charset=utf-8',
+  '.ico': 'image/x-icon',
+  '.js': 'text/javascript; charset=utf-8',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain; charset=utf-8',
+  '.xml': 'application/xml',
+};
+
+/**
+ * The path of the file that a target names, relative to the folder; undefined for a target that can name none: hidden files, steps upwards, names that
+ * are too long for a file system, and what has a meaning on Windows.
+ */
+export function plainPathOf(target: string): string | undefined {
+  const [encoded = ''] = target.split('?');
+  let path: string;
+  try {
+    path = decodeURIComponent(encoded);
+  } catch {
+    return undefined;
+  }
+  if (path === '/') return LANDING_PATH;
+  const names = path.slice(1).split('/');
+  const isName = (name: string) => name !== '' && !name.startsWith('.') && Buffer.byteLength(name) <= LONGEST_NAME;
+  const isPlain = path.startsWith('/') && path.length <= LONGEST_PATH && !FORBIDDEN.test(path) && names.every(isName);
+  return isPlain ? names.join('/') : undefined;
+}
+
+const LANDING_PATH = 'index.html';
+
+const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
+
+const CACHING = cachingHeaders(false);
+const JSON_HEADERS = headerList({ ...API_HEADERS, ...CACHING });
+const LANDING = headerList({ ...FILE_HEADERS, ...CACHING, ...LANDING_HEADERS });
+const OTHER = headerList({ ...FILE_HEADERS, ...CACHING });
+
+/** The headers of a file by its path. A page that the owner of the folder added may have scripts. */
+export function headersOf(path: string): Headers {
+  if (path === LANDING_PATH) return LANDING;
+  const type = extname(path).toLowerCase();
+  return type === '.json' ? JSON_HEADERS : [...OTHER, 'content-type', TYPES[type] ?? 'application/octet-stream'];
+}

@@ -1,0 +1,20 @@
+/** What every host says to browsers with each answer: see SECURITY.md. Written out here, so that a change of it is seen. */
+const everywhere = {
+  'access-control-allow-origin': '*',
+  'cross-origin-resource-policy': 'cross-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+} as const;
+
+export const SECURITY_HEADERS = {
+  json: {
+    ...everywhere,
+    'content-type': 'application/json; charset=utf-8',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  },
+  landing: {
+    ...everywhere,
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  },
+} as const;
