@@ -1,12 +1,15 @@
 /**
  * `npm start`: the local server's flags, and listening until a signal ends it.
  */
+import cluster from 'node:cluster';
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers';
 import { type Command, type Flags, HELP } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { BuildError, codeOf, messageOf, UsageError } from '../errors.ts';
+import { serveInWorkers } from './node/workers.ts';
 import { createMirrorServer } from './node.ts';
 
 export const SERVE_COMMAND: Command = {
@@ -16,6 +19,8 @@ export const SERVE_COMMAND: Command = {
     { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The build to serve.' },
     { name: 'host', value: 'ADDRESS', byDefault: '127.0.0.1', about: 'Where to listen; 0.0.0.0 for every address.' },
     { name: 'port', value: 'PORT', byDefault: '3000', about: '0 picks a free one.' },
+    { name: 'workers', value: 'N', byDefault: '1', about: 'Processes that answer: as many as there are cores, for the most requests.' },
+    { name: 'no-compression', about: 'Sends everything as it is, for a proxy in front that compresses.' },
     HELP,
   ],
 };
@@ -28,13 +33,39 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
   const host = flags.one('host') ?? '127.0.0.1';
   const port = flags.integer('port', 3000, 0, 65_535);
   const dir = flags.one('dir') ?? 'dist';
-  const server = createMirrorServer(dir);
+  const workers = flags.integer('workers', 1, 1, 256);
+  const announce = ({ port: actual }: { readonly port: number }) =>
+    log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (Ctrl-C ends it).`);
+  if (workers > 1 && cluster.isPrimary) return serveInWorkers(workers, log, announce);
+  try {
+    await serveHere(dir, port, host, !flags.has('no-compression'), cluster.isPrimary ? announce : () => {});
+  } finally {
+    // The channel to the process that watches it would keep a worker.
+    cluster.worker?.disconnect();
+  }
+}
+
+/** Serves in this process. */
+async function serveHere(
+  dir: string,
+  port: number,
+  host: string,
+  compresses: boolean,
+  announce: (address: AddressInfo) => void,
+): Promise<void> {
+  const server = createMirrorServer(dir, { compresses });
   const stop = () => {
     server.close();
     server.closeIdleConnections();
     setTimeout(() => server.closeAllConnections(), GRACE_MS).unref();
   };
   process.once('SIGTERM', stop).once('SIGINT', stop);
+  announce(await listen(server, port, host));
+  await once(server, 'close');
+}
+
+/** Resolves to where the server listens; rejects with an error that says which flag is wrong. */
+async function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   server.listen(port, host);
   try {
     await once(server, 'listening');
@@ -45,7 +76,5 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
     if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') throw new UsageError(`--host ${host} is no address of this machine`);
     throw new BuildError(`the server cannot listen: ${messageOf(error)}`);
   }
-  const { port: actual } = server.address() as AddressInfo;
-  log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (Ctrl-C ends it).`);
-  await once(server, 'close');
+  return server.address() as AddressInfo;
 }
