@@ -1,0 +1,41 @@
+/** hosting/caddy/Caddyfile as it is shipped, on a real Caddy. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '../support/build.ts';
+import { ROOT } from '../support/cli.ts';
+import type { LocalHost } from '../support/server.ts';
+import { findProgram, freePort, replaceAll, replaceOnce, startProgram } from './plainHost.ts';
+import { type HostOptions, testPlainHost } from './plainSuite.ts';
+
+const SITE = readFileSync(join(ROOT, 'hosting/caddy/Caddyfile'), 'utf8');
+
+async function startCaddy(dist: string, { exactPort, pageSizes }: HostOptions = {}): Promise<LocalHost> {
+  const folder = temporaryFolder();
+  const port = await freePort();
+  let site = replaceOnce(SITE, 'mirror.example.org {', `http://127.0.0.1:${port}, http://a:${port} {\n\tbind 127.0.0.1`);
+  site = replaceOnce(site, '/srv/rune-activity-mirror/dist', dist);
+  if (exactPort !== undefined) {
+    site = replaceOnce(site, 'import mirror_refuse', 'import mirror_exact');
+    site = replaceOnce(site, '127.0.0.1:3000', `127.0.0.1:${exactPort}`);
+  }
+  if (pageSizes !== undefined) {
+    const [smallest, largest] = pageSizes;
+    site = replaceOnce(site, '(?:6[1-9]|[7-9][0-9]|[1-9][0-9]{2,})&" ', `(?:${largest + 1}|[2-9][0-9]{3}|[1-9][0-9]{4,})&" `);
+    site = replaceOnce(site, 'must be <= 60"', `must be <= ${largest}"`);
+    site = replaceAll(site, /(page sizes: the smallest\n\s*(?:default )?)20/g, `$1${smallest}`, 2);
+  }
+  writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n\tauto_https off\n}\n${site}`);
+  const args = ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')];
+  return startProgram(findProgram('caddy'), args, port, { XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder });
+}
+
+testPlainHost({
+  name: 'Caddy',
+  start: startCaddy,
+  wordsAllErrors: false,
+  refusedByEngine: [
+    '/runes/v1/blocks/840001/activity# refused 404',
+    '/runes/v1/blocks/840001/activity#?limit=5 refused 404',
+    '/a"b refused 404',
+  ],
+});

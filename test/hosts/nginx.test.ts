@@ -1,0 +1,102 @@
+/** hosting/nginx/nginx.conf as it is shipped, on a real nginx. */
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
+import { ROOT } from '../support/cli.ts';
+import type { LocalHost } from '../support/server.ts';
+import { findProgram, freePort, replaceAll, replaceOnce, startProgram } from './plainHost.ts';
+import { type HostOptions, testPlainHost } from './plainSuite.ts';
+
+const SITE = readFileSync(join(ROOT, 'hosting/nginx/nginx.conf'), 'utf8');
+const BROTLI = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
+
+/** Starts nginx as a distribution does: its main file includes the site. */
+async function startNginx(dist: string, { exactPort, pageSizes }: HostOptions = {}, brotli = false): Promise<LocalHost> {
+  const folder = temporaryFolder();
+  const port = await freePort();
+  let site = replaceOnce(SITE, 'listen 80;', `listen 127.0.0.1:${port};`);
+  site = replaceOnce(site, 'listen [::]:80;', '');
+  site = replaceOnce(site, '/srv/rune-activity-mirror/dist;', `${dist};`);
+  if (exactPort !== undefined) {
+    site = replaceOnce(site, '$mirror_bare_file @refuse;', '$mirror_bare_file @exact;');
+    site = replaceOnce(site, '127.0.0.1:3000', `127.0.0.1:${exactPort}`);
+  }
+  if (pageSizes !== undefined) {
+    const [smallest, largest] = pageSizes;
+    site = replaceOnce(site, '(?:6[1-9]|[7-9][0-9]|[1-9][0-9]{2,})&" ', `(?:${largest + 1}|[2-9][0-9]{3}|[1-9][0-9]{4,})&" `);
+    site = replaceOnce(site, 'must be <= 60"', `must be <= ${largest}"`);
+    site = replaceAll(site, /20(.*page sizes: the smallest)/g, `${smallest}$1`, 2);
+  }
+  if (brotli) {
+    site = replaceOnce(site, '#brotli_static', 'brotli_static');
+    site = replaceOnce(site, 'disable_symlinks on from=$document_root;', 'disable_symlinks on;');
+  }
+  writeFileSync(join(folder, 'site.conf'), site);
+  const main = `
+    daemon off;
+    ${process.getuid?.() === 0 ? 'user root;' : ''}
+    ${brotli ? `load_module ${BROTLI};` : ''}
+    pid ${folder}/nginx.pid;
+    error_log ${folder}/error.log;
+    events {}
+    http {
+      access_log off;
+      include /etc/nginx/mime.types;
+      default_type application/octet-stream;
+      gzip on;
+      ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n')}
+      include ${folder}/site.conf;
+    }`;
+  writeFileSync(join(folder, 'nginx.conf'), main);
+  return startProgram(findProgram('nginx'), ['-p', `${folder}/`, '-c', 'nginx.conf', '-e', `${folder}/error.log`], port);
+}
+
+testPlainHost({
+  name: 'nginx',
+  start: startNginx,
+  wordsAllErrors: true,
+  refusedByEngine: [
+    '/runes/v1/blocks/840001.json%00 refused 400',
+    '/runes/v1/blocks/840001%00.html/activity refused 400',
+    '/.. refused 400',
+    '/../ refused 400',
+    '/../../../../etc/passwd refused 400',
+    '/..%2f..%2f..%2fetc/passwd refused 400',
+    '/%2e%2e/%2e%2e/etc/passwd refused 400',
+    '/mirror-error refused 404',
+  ],
+});
+
+it('nginx follows no symbolic links', async () => {
+  const dist = join(temporaryFolder(), 'dist');
+  await testBuild(dist, { inputs: CONFORMANCE_INPUTS });
+  symlinkSync(join(dist, 'runes/v1/manifest.json'), join(dist, 'runes/v1/linked.json'));
+  const host = await startNginx(dist);
+  try {
+    expect((await host.send('GET', '/runes/v1/linked.json')).status).toBe(404);
+    expect((await host.send('GET', '/runes/v1/manifest.json')).status).toBe(200);
+  } finally {
+    await host.close();
+  }
+});
+
+it('nginx sends pages packed with brotli, with the module of its package', async () => {
+  if (!existsSync(BROTLI)) throw new Error('not installed: brotli for nginx. Run: apt-get install -y libnginx-mod-http-brotli-static');
+  const dist = join(temporaryFolder(), 'dist');
+  await testBuild(dist, { inputs: CONFORMANCE_INPUTS });
+  const page = join(dist, 'runes/v1/blocks/840001.json');
+  writeFileSync(`${page}.br`, brotliCompressSync(readFileSync(page)));
+  const host = await startNginx(dist, {}, true);
+  try {
+    const plain = await host.send('GET', '/runes/v1/blocks/840001/activity');
+    const small = await host.send('GET', '/runes/v1/blocks/840001/activity', { 'accept-encoding': 'br' });
+    expect(plain.body).toBe(readFileSync(page, 'utf8'));
+    expect(small.headers).toMatchObject({ 'content-encoding': 'br', 'content-type': 'application/json; charset=utf-8' });
+    expect(small.body).toBe(readFileSync(`${page}.br`, 'utf8'));
+    expect(small.headers.etag).not.toBe(plain.headers.etag);
+  } finally {
+    await host.close();
+  }
+});

@@ -1,0 +1,170 @@
+/**
+ * What a host without our code may answer: exactly what `npm start` answers to the same request, or an error that says so. Anything else is a wrong
+ * page, which a client would take for data.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { expect } from 'vitest';
+import { errorResponse } from '../../src/contract/schemas.ts';
+import { CASES, checkCase } from '../support/cases.ts';
+import { type Answer, type Host, type LocalHost, sendTo } from '../support/server.ts';
+import type { PlainRequest } from './requests.ts';
+
+/** `exact`, `refused 501` or whatever the status is, or what is wrong with an answer. */
+export type Verdict = string;
+
+/** The problem with an answer that is not exact, none when it is an honest error. */
+export type JudgeError = (answer: Answer, method: string, expected: Answer | undefined) => string | undefined;
+
+/** What a client may read as an empty list: nothing else may be refused with a 404. */
+const isEmptyList = (body: string): boolean => (JSON.parse(body) as { total?: unknown }).total === 0;
+
+/**
+ * An error of the API: JSON that names its status, for every origin, never kept. Where the API has an answer it is a 501, or a 404 when that
+ * answer is an empty list.
+ */
+const problemOfApiError: JudgeError = ({ status, headers, body }, method, expected) => {
+  if (status < 400) return 'is no error';
+  if (expected?.status === 200 && status !== 501 && (status !== 404 || (expected.body !== '' && !isEmptyList(expected.body)))) {
+    return 'blames the client or hides a list';
+  }
+  if (headers['access-control-allow-origin'] !== '*') return 'has no CORS header';
+  if (headers['cache-control'] !== 'no-store') return `may be cached: ${headers['cache-control']}`;
+  if (headers['content-type'] !== 'application/json; charset=utf-8') return `is ${headers['content-type']}`;
+  if (headers.etag !== undefined) return 'has an ETag';
+  if (method === 'HEAD') return undefined;
+  try {
+    return errorResponse.parse(JSON.parse(body)).statusCode === status ? undefined : 'names another status';
+  } catch (error) {
+    return `is no error body: ${error}`;
+  }
+};
+
+/** An error in the words of the host. */
+export const problemOfOwnError: JudgeError = ({ status }) => (status < 400 ? 'is no error' : undefined);
+
+/** Judges an answer by what the exact server said. */
+export function classify(
+  { method, target }: PlainRequest,
+  answer: Answer,
+  expected: Answer,
+  judge: JudgeError = problemOfApiError,
+): Verdict {
+  if (answer.status === expected.status && answer.body === expected.body) return 'exact';
+  // Files that `npm start` has beside the API may be missing.
+  const isList = target.includes('/activity');
+  const problem = judge(answer, method, isList ? expected : undefined);
+  return problem === undefined ? `refused ${answer.status}` : `WRONG ${problem}: ${answer.status} ${answer.body.slice(0, 100)}`;
+}
+
+/** Asks both for all, several at once. Verdicts in the order of the requests. */
+export async function classifyAll(host: Host, exact: Host, requests: readonly PlainRequest[], judge?: JudgeError): Promise<Verdict[]> {
+  const verdicts: Verdict[] = [];
+  let next = 0;
+  const work = async () => {
+    for (let i = next++; i < requests.length; i = next++) {
+      const one = requests[i];
+      if (one === undefined) return;
+      const [answer, expected] = await Promise.all([host, exact].map((asked) => asked.send(one.method, one.target, one.headers)));
+      if (answer !== undefined && expected !== undefined) verdicts[i] = classify(one, answer, expected, judge);
+    }
+  };
+  await Promise.all(Array.from({ length: 4 }, work));
+  return verdicts;
+}
+
+/** How many verdicts there are of each kind. */
+export function countVerdicts(verdicts: readonly Verdict[]): Record<Verdict, number> {
+  const counts: Record<Verdict, number> = {};
+  for (const verdict of [...verdicts].sort()) counts[verdict] = (counts[verdict] ?? 0) + 1;
+  return counts;
+}
+
+/** The whole case table: the verdict of each case, by its name. Exact is what `checkCase` takes of an exact host, with its headers and ETag. */
+export async function judgeCases(host: Host, judge: JudgeError = problemOfApiError): Promise<Record<string, Verdict>> {
+  const verdicts: Record<string, Verdict> = {};
+  for (const one of CASES) {
+    const problem = await checkCase(host, one).catch((error: unknown) => error);
+    if (problem === undefined) verdicts[one.name] = 'exact';
+    else {
+      const answer = await host.send(one.method ?? 'GET', one.target);
+      const fault = judge(answer, one.method ?? 'GET', undefined);
+      verdicts[one.name] = fault === undefined ? `refused ${answer.status}` : `WRONG ${fault}: ${problem}`;
+    }
+  }
+  return verdicts;
+}
+
+/** The cases that are not exact. */
+export const notExact = (verdicts: Readonly<Record<string, Verdict>>): Record<string, Verdict> =>
+  Object.fromEntries(Object.entries(verdicts).filter(([, verdict]) => verdict !== 'exact'));
+
+/** Starts a program of a host and waits until it answers. `log` is what it has written so far. */
+export async function startProgram(
+  program: string,
+  args: readonly string[],
+  port: number,
+  env: NodeJS.ProcessEnv = {},
+): Promise<LocalHost> {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], ...env } });
+  let log = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      log += chunk.toString('utf8');
+    });
+  }
+  const ended = once(child, 'exit');
+  const send = sendTo(port);
+  for (let tries = 0; ; tries += 1) {
+    if (child.exitCode !== null || tries > 300) throw new Error(`${program} does not answer: ${log}`);
+    if (
+      await send('GET', '/').then(
+        () => true,
+        () => false,
+      )
+    )
+      break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return {
+    port,
+    send,
+    close: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+/** The path of a program that a distribution installs. Throws with what to do when it is missing. */
+export function findProgram(name: string): string {
+  // Debian keeps servers where a user's PATH may not lead.
+  const found = spawnSync('sh', ['-c', `command -v ${name}`], { env: { PATH: `${process.env['PATH']}:/usr/sbin:/usr/local/sbin` } });
+  const path = found.stdout.toString('utf8').trim();
+  if (path === '') throw new Error(`not installed: ${name}. Run: apt-get install -y ${name}`);
+  return path;
+}
+
+/** A port that is free at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** Replaces a text of a shipped file that must be there. */
+export function replaceOnce(text: string, from: string, to: string): string {
+  expect(text.split(from)).toHaveLength(2);
+  return text.replace(from, () => to);
+}
+
+/** Replaces a pattern that must be there so many times. */
+export function replaceAll(text: string, from: RegExp, to: string, times: number): string {
+  expect(text.match(from)).toHaveLength(times);
+  return text.replace(from, to);
+}

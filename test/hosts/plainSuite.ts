@@ -1,0 +1,397 @@
+/** What every host without our code is tested for: nginx and Caddy, each with its shipped configuration. */
+import { writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { brotliCompressSync, gunzipSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
+import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { classifyAll, countVerdicts, judgeCases, notExact, type Verdict } from './plainHost.ts';
+import { inventedTargets, ODD_TARGETS, type PlainRequest, requestsOf, vectorRequests } from './requests.ts';
+
+export interface HostOptions {
+  /** The port of `npm start`, which answers what is no file. */
+  readonly exactPort?: number;
+  /** Other page sizes than 20,60. */
+  readonly pageSizes?: readonly [number, number];
+}
+
+interface Plain {
+  readonly name: string;
+  start(dist: string, options?: HostOptions): Promise<LocalHost>;
+  /** Odd targets that the engine refuses by itself, or spells otherwise when it passes them on, so that not even `npm start` behind it can be exact. */
+  readonly refusedByEngine: readonly string[];
+  /** Whether the engine lets its configuration word the refusal of a URL that is too long. */
+  readonly wordsAllErrors: boolean;
+}
+
+/** The cases that cannot be answered without code: 404 for what is an empty list in the API, 501 for windows and spellings that need code. */
+export const REFUSED_CASES: Readonly<Record<string, Verdict>> = {
+  'an unaligned window within a page': 'refused 501',
+  'an unaligned window over two pages': 'refused 501',
+  'a window that ends past the end': 'refused 501',
+  'an offset at the end': 'refused 501',
+  'an offset far past the end': 'refused 501',
+  'the block by its hash': 'refused 501',
+  'the block by its hash without 0x, in upper case': 'refused 501',
+  'the block by a height with leading zeros': 'refused 501',
+  'a block of one record, with the largest limit': 'refused 501',
+  'a block of 20 records': 'refused 501',
+  'a height without activity': 'refused 404',
+  'a height that does not exist': 'refused 404',
+  '64 decimal digits': 'refused 404',
+  'an unknown hash': 'refused 404',
+  'an unaligned window of an operation': 'refused 501',
+  'an operation that the block does not have': 'refused 404',
+  'a transaction with 0x, a window over two pages': 'refused 501',
+  'a transaction, every record from an odd offset': 'refused 501',
+  'an unknown transaction': 'refused 404',
+  'a transaction with an operation, which is ignored': 'refused 501',
+  'the path without v1': 'refused 501',
+  'percent-encoded parameters': 'refused 501',
+  'a real transaction, to the byte': 'refused 501',
+};
+
+/** The recorded requests: most of them try windows that are no pages. */
+const VECTORS: Readonly<Record<Verdict, number>> = { exact: 275, 'refused 404': 27, 'refused 501': 418 };
+
+const API_HEADERS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'etag',
+  'content-type': 'application/json; charset=utf-8',
+  'x-content-type-options': 'nosniff',
+};
+const CACHED = { 'cache-control': 'public, no-cache, must-revalidate' };
+const NO_STORE = { ...API_HEADERS, 'cache-control': 'no-store' };
+const BLOCK = '/runes/v1/blocks/840001';
+const UNKNOWN = `/runes/v1/transactions/${'ff'.repeat(32)}/activity`;
+
+const gets = (targets: readonly string[]): PlainRequest[] => targets.map((target) => ({ method: 'GET', target }));
+
+/** An answer with the bytes of its body as they were sent. */
+function fetchRaw(
+  port: number,
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ headers: Record<string, unknown>; bytes: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ headers: response.headers, bytes: Buffer.concat(chunks) }));
+    });
+    outgoing.on('error', reject).end();
+  });
+}
+
+/** What a server answers to bytes that need not be HTTP. */
+function sendBytes(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+    });
+    socket.on('close', () => resolve(text));
+    socket.on('error', reject);
+  });
+}
+
+/** Defines the tests of a host. */
+export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: Plain): void {
+  const folder = temporaryFolder();
+  const [sample, recorded] = [join(folder, 'sample'), join(folder, 'recorded')];
+  const open: LocalHost[] = [];
+  const keep = async (host: Promise<LocalHost>) => {
+    open.push(await host);
+    return host;
+  };
+  let exact: { readonly sample: LocalHost; readonly recorded: LocalHost };
+
+  beforeAll(async () => {
+    await testBuild(sample, { inputs: [SAMPLE_INPUT] });
+    await testBuild(recorded, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' });
+    exact = { sample: await keep(startServer(sample)), recorded: await keep(startServer(recorded)) };
+  });
+  afterAll(async () => {
+    for (const host of open) await host.close();
+  });
+
+  describe(`${name} without code`, () => {
+    let [ofSample, ofRecorded]: LocalHost[] = [];
+    const host = () => ofRecorded as LocalHost;
+    beforeAll(async () => {
+      ofSample = await keep(start(sample));
+      ofRecorded = await keep(start(recorded));
+    });
+
+    it('answers the case table exactly, or refuses what needs code', async () => {
+      const verdicts = await judgeCases(ofSample as LocalHost);
+      console.log(name, 'case table', countVerdicts(Object.values(verdicts)));
+      expect(notExact(verdicts)).toEqual(REFUSED_CASES);
+    });
+
+    it('answers the recorded requests exactly, or refuses what needs code', async () => {
+      const counts = countVerdicts(await classifyAll(host(), exact.recorded, vectorRequests()));
+      console.log(name, 'recorded requests', counts);
+      expect(counts).toEqual(VECTORS);
+    });
+
+    it('answers each file to the requests that it is the answer to, in both dialects', async () => {
+      for (const [dist, asked, reference, every] of [
+        [sample, ofSample as LocalHost, exact.sample, 1],
+        [recorded, host(), exact.recorded, 11],
+      ] as const) {
+        const requests = gets(
+          filesBelow(dist)
+            .filter((_, i) => i % every === 0)
+            .flatMap(requestsOf),
+        );
+        expect(requests.length).toBeGreaterThan(2000);
+        expect(countVerdicts(await classifyAll(asked, reference, requests))).toEqual({ exact: requests.length });
+      }
+    });
+
+    it.each(['GET', 'HEAD', 'OPTIONS', 'POST', 'DELETE'])('%s: answers odd spellings exactly or with an honest error', async (method) => {
+      const requests = ODD_TARGETS.map((target) => ({ method, target }));
+      const verdicts = await classifyAll(host(), exact.recorded, requests);
+      expect(requests.flatMap(({ target }, i) => (verdicts[i]?.startsWith('WRONG') ? [`${target} ${verdicts[i]}`] : []))).toEqual([]);
+    });
+
+    it('answers invented requests exactly or with an honest error', async () => {
+      const requests = gets(inventedTargets(3000));
+      const verdicts = await classifyAll(host(), exact.recorded, requests);
+      console.log(name, 'invented requests', countVerdicts(verdicts));
+      expect(requests.flatMap(({ target }, i) => (verdicts[i]?.startsWith('WRONG') ? [`${target} ${verdicts[i]}`] : []))).toEqual([]);
+    });
+
+    it('never answers a path that leads elsewhere, a hidden file or a folder', async () => {
+      for (const target of ODD_TARGETS.filter((one) => /%|\.\.|\/\/|\/\.|\/$/.test(one.split('?')[0] ?? ''))) {
+        const { status } = await host().send('GET', target);
+        if (!['/', '/runes/', '/runes/v1/'].includes(target.split('?')[0] ?? '')) expect([target, status >= 400]).toEqual([target, true]);
+      }
+    });
+
+    it('sends the headers of the API with pages, files and the status', async () => {
+      for (const target of [
+        `${BLOCK}/activity`,
+        `${BLOCK}/activity?limit=60&offset=60`,
+        `${BLOCK}.json`,
+        '/runes/v1/',
+        '/runes/v1/manifest.json',
+      ]) {
+        const answer = await host().send('GET', target);
+        expect(answer).toMatchObject({ status: 200, headers: { ...API_HEADERS, ...CACHED, etag: expect.stringMatching(/^"[^"]+"$/) } });
+        expect(answer.headers['server'] ?? name.toLowerCase()).toBe(name.toLowerCase());
+        const head = await host().send('HEAD', target);
+        expect(head).toMatchObject({ status: 200, body: '', headers: { ...API_HEADERS, ...CACHED, etag: answer.headers.etag } });
+      }
+      const landing = await host().send('GET', '/');
+      expect(landing).toMatchObject({
+        status: 200,
+        headers: { 'content-type': 'text/html; charset=utf-8', 'access-control-allow-origin': '*' },
+      });
+    });
+
+    it('sends the headers of the API with errors, which are never kept', async () => {
+      for (const [target, status] of [
+        [`${BLOCK}/activity?limit=7`, 501],
+        [UNKNOWN, 404],
+        ['/nothing', 404],
+        [`${BLOCK}/activity?limit=0`, 400],
+      ] as const) {
+        expect(await host().send('GET', target)).toMatchObject({ status, headers: NO_STORE });
+      }
+      const post = await host().send('POST', `${BLOCK}/activity`);
+      expect(post).toMatchObject({ status: 405, headers: { ...NO_STORE, allow: 'GET, HEAD, OPTIONS' } });
+    });
+
+    it('answers a preflight', async () => {
+      const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET', 'access-control-request-headers': 'x-api-key' };
+      const preflight = await host().send('OPTIONS', `${BLOCK}/activity?limit=7`, asked);
+      expect([preflight.status, preflight.body]).toEqual([204, '']);
+      expect(preflight.headers).toMatchObject({
+        'access-control-allow-origin': '*',
+        'access-control-allow-methods': 'GET, HEAD, OPTIONS',
+        'access-control-allow-headers': '*',
+        'access-control-max-age': '86400',
+      });
+    });
+
+    it('answers 304 to a known ETag, and the whole page to a part of it', async () => {
+      const target = `${BLOCK}/activity?limit=60`;
+      const { headers, body } = await host().send('GET', target);
+      const etag = String(headers.etag);
+      for (const known of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
+        const again = await host().send('GET', target, { 'if-none-match': known });
+        expect(again).toMatchObject({ status: 304, body: '', headers: { etag, 'access-control-allow-origin': '*', ...CACHED } });
+      }
+      expect(await host().send('GET', target, { 'if-none-match': '"x"' })).toMatchObject({ status: 200, body });
+      expect(await host().send('GET', target, { range: 'bytes=0-9' })).toMatchObject({ status: 200, body });
+      expect((await host().send('GET', target, { range: 'bytes=99999999-' })).status).toBe(200);
+    });
+
+    it('words what the engine refuses as the API does', async () => {
+      const long = await host().send('GET', `${BLOCK}/activity?limit=60&x=${'x'.repeat(10_000)}`);
+      if (wordsAllErrors) expect([long.status, JSON.parse(long.body).statusCode]).toEqual([414, 414]);
+      else expect(long.status).toBe(200);
+      const path = await host().send('GET', `/runes/v1/${'x'.repeat(2000)}`);
+      expect(path).toMatchObject({ status: 404, headers: NO_STORE });
+      for (const bytes of [
+        'GET /runes/v1/\0 HTTP/1.1\r\nHost: a\r\n\r\n',
+        'GET / HTTP/1.1\r\n\r\n',
+        'nothing\r\n\r\n',
+        'GET /a b HTTP/1.1\r\nhost: a\r\n\r\n',
+      ]) {
+        const text = await sendBytes(host().port, bytes.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'));
+        expect(text).toMatch(/^HTTP\/1\.[01] 400 Bad Request/);
+        if (wordsAllErrors) expect(text).toContain('{"statusCode":400,"error":"Bad Request","message":"');
+      }
+    });
+
+    it('sends compressed pages that lie beside a page as they are, only to who takes them', async () => {
+      const page = join(recorded, 'runes/v1/blocks/840001/60/120.json');
+      const target = `${BLOCK}/activity?limit=60&offset=120`;
+      const { body, headers } = await host().send('GET', target);
+      const packed = gzipSync(body, { level: 1 });
+      writeFileSync(`${page}.gz`, packed);
+      writeFileSync(`${page}.br`, brotliCompressSync(body));
+      const plain = await host().send('GET', target);
+      expect(plain).toMatchObject({ status: 200, body, headers: { etag: headers.etag, vary: 'Accept-Encoding' } });
+      expect(plain.headers['content-encoding']).toBeUndefined();
+      const small = await fetchRaw(host().port, target, { 'accept-encoding': 'gzip' });
+      expect(small.headers).toMatchObject({ ...API_HEADERS, ...CACHED, 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
+      expect(small.bytes).toEqual(packed);
+      expect(small.headers['etag']).not.toBe(headers.etag);
+      const again = await host().send('GET', target, { 'accept-encoding': 'gzip', 'if-none-match': String(small.headers['etag']) });
+      expect(again.status).toBe(304);
+      expect((await host().send('GET', `${BLOCK}/60/120.json.gz`)).status).toBe(404);
+    });
+
+    it('compresses other pages on the way, under a weak ETag', async () => {
+      const target = `${BLOCK}/activity?limit=60&offset=60`;
+      const { body } = await host().send('GET', target);
+      const { headers, bytes } = await fetchRaw(host().port, target, { 'accept-encoding': 'gzip' });
+      expect(headers).toMatchObject({
+        ...API_HEADERS,
+        'content-encoding': 'gzip',
+        etag: expect.stringMatching(/^W\/"/),
+        vary: 'Accept-Encoding',
+      });
+      expect(gunzipSync(bytes).toString('utf8')).toBe(body);
+      const again = await host().send('GET', target, { 'accept-encoding': 'gzip', 'if-none-match': String(headers['etag']) });
+      expect([again.status, again.body]).toEqual([304, '']);
+    });
+  });
+
+  describe(`${name} without code, on other folders`, () => {
+    const answerOf = async (dist: string, target: string, options: HostOptions = {}) => {
+      const host = await start(dist, options);
+      try {
+        return await host.send('GET', target);
+      } finally {
+        await host.close();
+      }
+    };
+
+    it('says that there is no build, not that an id is unknown', async () => {
+      expect(await answerOf(temporaryFolder(), UNKNOWN)).toMatchObject({ status: 503, headers: NO_STORE });
+    });
+
+    it('says that layout packed needs code', async () => {
+      const dist = join(folder, 'packed');
+      await testBuild(dist, { inputs: CONFORMANCE_INPUTS, layout: 'packed' });
+      for (const target of [`${BLOCK}/activity`, UNKNOWN]) {
+        const answer = await answerOf(dist, target);
+        expect(answer).toMatchObject({ status: 503, headers: NO_STORE, body: expect.stringContaining('packed') });
+      }
+    });
+
+    it('says that a build has no lists by operation, as the API does', async () => {
+      const dist = join(folder, 'no-operations');
+      await testBuild(dist, { inputs: CONFORMANCE_INPUTS, operationPages: false });
+      const target = `${BLOCK}/activity?operation_type=mint`;
+      const reference = await keep(startServer(dist));
+      expect((await answerOf(dist, target)).body).toBe((await reference.send('GET', target)).body);
+    });
+
+    it('serves other page sizes when its marked lines name them', async () => {
+      const dist = join(folder, 'sizes');
+      await testBuild(dist, { inputs: CONFORMANCE_INPUTS, pageSizes: [30, 1000] });
+      const host = await keep(start(dist, { pageSizes: [30, 1000] }));
+      const reference = await keep(startServer(dist));
+      const queries = [
+        '',
+        '?limit=30',
+        '?limit=1000',
+        '?limit=1000&offset=1000',
+        '?offset=30',
+        '?limit=1001',
+        '?limit=60',
+        '?limit=20',
+        '?offset=20',
+      ];
+      const verdicts = await classifyAll(host, reference, gets(queries.map((query) => `${BLOCK}/activity${query}`)));
+      expect(verdicts).toEqual([...Array(6).fill('exact'), ...Array(3).fill('refused 501')]);
+    });
+  });
+
+  describe(`${name} with npm start behind it`, () => {
+    let [ofSample, ofRecorded]: LocalHost[] = [];
+    const host = () => ofRecorded as LocalHost;
+    beforeAll(async () => {
+      ofSample = await keep(start(sample, { exactPort: exact.sample.port }));
+      ofRecorded = await keep(start(recorded, { exactPort: exact.recorded.port }));
+    });
+
+    it('answers the whole case table exactly', async () => {
+      const verdicts = await judgeCases(ofSample as LocalHost);
+      console.log(name, 'with npm start, case table', countVerdicts(Object.values(verdicts)));
+      expect(notExact(verdicts)).toEqual({});
+      expect(Object.keys(verdicts)).toHaveLength(CASES.length);
+    });
+
+    it('answers the recorded requests exactly', async () => {
+      expect(countVerdicts(await classifyAll(host(), exact.recorded, vectorRequests()))).toEqual({ exact: 720 });
+    });
+
+    it('answers odd spellings exactly, but for what the engine refuses', async () => {
+      const verdicts = await classifyAll(host(), exact.recorded, gets(ODD_TARGETS));
+      const others = ODD_TARGETS.flatMap((target, i) => (verdicts[i] === 'exact' ? [] : [`${target} ${verdicts[i]}`]));
+      expect(others).toEqual(refusedByEngine);
+    });
+
+    it('takes files from the disk, not from the program behind it', async () => {
+      const alone = await keep(start(recorded));
+      for (const [query, same] of [
+        ['', true],
+        ['?limit=60', true],
+        ['?limit=7', false],
+      ] as const) {
+        const [here, there] = [await host().send('GET', `${BLOCK}/activity${query}`), await alone.send('GET', `${BLOCK}/activity${query}`)];
+        expect([query, here.headers.etag === there.headers.etag]).toEqual([query, same]);
+      }
+    });
+
+    it('compresses what the program made, and says so by a weak ETag', async () => {
+      const target = `${BLOCK}/activity?limit=50&offset=7`;
+      const { headers, bytes } = await fetchRaw(host().port, target, { 'accept-encoding': 'gzip' });
+      expect(headers).toMatchObject({ ...API_HEADERS, ...CACHED, 'content-encoding': 'gzip', etag: expect.stringMatching(/^W\/"/) });
+      expect(gunzipSync(bytes).toString('utf8')).toBe((await host().send('GET', target)).body);
+    });
+
+    it('answers pages, and an honest error to the rest, while the program is down', async () => {
+      const gone = await startServer(recorded);
+      await gone.close();
+      const alone = await keep(start(recorded, { exactPort: gone.port }));
+      expect((await alone.send('GET', `${BLOCK}/activity`)).status).toBe(200);
+      expect(await alone.send('GET', `${BLOCK}/activity?limit=7`)).toMatchObject({
+        status: 502,
+        headers: NO_STORE,
+        body: expect.stringContaining('"statusCode":502'),
+      });
+    });
+  });
+}
