@@ -1,0 +1,104 @@
+/** hosting/files-only: `serve` with the shipped serve.json, as a host that knows nothing but files. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
+import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
+import { ROOT } from '../support/cli.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { classifyAll, countVerdicts, freePort, judgeCases, problemOfOwnError, startProgram } from './plainHost.ts';
+import { ODD_TARGETS, type PlainRequest, vectorRequests } from './requests.ts';
+
+const CONFIG = join(ROOT, 'hosting/files-only/serve.json');
+const HEADERS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'etag',
+  'cache-control': 'public, no-cache, must-revalidate',
+  'x-content-type-options': 'nosniff',
+};
+
+/** Paths that `serve` resolves before it looks: to the landing page, the status, a file by its own path, or the note that marks an output folder. */
+const RESOLVED = [
+  '/runes/v1/blocks/./840001.json',
+  '/runes/v1//',
+  '//',
+  '/.',
+  '/./',
+  '/runes/..',
+  '/runes/../',
+  '/%2e',
+  '/%2f',
+  '/.rune-activity-mirror',
+  '/%2erune-activity-mirror',
+  '/runes/../.rune-activity-mirror',
+  '/runes/v1/..%2f..%2f.rune-activity-mirror',
+];
+
+async function startServe(dist: string): Promise<LocalHost> {
+  const port = await freePort();
+  const program = join(ROOT, 'node_modules/serve/build/main.js');
+  const args = [program, dist, '--config', CONFIG, '--listen', `tcp://127.0.0.1:${port}`, '--no-request-logging', '--no-port-switching'];
+  return startProgram(process.execPath, args, port);
+}
+
+describe('files alone', () => {
+  const folder = temporaryFolder();
+  const [sample, recorded] = [join(folder, 'sample'), join(folder, 'recorded')];
+  const open: LocalHost[] = [];
+  let [ofSample, ofRecorded, exact]: LocalHost[] = [];
+  beforeAll(async () => {
+    await testBuild(sample, { inputs: [SAMPLE_INPUT] });
+    await testBuild(recorded, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' });
+    ofSample = await startServe(sample);
+    ofRecorded = await startServe(recorded);
+    exact = await startServer(recorded);
+    open.push(ofSample, ofRecorded, exact);
+  });
+  afterAll(async () => {
+    for (const host of open) await host.close();
+  });
+
+  it('serves every file by its own path, with CORS and an ETag that it knows again', async () => {
+    const paths = filesBelow(sample).filter((path) => !path.startsWith('.'));
+    expect(paths.length).toBeGreaterThan(600);
+    for (const path of paths) {
+      const answer = await ofSample?.send('GET', `/${path}`);
+      expect(answer).toMatchObject({ status: 200, body: readFileSync(join(sample, path), 'utf8'), headers: HEADERS });
+      const type = path.endsWith('.html') ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8';
+      expect(answer?.headers['content-type']).toBe(type);
+    }
+    const { headers } = (await ofSample?.send('GET', '/runes/v1/manifest.json')) ?? {};
+    expect(headers?.etag).toMatch(/^"[^"]+"$/);
+    expect((await ofSample?.send('GET', '/runes/v1/manifest.json', { 'if-none-match': String(headers?.etag) }))?.status).toBe(304);
+  });
+
+  it('answers no case of the table, and gives none of them a page', async () => {
+    const verdicts = countVerdicts(Object.values(await judgeCases(ofSample as LocalHost, problemOfOwnError)));
+    console.log('files alone, case table', verdicts);
+    expect(verdicts).toEqual({ 'refused 404': CASES.length });
+  });
+
+  it('answers of the recorded requests the status and what is no path, and gives no other a page', async () => {
+    // `serve` takes every method for GET, and knows an ETag only when it comes alone and as it was sent.
+    const isPlain = ({ method, headers = {} }: PlainRequest) => ['GET', 'HEAD'].includes(method) && !('If-None-Match' in headers);
+    const requests = vectorRequests().filter(isPlain);
+    const verdicts = await classifyAll(ofRecorded as LocalHost, exact as LocalHost, requests, problemOfOwnError);
+    const isWrong = (_: unknown, i: number) => verdicts[i]?.startsWith('WRONG');
+    console.log('files alone, recorded requests', countVerdicts(verdicts));
+    // The status, under spellings that the API does not know.
+    expect(requests.filter(isWrong).map(({ target }) => target)).toEqual(['/runes/v1//', '/runes//']);
+    expect(verdicts.filter((verdict) => verdict === 'exact')).toHaveLength(8);
+  });
+
+  it('answers odd spellings with errors, but for paths that lead to a file', async () => {
+    const requests = ODD_TARGETS.map((target) => ({ method: 'GET', target }));
+    const verdicts = await classifyAll(ofRecorded as LocalHost, exact as LocalHost, requests, problemOfOwnError);
+    expect(ODD_TARGETS.filter((_, i) => verdicts[i]?.startsWith('WRONG'))).toEqual(RESOLVED);
+  });
+
+  it('lists no folder', async () => {
+    for (const path of ['/runes/v1/blocks', '/runes/v1/blocks/', '/runes/v1/blocks/2000007/', '/runes/v1/transactions']) {
+      expect((await ofSample?.send('GET', path))?.status).toBe(404);
+    }
+  });
+});
