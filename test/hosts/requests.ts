@@ -249,16 +249,20 @@ const VALUES = [
 /** Invented targets, most of them nearly right: every part is of a few that a host may read in more than one way. */
 export const inventedTargets = (count: number): string[] => {
   const pick = (values: readonly string[]) => fc.constantFrom(...values);
-  const pair = fc.tuple(pick(NAMES), pick(['=', '=', '=', '=', '']), pick(VALUES)).map((parts) => parts.join('').replaceAll(' ', '%20'));
+  // More often than not a part is a right one: else hardly any target would be wrong in one way only.
+  const mostly = (right: readonly string[], others: readonly string[]) => fc.oneof({ weight: 3, arbitrary: pick(right) }, pick(others));
+  const pair = fc
+    .tuple(mostly(['limit', 'offset', 'operation_type'], NAMES), mostly(['='], ['']), mostly(['20', '60', '0', 'mint'], VALUES))
+    .map((parts) => parts.join('').replaceAll(' ', '%20'));
   const query = fc
-    .tuple(pick(['?', '?', '?', '?', '??', '?&']), fc.array(pair, { maxLength: 4 }), pick(['&', '&', '&', '&&']))
+    .tuple(mostly(['?'], ['??', '?&']), fc.array(pair, { maxLength: 4 }), mostly(['&'], ['&&']))
     .map(([mark, pairs, by]) => mark + pairs.join(by));
   const path = fc
     .tuple(
-      pick(['/runes/v1', '/runes/v1', '/runes', '/runes/v1/', '/Runes/v1']),
-      pick(['blocks', 'transactions', 'block']),
-      pick(IDS),
-      pick(['activity', 'activity', 'activity', 'activity/', '']),
+      mostly(['/runes/v1'], ['/runes', '/runes/v1/', '/Runes/v1']),
+      mostly(['blocks'], ['transactions', 'block']),
+      mostly(['840001', ID], IDS),
+      mostly(['activity'], ['activity/', '']),
     )
     .map((parts) => parts.join('/'));
   const target = fc.tuple(path, fc.oneof(fc.constant(''), query)).map((parts) => parts.join(''));
