@@ -64,6 +64,12 @@ export const ODD_TARGETS: readonly string[] = [
   ...['10', '30', '0020', '-0', '9007199254740990', '9007199254740991', '9007199254740992', '9999999999999999', '18446744073709551616'].map(
     (offset) => `${BLOCK}/activity?offset=${offset}`,
   ),
+  // As long as a server takes them: expressions that give up on such a text must not let it through.
+  `${BLOCK}/activity?limit=20&${'x&'.repeat(3800)}limit=60`,
+  `${BLOCK}/activity?limit=20&${'&'.repeat(7800)}limit=60`,
+  `${BLOCK}/activity?limit=20&${'limi=&'.repeat(1200)}l%69mit=60`,
+  `${BLOCK}/activity?offset=${'0'.repeat(7800)}`,
+  `/runes/v1/blocks/${'%33'.repeat(2500)}/activity`,
   `${BLOCK}/activity#`,
   `${BLOCK}/activity#?limit=5`,
   `${BLOCK}/activity/`,
