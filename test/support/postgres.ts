@@ -16,6 +16,7 @@ const run = promisify(execFile);
 
 export interface Database {
   readonly url: string;
+  readonly pid: number;
   readonly sql: pg.Client;
   close(): Promise<void>;
 }
@@ -39,7 +40,7 @@ function programs(folder: string): string {
   return join(copy, 'bin');
 }
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer().on('error', reject);
     server.listen(0, '127.0.0.1', () => {
@@ -48,8 +49,8 @@ const freePort = (): Promise<number> =>
     });
   });
 
-/** Starts a server with an empty database. */
-export async function startPostgres(): Promise<Database> {
+/** Starts a server with an empty database; `settings` are as in postgresql.conf. */
+export async function startPostgres(settings: readonly string[] = ['shared_buffers=64MB']): Promise<Database> {
   const folder = temporaryFolder();
   chmodSync(folder, 0o755);
   chmodSync(dirname(folder), 0o755);
@@ -62,7 +63,19 @@ export async function startPostgres(): Promise<Database> {
   const initial = ['-D', data, '--username=indexer', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
   await run(join(bin, 'initdb'), initial, { ...NOBODY, env, cwd: '/' });
   const port = await freePort();
-  const flags = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', '', '-c', 'fsync=off', '-c', 'shared_buffers=64MB'];
+  const flags = [
+    '-D',
+    data,
+    '-p',
+    String(port),
+    '-h',
+    '127.0.0.1',
+    '-k',
+    '',
+    '-c',
+    'fsync=off',
+    ...settings.flatMap((setting) => ['-c', setting]),
+  ];
   const child = spawn(join(bin, 'postgres'), flags, { ...NOBODY, env, cwd: '/', stdio: ['ignore', 'ignore', 'pipe'] });
   let said = '';
   await new Promise<void>((resolve, reject) => {
@@ -77,6 +90,7 @@ export async function startPostgres(): Promise<Database> {
   await sql.connect();
   return {
     url,
+    pid: child.pid ?? 0,
     sql,
     close: async () => {
       await sql.end();

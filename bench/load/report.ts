@@ -1,0 +1,49 @@
+/** The table of the load benchmark. */
+import type { Log } from '../../src/cli/log.ts';
+import { MIXES, type Mix } from './mix.ts';
+
+/** A host under a mix in one round; figures that the system does not tell are NaN. */
+export interface Measured {
+  readonly host: string;
+  readonly mix: Mix;
+  /** Requests per second. */
+  readonly rate: number;
+  /** Milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** CPU seconds of the host for 1,000 requests. */
+  readonly cpu: number;
+  /** Megabytes of the host after the load. */
+  readonly memory: number;
+  /** How many cores were busy with what is neither the host nor the load. */
+  readonly others: number;
+}
+
+const COLUMNS = ['mix', 'host', 'requests/s', 'p50 ms', 'p99 ms', 'CPU s/1,000', 'MB', 'others', 'times peer', 'least', 'most'];
+
+/** Prints the median over the rounds of everything. The ratios to the peer are taken round by round: both saw the same machine then. */
+export function reportHosts(measured: readonly Measured[], peer: string, log: Log): void {
+  log.info('columns', row(COLUMNS));
+  for (const mix of MIXES) {
+    const ofMix = measured.filter((one) => one.mix === mix);
+    const rounds = (host: string) => ofMix.filter((one) => one.host === host);
+    for (const host of new Set(ofMix.map((one) => one.host))) {
+      const own = rounds(host);
+      const of = (what: 'rate' | 'p50' | 'p99' | 'cpu' | 'memory' | 'others') => median(own.map((one) => one[what]));
+      const ratios = own.map(({ rate }, round) => rate / (rounds(peer)[round]?.rate ?? Number.NaN));
+      const ratio = { median: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios) };
+      const digits = [of('rate').toFixed(0), of('p50').toFixed(2), of('p99').toFixed(1), of('cpu').toFixed(3), of('memory').toFixed(0)];
+      const cells = [mix, host, ...digits, of('others').toFixed(2), ...Object.values(ratio).map((n) => n.toFixed(1))];
+      log.info('host', row(cells), { mix, host, rounds: own, ratio });
+    }
+  }
+}
+
+const row = (cells: readonly string[]): string =>
+  cells.map((cell, i) => (i < 2 ? cell.padEnd(i === 0 ? 13 : 22) : cell.replace('NaN', '-').padStart(12))).join('');
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
+}
