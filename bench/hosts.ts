@@ -35,6 +35,7 @@ export const BENCH_HOSTS_COMMAND: Command = {
 interface Host {
   readonly name: string;
   readonly port: number;
+  readonly isPeer: boolean;
   /** The processes that answer a mix, each with all below it. */
   readonly pids: (mix: Mix) => readonly number[];
 }
@@ -124,7 +125,7 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
     const started = new Started(name, process.execPath, args);
     running.started.push(started);
     await started.listening(port);
-    return { name, port, pids: () => [started.pid] };
+    return { name, port, isPeer: name === PEER, pids: () => [started.pid] };
   };
   const npmStart = async (layout: 'files' | 'packed') => {
     const port = await freePort();
@@ -134,17 +135,19 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
   const database = await startDatabase();
   running.database = database;
   await fill(database, data);
-  const port = await freePort();
-  const service = await node(PEER, [SERVICE, database.url, String(port)], port);
+  const [port, withEtags] = [await freePort(), await freePort()];
+  const service = await node(PEER, [SERVICE, database.url, String(port), String(withEtags)], port);
+  const peer = { ...service, pids: () => [...service.pids(), database.pid] };
   const [files, packed] = [await npmStart('files'), await npmStart('packed')];
   const nginx = await startNginx(data.builds.files, folder, files.port);
   running.started.push(nginx.started);
   return [
-    { ...service, pids: () => [...service.pids(), database.pid] },
+    peer,
+    { ...peer, name: 'the same with ETags', port: withEtags },
     files,
     packed,
     // Only windows that are no pages and unknown ids reach npm start behind nginx.
-    { name: 'nginx', port: nginx.port, pids: (mix) => [nginx.started.pid, ...(mix === 'full' ? files.pids() : [])] },
+    { name: 'nginx', port: nginx.port, isPeer: false, pids: (mix) => [nginx.started.pid, ...(mix === 'full' ? files.pids() : [])] },
   ];
 }
 

@@ -1,6 +1,6 @@
 /**
- * `node service.mjs <database URL> <port>`: the kind of service that used to answer, made as well as it can be: Fastify with compiled schemas over a pool
- * of prepared statements.
+ * `node service.mjs <database URL> <port> <another port>`: the kind of service that used to answer, made as well as it can be: Fastify with compiled schemas
+ * over a pool of prepared statements. On the other port it also gives ETags, as that service did: from a query of the newest block, for each request.
  */
 import Fastify from 'fastify';
 import postgres from 'postgres';
@@ -76,14 +76,30 @@ const window = {
 const response = { 200: object({ limit: integer, offset: integer, total: integer, results: { type: 'array', items: activity } }) };
 const schema = (name, pattern) => ({ params: object({ [name]: { type: 'string', pattern } }), querystring: window, response });
 
-const service = Fastify({ logger: false });
-service.addHook('onRequest', async (_request, reply) => {
-  reply.header('access-control-allow-origin', '*').header('cache-control', 'public, no-cache, must-revalidate');
-});
-service.get('/runes/v1/transactions/:tx_id/activity', { schema: schema('tx_id', '^[a-fA-F0-9]{64}$') }, ({ params, query }) =>
-  answer(sql`l.tx_id = ${params.tx_id}`, query),
-);
-service.get('/runes/v1/blocks/:block/activity', { schema: schema('block', '^[0-9]+$') }, ({ params, query }) =>
-  answer(sql`l.block_height = ${params.block}`, query),
-);
-await service.listen({ host: '127.0.0.1', port: Number(process.argv[3]) });
+const HEADERS = { 'access-control-allow-origin': '*', 'cache-control': 'public, no-cache, must-revalidate' };
+
+async function giveEtag(request, reply) {
+  const [tip] = await sql`SELECT block_hash AS hash FROM ledger ORDER BY block_height DESC LIMIT 1`;
+  const etag = `"${tip.hash}"`;
+  if (request.headers['if-none-match'] === etag) return reply.code(304).send();
+  reply.header('etag', etag);
+}
+
+async function listen(port, hasEtags) {
+  const service = Fastify({ logger: false });
+  service.addHook('onRequest', async (_request, reply) => {
+    reply.headers(HEADERS);
+  });
+  if (hasEtags) service.addHook('preHandler', giveEtag);
+  service.get('/runes/v1/transactions/:tx_id/activity', { schema: schema('tx_id', '^[a-fA-F0-9]{64}$') }, ({ params, query }) =>
+    answer(sql`l.tx_id = ${params.tx_id}`, query),
+  );
+  service.get('/runes/v1/blocks/:block/activity', { schema: schema('block', '^[0-9]+$') }, ({ params, query }) =>
+    answer(sql`l.block_height = ${params.block}`, query),
+  );
+  await service.listen({ host: '127.0.0.1', port });
+}
+
+const [withoutEtags, withEtags] = process.argv.slice(3).map(Number);
+await listen(withEtags, true);
+await listen(withoutEtags, false);
