@@ -21,7 +21,9 @@ export async function checkAnswers(hosts: readonly Asked[], targets: readonly st
       const last = answers.at(-1) ?? '';
       const odd = answers.findIndex((answer, i) => answer !== (hosts[i]?.isPeer === true ? withoutLostTotal(last) : last));
       if (odd < 0) continue;
-      const details = [odd, hosts.length - 1].map((i) => `${hosts[i]?.name}: ${answers[i]?.slice(0, 1000)}`);
+      const details = [odd, hosts.length - 1].map(
+        (i) => `${hosts[i]?.name}: ${around(answers[i] ?? '', firstDifference(answers[odd] ?? '', last))}`,
+      );
       throw new CliError(`the hosts answer ${target} differently`, EXIT.verificationFailed, details);
     }
   };
@@ -33,6 +35,14 @@ export async function checkAnswers(hosts: readonly Asked[], targets: readonly st
 }
 
 const withoutLostTotal = (answer: string): string => answer.replace(/"total":[0-9]+,"results":\[\]\}$/, '"total":0,"results":[]}');
+
+function firstDifference(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at += 1;
+  return at;
+}
+
+const around = (text: string, at: number): string => `${at > 100 ? '…' : ''}${text.slice(Math.max(0, at - 100), at + 100)}`;
 
 /** Status, type and body of an answer. */
 function ask(agent: Agent, port: number, path: string): Promise<string> {
