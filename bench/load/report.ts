@@ -19,7 +19,20 @@ export interface Measured {
   readonly others: number;
 }
 
-const COLUMNS = ['mix', 'host', 'requests/s', 'p50 ms', 'p99 ms', 'CPU s/1,000', 'MB', 'others', 'times peer', 'least', 'most'];
+const COLUMNS = [
+  'mix',
+  'host',
+  'requests/s',
+  'p50 ms',
+  'p99 ms',
+  'CPU s/1,000',
+  'MB',
+  'others',
+  'times peer',
+  'least',
+  'most',
+  'times CPU',
+];
 
 /** Prints the median over the rounds of everything. The ratios to the peer are taken round by round: both saw the same machine then. */
 export function reportHosts(measured: readonly Measured[], peer: string, log: Log): void {
@@ -30,8 +43,18 @@ export function reportHosts(measured: readonly Measured[], peer: string, log: Lo
     for (const host of new Set(ofMix.map((one) => one.host))) {
       const own = rounds(host);
       const of = (what: 'rate' | 'p50' | 'p99' | 'cpu' | 'memory' | 'others') => median(own.map((one) => one[what]));
-      const ratios = own.map(({ rate }, round) => rate / (rounds(peer)[round]?.rate ?? Number.NaN));
-      const ratio = { median: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios) };
+      const ratios = (of: (host: Measured, beside: Measured) => number) =>
+        own.flatMap((one, round) => {
+          const beside = rounds(peer)[round];
+          return beside === undefined ? [] : [of(one, beside)];
+        });
+      const rates = ratios((one, beside) => one.rate / beside.rate);
+      const ratio = {
+        median: median(rates),
+        least: Math.min(...rates),
+        most: Math.max(...rates),
+        cpu: median(ratios((one, beside) => beside.cpu / one.cpu)),
+      };
       const digits = [of('rate').toFixed(0), of('p50').toFixed(2), of('p99').toFixed(1), of('cpu').toFixed(3), of('memory').toFixed(0)];
       const cells = [mix, host, ...digits, of('others').toFixed(2), ...Object.values(ratio).map((n) => n.toFixed(1))];
       log.info('host', row(cells), { mix, host, rounds: own, ratio });
