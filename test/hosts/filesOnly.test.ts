@@ -19,6 +19,7 @@ const HEADERS = {
 
 /** Paths that `serve` resolves before it looks: to the landing page, the status, a file by its own path, or the note that marks an output folder. */
 const RESOLVED = [
+  '/runes/v1/blocks//840001.json',
   '/runes/v1/blocks/./840001.json',
   '/runes/v1//',
   '//',

@@ -4,6 +4,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { expect } from 'vitest';
 import { errorResponse } from '../../src/contract/schemas.ts';
@@ -85,7 +86,7 @@ export function countVerdicts(verdicts: readonly Verdict[]): Record<Verdict, num
 export async function judgeCases(host: Host, judge: JudgeError = problemOfApiError): Promise<Record<string, Verdict>> {
   const verdicts: Record<string, Verdict> = {};
   for (const one of CASES) {
-    const problem = await checkCase(host, one).catch((error: unknown) => error);
+    const problem = await checkCase(host, one, false).catch((error: unknown) => error);
     if (problem === undefined) verdicts[one.name] = 'exact';
     else {
       const answer = await host.send(one.method ?? 'GET', one.target);
@@ -167,4 +168,20 @@ export function replaceOnce(text: string, from: string, to: string): string {
 export function replaceAll(text: string, from: RegExp, to: string, times: number): string {
   expect(text.match(from)).toHaveLength(times);
   return text.replace(from, to);
+}
+
+/** An answer with the bytes of its body as they were sent. */
+export function fetchRaw(
+  port: number,
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ headers: Record<string, unknown>; bytes: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve({ headers: response.headers, bytes: Buffer.concat(chunks) }));
+    });
+    outgoing.on('error', reject).end();
+  });
 }
