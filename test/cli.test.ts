@@ -149,9 +149,32 @@ describe('npm start', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  it('says what is missing', async () => {
+  it('with --workers answers from several processes, replaces one that dies, and ends them all on SIGTERM', async () => {
+    const work = workFolder();
+    await run('build', [], work);
+    const child = start('serve', ['--port', '0', '--workers', '2', '--no-compression'], work);
+    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+    const port = Number(/:(\d+) \(Ctrl-C/.exec(line.toString())?.[1]);
+    const workers = () => readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').map(Number);
+    const before = workers();
+    expect(before).toHaveLength(2);
+    const killed = once(child.stderr ?? child, 'data');
+    process.kill(before[0] ?? 0, 'SIGKILL');
+    expect(String((await killed)[0])).toBe(`Note: process ${before[0]} ended (SIGKILL); another is started\n`);
+    while (workers().length < 2 || workers().includes(before[0] ?? 0)) await new Promise((resolve) => setTimeout(resolve, 50));
+    for (let i = 0; i < 4; i += 1) {
+      const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity', { 'accept-encoding': 'gzip' });
+      expect([answer.status, answer.headers.vary]).toEqual([200, undefined]);
+    }
+    const after = workers();
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    for (const pid of after) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+  });
+
+  it.each(['1', '2'])('says what is missing, with --workers %s', async (workers) => {
     const work = temporaryFolder();
-    const { code, stderr } = await run('serve', ['--port', '0'], work);
+    const { code, stderr } = await run('serve', ['--port', '0', '--workers', workers], work);
     expect([code, stderr]).toEqual([
       2,
       'Error: there is no build: dist/runes/v1/manifest.json is missing\n  Run npm run build first, or name the folder with --dir.\n',

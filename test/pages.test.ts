@@ -1,7 +1,7 @@
 /** The page map by itself: a build in memory, and every property that the design promises of it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ENVELOPE_TAIL, envelopeHead, PageFormatError, readPage } from '../src/pages/envelope.ts';
+import { cutRecords, ENVELOPE_TAIL, envelopeHead, PageFormatError, readPage } from '../src/pages/envelope.ts';
 import { type ActivityList, type BuiltSite, DIALECTS, OPERATIONS } from '../src/pages/lists.ts';
 import { pagePath, pagesOf, stemOf } from '../src/pages/paths.ts';
 import { parseTarget } from '../src/pages/request.ts';
@@ -267,6 +267,19 @@ describe('readPage', () => {
       }),
     );
   });
+  it("and cutRecords give the same records, also where those are part of others' text", () => {
+    const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 30 }), fc.constant('},{"rune":{'));
+    const records = fc.array(
+      fc.record({ rune: text, address: text }).map((r) => JSON.stringify({ rune: { id: r.rune }, address: r.address })),
+    );
+    fc.assert(
+      fc.property(records, fc.nat(20), fc.nat(20), (all, from, count) => {
+        const page = envelopeHead({ limit: 60, offset: 0 }, all.length) + all.join(',') + ENVELOPE_TAIL;
+        const expected = all.slice(from, from + count);
+        expect(cutRecords(page, from, count)).toEqual({ text: expected.join(','), count: expected.length });
+      }),
+    );
+  });
   it('refuses what is no page', () => {
     for (const text of [
       '',
@@ -276,6 +289,7 @@ describe('readPage', () => {
       '{"limit":20,"offset":0,"total":1,"results":[{"rune":',
     ]) {
       expect(() => readPage(text)).toThrow(PageFormatError);
+      expect(() => cutRecords(text, 0, 1)).toThrow(PageFormatError);
     }
   });
 });

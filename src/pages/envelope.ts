@@ -39,6 +39,32 @@ export function readPage(text: string): ReadPage {
   return { limit, offset, total, records };
 }
 
+/**
+ * The text of `count` records of a page from the one with number `from` on, joined by commas, and how many there were: fewer at the page's end. As
+ * `readPage`, without taking the whole page apart. Throws a PageFormatError for text that is not a page of this program.
+ */
+export function cutRecords(text: string, from: number, count: number): { readonly text: string; readonly count: number } {
+  const head = HEAD.exec(text);
+  if (head === null || !text.endsWith(ENVELOPE_TAIL)) throw new PageFormatError(text);
+  const [begin, end] = [head[0].length, text.length - ENVELOPE_TAIL.length];
+  if (begin === end || count === 0) return { text: '', count: 0 };
+  if (!text.startsWith('{"rune":', begin) || text[end - 1] !== '}') throw new PageFormatError(text);
+  // Where a record begins, or undefined behind the last.
+  const after = (at: number): number | undefined => {
+    const next = text.indexOf(BETWEEN, at);
+    return next < 0 ? undefined : next + 2;
+  };
+  let start: number | undefined = begin;
+  for (let i = 0; i < from && start !== undefined; i += 1) start = after(start);
+  if (start === undefined) return { text: '', count: 0 };
+  let [next, found]: [number | undefined, number] = [start, 0];
+  while (next !== undefined && found < count) {
+    next = after(next);
+    found += 1;
+  }
+  return { text: text.slice(start, next === undefined ? end : next - 1), count: found };
+}
+
 /** The hash of a record's block, as it is spelled there. Like `{"rune":`, the key can't be a part of any value. */
 export const blockHashOf = (record: string): string | undefined => /"block_hash":"([^"]*)"/.exec(record)?.[1];
 

@@ -2,7 +2,7 @@
  * The whole request side in one function, without a platform: a target and a way to read files go in, an answer comes out.
  * Hosts (Node, edge functions, workers) are adapters of a few lines around it.
  */
-import { blockHashOf, blockHeightOf, type ReadPage, readPage, renderEnvelope } from './envelope.ts';
+import { blockHashOf, blockHeightOf, cutRecords, type ReadPage, readPage, renderEnvelope } from './envelope.ts';
 import { type ActivityList, type BuiltSite, isSettled } from './lists.ts';
 import { findEntry, pagesOfRun, type Run, readPointer } from './packed.ts';
 import { blockName, blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
@@ -213,11 +213,16 @@ async function answerFromRun<Page>(
   const isPage = run.isWhole && from === 0 && pages[0]?.limit === window.limit;
   if (isPage && path !== undefined && page !== undefined)
     return { kind: 'page', page, path, isSettled: isSettled(Number.parseInt(run.edition, 10), site) };
-  const records = (await Promise.all(opened.map(async (page) => readPage(await source.text(page)).records))).flat();
   const count = Math.max(Math.min(window.limit, run.total - window.offset), 0);
-  const found = records.slice(from, from + count);
-  if (found.length < count) throw new Error(`${run.stem} has fewer records than its index says`);
-  return envelopeAnswer(window, run.total, found, site);
+  const parts: string[] = [];
+  let missing = count;
+  for (const [i, text] of (await Promise.all(opened.map((each) => source.text(each)))).entries()) {
+    const cut = cutRecords(text, i === 0 ? from : 0, missing);
+    parts.push(cut.text);
+    missing -= cut.count;
+  }
+  if (missing > 0) throw new Error(`${run.stem} has fewer records than its index says`);
+  return envelopeAnswer(window, run.total, parts, site);
 }
 
 /** Opens pages that have to be there, at once. When one cannot be had the others are let go of: an unread response keeps its connection. */

@@ -62,9 +62,9 @@ export class Exchange {
     else await pipeline(createReadStream(path), createGzip({ level: GZIP_LEVEL }), this.#response);
   }
 
-  /** A body of the API that was made for this request, as a 200 or 304. */
+  /** A body that was made of the texts of files (a character for each byte) for this request, as a 200 or 304. */
   async sendBody(text: string, headers: Headers): Promise<void> {
-    const bytes = Buffer.from(text);
+    const bytes = Buffer.from(text, 'latin1');
     const etag = etagOf(bytes);
     const encoding = this.#encodingOf(bytes.length);
     if (this.#isKnown(etag)) return this.#sendNotModified(etag, encoding, headers);

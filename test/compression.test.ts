@@ -1,0 +1,114 @@
+/** Compressed answers of the local server: which form a client gets, and that each form has an ETag of its own. */
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ENCODINGS, type Encoding, pickEncoding } from '../src/hosts/node/encoding.ts';
+import { temporaryFolder, testBuild } from './support/build.ts';
+import { SAMPLE_INPUT } from './support/cases.ts';
+import { sendRaw } from './support/raw.ts';
+import { type LocalHost, startServer } from './support/server.ts';
+
+describe('Accept-Encoding', () => {
+  it.each<[string | undefined, readonly Encoding[], Encoding | undefined]>([
+    [undefined, ENCODINGS, undefined],
+    ['', ENCODINGS, undefined],
+    ['gzip', ENCODINGS, 'gzip'],
+    ['gzip, deflate, br', ENCODINGS, 'br'],
+    ['gzip, deflate, br', ['gzip'], 'gzip'],
+    ['br', ['gzip'], undefined],
+    ['GZip', ENCODINGS, 'gzip'],
+    ['x-gzip', ENCODINGS, 'gzip'],
+    ['gzip;q=0', ENCODINGS, undefined],
+    ['gzip;q=0.000, br;q=0.001', ENCODINGS, 'br'],
+    ['br;q=0.5, gzip;q=0.8', ENCODINGS, 'gzip'],
+    ['br;q=0.5, gzip;q=0.5', ENCODINGS, 'br'],
+    ['gzip ; q=1.0 , br ; q=0.9', ENCODINGS, 'gzip'],
+    ['*', ENCODINGS, 'br'],
+    ['*', ['gzip'], 'gzip'],
+    ['*;q=0', ENCODINGS, undefined],
+    ['br;q=0, *', ENCODINGS, 'gzip'],
+    ['gzip, *;q=0', ENCODINGS, 'gzip'],
+    ['identity', ENCODINGS, undefined],
+    ['identity, gzip;q=0.5', ENCODINGS, undefined],
+    ['identity;q=0.5, gzip', ENCODINGS, 'gzip'],
+    ['identity;q=0', ENCODINGS, undefined],
+    ['gzip;q=2', ENCODINGS, undefined],
+    ['gzip;q=, br;q=x', ENCODINGS, undefined],
+    ['gzip;level=9', ENCODINGS, undefined],
+    [',,gzip,,', ENCODINGS, 'gzip'],
+    ['gzipped, brotli', ENCODINGS, undefined],
+  ])('%j of %j is %s', (header, available, picked) => expect(pickEncoding(header, available)).toBe(picked));
+});
+
+const BLOCK = '/runes/v1/blocks/2000007/activity';
+const GZIP = { 'accept-encoding': 'gzip, br' };
+/** A page, a window, the status (which is small), a file and a large file. */
+const LARGE = '/large.json';
+const COMPRESSED = [BLOCK, `${BLOCK}?limit=7&offset=3`, '/', '/runes/v1/blocks/2000007/60/60.json', LARGE];
+
+describe('an answer', () => {
+  const dist = join(temporaryFolder(), 'dist');
+  let host: LocalHost;
+  beforeAll(async () => {
+    await testBuild(dist, { inputs: [SAMPLE_INPUT] });
+    writeFileSync(join(dist, 'large.json'), JSON.stringify(Array.from({ length: 100_000 }, (_, i) => i)));
+    host = await startServer(dist);
+  });
+  afterAll(() => host.close());
+
+  it.each(COMPRESSED)('to %s has the same content, another ETag and the right length', async (target) => {
+    const plain = await host.send('GET', target);
+    for (let i = 0; i < 2; i += 1) {
+      const zipped = await host.send('GET', target, GZIP);
+      expect(zipped.body).toBe(plain.body);
+      expect([plain.headers['content-encoding'], zipped.headers['content-encoding']]).toEqual([undefined, 'gzip']);
+      expect([plain.headers.vary, zipped.headers.vary]).toEqual(['accept-encoding', 'accept-encoding']);
+      expect(zipped.headers.etag).toBe(String(plain.headers.etag).replace(/"$/, '-gz"'));
+      // What has no body has no form of transfer.
+      const { date: _, 'transfer-encoding': chunked, ...own } = zipped.headers;
+      expect(chunked).toBe(target === LARGE ? 'chunked' : undefined);
+      const { date: __, ...ofHead } = (await host.send('HEAD', target, GZIP)).headers;
+      expect(ofHead).toEqual(own);
+    }
+    const bytes = Buffer.from(await sendRaw(host.port, `GET ${target} HTTP/1.0\r\naccept-encoding: gzip\r\n\r\n`), 'latin1');
+    const body = bytes.subarray(bytes.indexOf('\r\n\r\n') + 4);
+    expect(gunzipSync(body).toString('utf8')).toBe(plain.body);
+    expect(body.length).toBeLessThan(Buffer.byteLength(plain.body));
+  });
+
+  it.each(COMPRESSED)('to %s is a 304 for either ETag, with the one of the form that would be sent', async (target) => {
+    const [plain, zipped] = [(await host.send('GET', target)).headers.etag, (await host.send('GET', target, GZIP)).headers.etag];
+    for (const known of [plain, zipped, `W/${zipped}`, `"x", ${plain}`, String(zipped).replace('-gz', '-br')]) {
+      for (const method of ['GET', 'HEAD']) {
+        const ask = (more: Readonly<Record<string, string>>) => host.send(method, target, { 'if-none-match': String(known), ...more });
+        expect(await ask({})).toMatchObject({ status: 304, body: '', headers: { etag: plain, vary: 'accept-encoding' } });
+        expect(await ask(GZIP)).toMatchObject({ status: 304, body: '', headers: { etag: zipped, vary: 'accept-encoding' } });
+      }
+    }
+    expect((await host.send('GET', target, { 'if-none-match': '"other-gz"' })).status).toBe(200);
+  });
+
+  it('that is small, an error, or for a client that takes no gzip, is sent as it is', async () => {
+    for (const target of ['/runes/v1/', '/runes/v1/blocks/1/activity', '/nothing', `${BLOCK}?limit=0`]) {
+      expect((await host.send('GET', target, GZIP)).headers['content-encoding']).toBeUndefined();
+    }
+    for (const header of ['br', 'gzip;q=0', 'identity', '*;q=0']) {
+      expect((await host.send('GET', BLOCK, { 'accept-encoding': header })).headers['content-encoding']).toBeUndefined();
+    }
+  });
+
+  it('to a request for a range is the whole', async () => {
+    const answer = await host.send('GET', LARGE, { range: 'bytes=0-9' });
+    expect([answer.status, answer.body.length > 10]).toEqual([200, true]);
+  });
+
+  it('has its ETag from its content, and is never compressed with --no-compression', async () => {
+    const plain = await startServer(dist, { compresses: false });
+    const answer = await plain.send('GET', BLOCK, GZIP);
+    expect([answer.headers['content-encoding'], answer.headers.vary]).toEqual([undefined, undefined]);
+    expect(answer.headers.etag).toBe(`"${createHash('sha256').update(answer.body).digest('hex').slice(0, 32)}"`);
+    await plain.close();
+  });
+});

@@ -1,0 +1,25 @@
+/** Bytes to a server, as they are, and everything that it sends until it closes the connection. */
+import { connect, type Socket } from 'node:net';
+
+/** Resolves to all that was answered, as Latin-1, when the connection is closed by the server. */
+export function sendRaw(port: number, bytes: string | Uint8Array): Promise<string> {
+  return untilClosed(openSocket(port, bytes));
+}
+
+export function openSocket(port: number, bytes: string | Uint8Array = ''): Socket {
+  const socket = connect(port, '127.0.0.1');
+  // A server may close while something is still being sent.
+  socket.on('error', () => {});
+  if (bytes.length > 0) socket.write(bytes);
+  return socket;
+}
+
+export function untilClosed(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => {
+      answer += chunk.toString('latin1');
+    });
+    socket.on('close', () => resolve(answer));
+  });
+}

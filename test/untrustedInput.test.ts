@@ -1,0 +1,109 @@
+/** Input and servers that want to do harm: see SECURITY.md. What is merely wrong is in badInput.test.ts. */
+import { createWriteStream, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { failedBuild, filesBelow, temporaryFolder, writeFiles } from './support/build.ts';
+import { run, start } from './support/cli.ts';
+import { failedPull } from './support/pull.ts';
+import { ndjson, record } from './support/records.ts';
+
+describe('a value', () => {
+  it('that is a path or SQL is refused, in NDJSON and in CSV', async () => {
+    const bad = ['../../../etc/passwd', '/etc/passwd', "'; DROP TABLE records; --", '..%2f..%2fx', '0x../../x', `${'a'.repeat(64)}/../x`];
+    const columns = [
+      'rune_id',
+      'rune_number',
+      'rune_name',
+      'rune_spaced_name',
+      'address',
+      'receiver_address',
+      'amount',
+      'operation',
+      'block_hash',
+    ];
+    const header = [...columns, 'block_height', 'tx_id', 'tx_index', 'vout', 'output', 'timestamp'];
+    for (const value of bad) {
+      for (const field of ['tx_id', 'block_hash', 'block_height'] as const) {
+        const work = temporaryFolder();
+        const one = record(5, 1, { location: { [field]: value } });
+        const { rune, location } = one;
+        const flat: Readonly<Record<string, unknown>> = {
+          ...one,
+          ...location,
+          rune_id: rune.id,
+          rune_number: rune.number,
+          rune_name: rune.name,
+          rune_spaced_name: rune.spaced_name,
+        };
+        const row = header.map((name) => `"${String(flat[name] ?? '').replaceAll('"', '""')}"`).join();
+        writeFiles(work, { 'a.ndjson': ndjson([one]), 'b.csv': `${header.join()}\n${row}\n` });
+        for (const name of ['a.ndjson', 'b.csv']) {
+          const error = await failedBuild(join(work, 'out'), { inputs: [join(work, name)] });
+          expect([value, name, error.exitCode]).toEqual([value, name, 2]);
+          expect(existsSync(join(work, 'out'))).toBe(false);
+        }
+      }
+    }
+  });
+});
+
+describe('a file', () => {
+  it('with SQL in its name, or in a flag, is just a name', async () => {
+    const work = temporaryFolder();
+    const name = "a'); COPY (SELECT 1) TO 'stolen.csv'; --";
+    writeFiles(work, { [`in/${name}.ndjson`]: ndjson([record(5, 1)]), 'b.ndjson': ndjson([record(6, 1)]) });
+    const flags = ['--input', `in/${name}.ndjson`, '--input', 'b.ndjson', '--out', `out${name}`, '--cache', `cache${name}`];
+    const { code, stderr } = await run('build', flags, work);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(readdirSync(work).sort()).toEqual(['b.ndjson', `cache${name}`, 'in', `out${name}`].sort());
+    expect((await run('verify', ['--dir', `out${name}`], work)).code).toBe(0);
+    for (const flag of [`--memory-limit=1GB'; --`, `--threads=1; --`, `--layout=files'; --`, `--blocks=1..2'; --`]) {
+      expect([flag, (await run('build', [flag, ...flags], work)).code]).toEqual([flag, 1]);
+    }
+  });
+
+  it('that unpacks to a thousand times its size takes little memory', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson([record(5, 1)]) });
+    const megabyte = Buffer.alloc(1024 * 1024, 'a');
+    const bomb = Readable.from(Array.from({ length: 700 }, () => megabyte));
+    await pipeline(bomb, createGzip({ level: 9 }), createWriteStream(join(work, 'in/b.ndjson.gz')));
+    const child = start('build', [], work);
+    let peak = 0;
+    const watch = setInterval(() => {
+      const status = existsSync(`/proc/${child.pid}/status`) ? readFileSync(`/proc/${child.pid}/status`, 'utf8') : '';
+      peak = Math.max(peak, Number(/VmHWM:\s+([0-9]+)/.exec(status)?.[1] ?? 0) / 1024);
+    }, 20);
+    const code = await new Promise((resolve) => child.on('close', resolve));
+    clearInterval(watch);
+    // What was unpacked is gone again.
+    expect([code, filesBelow(work)]).toEqual([2, ['in/a.ndjson', 'in/b.ndjson.gz']]);
+    expect(peak).toBeGreaterThan(0);
+    expect(peak).toBeLessThan(500);
+  });
+});
+
+describe('an answer to a pull', () => {
+  it('that never ends is cut off', async () => {
+    const megabyte = Buffer.alloc(1024 * 1024, ' ');
+    const server = createServer((_request, response) => {
+      const more = () => {
+        while (!response.destroyed && response.write(megabyte));
+      };
+      response.on('drain', more);
+      more();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const to = temporaryFolder();
+    const error = await failedPull(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, to, { timeoutMs: 10_000 });
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('answers with more than 256 MB')]);
+    expect(filesBelow(to).filter((path) => path.endsWith('json'))).toEqual([]);
+    server.closeAllConnections();
+    server.close();
+  });
+});
