@@ -126,10 +126,19 @@ describe('a path that leads out of the folder', () => {
     const source: PageSource<string> = {
       open: (path) => Promise.resolve(void asked.push(path)).then(() => undefined),
       text: (page) => Promise.resolve(page),
+      start: (page) => Promise.resolve(page),
       index: (path) => Promise.resolve(void asked.push(path)).then(() => undefined),
     };
     const site = (layout: Layout) =>
-      ({ layout, dialect: 'contract', pageSizes: [20, 60], operationPages: true, prefixDigits: layout === 'packed' ? 2 : 0 }) as const;
+      ({
+        layout,
+        dialect: 'contract',
+        pageSizes: [20, 60],
+        operationPages: true,
+        compress: [],
+        prefixDigits: layout === 'packed' ? 2 : 0,
+        tip: 9,
+      }) as const;
     for (const layout of LAYOUTS) {
       for (const start of STARTS) {
         for (const spelling of SPELLINGS) {

@@ -71,7 +71,7 @@ const TRIES = 4;
  * begins with the manifest that was found last. Rejects with a MissingFileError when no try held.
  */
 async function answerSteadily(method: string, target: string, site: WatchedSite, files: BuiltFiles): Promise<Answer<BuiltFile>> {
-  let failure: unknown = new MissingFileError(MANIFEST_PATH, 'changes all the time');
+  let failure: unknown;
   for (let i = 0; i < TRIES; i += 1) {
     const used = site.last;
     try {
@@ -83,7 +83,8 @@ async function answerSteadily(method: string, target: string, site: WatchedSite,
       failure = error;
     }
   }
-  throw failure;
+  // Made only here: an error with its stack takes longer than reading a file.
+  throw failure ?? new MissingFileError(MANIFEST_PATH, 'changes all the time');
 }
 
 /** The path and query of a request; a proxy may send a whole URL, and `OPTIONS *` has none. */

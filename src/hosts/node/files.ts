@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, lstatSync, readFileSync, realpathSync, type Stats } from 'node:fs';
 import { lstat, open, readFile, realpath } from 'node:fs/promises';
-import { dirname, join, sep } from 'node:path';
+import { dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { codeOf } from '../../errors.ts';
@@ -15,8 +15,8 @@ const STREAM_FROM_BYTES = 256 * 1024;
 
 const START_BYTES = 4096;
 
-/** A file may be held as bytes, as text, and compressed. */
-const TIMES_HELD = 3;
+/** A file may be held as bytes, and as text or compressed. */
+const TIMES_HELD = 2;
 /** Beside its content. */
 const BYTES_OF_AN_ENTRY = 600;
 const MOST_BYTES_HELD = 128 * 1024 * 1024;
@@ -30,7 +30,9 @@ const MOST_FOLDERS = 10_000;
 
 /** A disk that takes longer for a small file would hold up all other requests: then the next files are read in other threads. */
 const SLOW_MS = 1;
-const READS_AFTER_A_SLOW_ONE = 100;
+/** One read is often slow because another process had the core. */
+const SLOW_IN_A_ROW = 3;
+const READS_AFTER_SLOW_ONES = 100;
 
 const compress = promisify(gzip);
 /** The fastest: twice as fast as the default, and what it makes is a fifth larger. */
@@ -148,6 +150,7 @@ export class BuiltFiles implements PageSource<BuiltFile> {
   /** In the order of last use, by path. */
   readonly #held = new Map<string, BuiltFile>();
   #bytesHeld = 0;
+  #slowReads = 0;
   #readsInThreads = 0;
 
   constructor(dir: string) {
@@ -159,12 +162,9 @@ export class BuiltFiles implements PageSource<BuiltFile> {
    * system's memory that takes 20 µs. Rejects with a ForeignFileError for what is outside of the folder or no file.
    */
   async open(path: string): Promise<BuiltFile | undefined> {
-    const isAtOnce = this.#readsInThreads === 0;
-    if (!isAtOnce) this.#readsInThreads -= 1;
-    const start = performance.now();
-    const file = await this.#open(path, isAtOnce ? AT_ONCE : IN_THREADS);
-    if (isAtOnce && performance.now() - start > SLOW_MS) this.#readsInThreads = READS_AFTER_A_SLOW_ONE;
-    return file;
+    if (this.#readsInThreads === 0) return this.#open(path, AT_ONCE);
+    this.#readsInThreads -= 1;
+    return this.#open(path, IN_THREADS);
   }
 
   text(file: BuiltFile): Promise<string> {
@@ -179,8 +179,9 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     return (await this.open(path))?.text();
   }
 
-  async #open(path: string, { lstat, realpath, read }: Reading): Promise<BuiltFile | undefined> {
-    const named = join(this.#dir, path);
+  async #open(path: string, reading: Reading): Promise<BuiltFile | undefined> {
+    const { lstat, realpath } = reading;
+    const named = `${this.#dir}/${path}`;
     const found = await lstat(named);
     if (found === undefined) return undefined;
     const isLink = found.isSymbolicLink();
@@ -198,9 +199,20 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file`);
     if (!(await this.#isInside(dirname(real), realpath))) throw new ForeignFileError(`${path} is a link that leads out of the folder`);
     if (stats.size >= STREAM_FROM_BYTES) return new BuiltFile(real, stats, undefined);
-    const file = new BuiltFile(real, stats, await read(real));
+    const file = new BuiltFile(real, stats, await this.#read(real, reading));
     if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#hold(path, file);
     return file;
+  }
+
+  async #read(real: string, { read }: Reading): Promise<Buffer> {
+    const start = performance.now();
+    const bytes = await read(real);
+    this.#slowReads = performance.now() - start > SLOW_MS ? this.#slowReads + 1 : 0;
+    if (this.#slowReads >= SLOW_IN_A_ROW && this.#readsInThreads === 0) {
+      this.#slowReads = 0;
+      this.#readsInThreads = READS_AFTER_SLOW_ONES;
+    }
+    return bytes;
   }
 
   /** Whether a folder is, without links, in the build's. Finding out takes as long as reading a file, so it is remembered for a while. */
