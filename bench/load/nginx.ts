@@ -1,21 +1,39 @@
-/** nginx in front of a build of layout `files`: pages are files, and what is no page is answered by npm start behind it. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+/** nginx in front of a build of layout `files`, as hosting/nginx sets it up: pages are files, and what is no page is answered by npm start behind it. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../test/support/postgres.ts';
 import { Started } from './processes.ts';
+
+const SITE = readFileSync(new URL('../../hosting/nginx/nginx.conf', import.meta.url), 'utf8');
 
 export async function startNginx(build: string, folder: string, upstream: number): Promise<{ started: Started; port: number }> {
   const port = await freePort();
   const home = join(folder, 'nginx');
   mkdirSync(home);
+  writeFileSync(join(home, 'site.conf'), siteOf(build, port, upstream));
   const path = join(home, 'nginx.conf');
-  writeFileSync(path, configuration(build, home, port, upstream));
+  writeFileSync(path, mainOf(home));
   const started = new Started('nginx', 'nginx', ['-p', home, '-e', 'stderr', '-c', path]);
   await started.listening(port);
   return { started, port };
 }
 
-const configuration = (build: string, home: string, port: number, upstream: number): string => `
+/** The site with what an operator changes: the address, the folder, and the program behind it. */
+function siteOf(build: string, port: number, upstream: number): string {
+  const changes: readonly [string, string][] = [
+    ['listen 80;', `listen 127.0.0.1:${port};`],
+    ['listen [::]:80;', ''],
+    ['/srv/rune-activity-mirror/dist;', `${build};`],
+    ['$mirror_bare_file @refuse;', '$mirror_bare_file @exact;'],
+    ['127.0.0.1:3000', `127.0.0.1:${upstream}`],
+  ];
+  return changes.reduce((site, [from, to]) => {
+    if (!site.includes(from)) throw new Error(`hosting/nginx/nginx.conf has no "${from}" any more`);
+    return site.replace(from, () => to);
+  }, SITE);
+}
+
+const mainOf = (home: string): string => `
 daemon off;
 worker_processes 1;
 pid ${home}/nginx.pid;
@@ -26,33 +44,6 @@ http {
   tcp_nopush on;
   keepalive_requests 1000000;
   ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${home}/${name};`).join('\n  ')}
-  types { application/json json; }
-  charset utf-8;
-  charset_types application/json;
-  map $args $page {
-    default no-page;
-    "" "";
-    "~^limit=20&offset=0$" "";
-    "~^limit=(?<limit>20|60)&offset=(?<offset>[0-9]+)$" /$limit/$offset;
-  }
-  upstream exact {
-    server 127.0.0.1:${upstream};
-    keepalive 32;
-  }
-  server {
-    listen 127.0.0.1:${port};
-    root ${build};
-    add_header access-control-allow-origin *;
-    add_header cache-control "public, no-cache, must-revalidate";
-    add_header x-content-type-options nosniff;
-    location ~ ^/runes/v1/(?<stem>(?:transactions/[0-9a-f]+|blocks/[0-9]+))/activity$ {
-      try_files /runes/v1/$stem$page.json @exact;
-    }
-    location @exact {
-      proxy_pass http://exact;
-      proxy_http_version 1.1;
-      proxy_set_header connection "";
-    }
-  }
+  include ${home}/site.conf;
 }
 `;
