@@ -25,7 +25,7 @@ export const BUILD_COMMAND: Command = {
       name: 'compress',
       value: 'LIST',
       byDefault: 'none',
-      about: 'gz, br or gz,br: compressed files beside the pages, for nginx, Caddy and npm start.',
+      about: 'gz, br or gz,br: compressed files beside the pages, for nginx and Caddy.',
     },
     { name: 'no-operation-pages', about: 'Leaves out the lists of a block by operation.' },
     {

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { API_HEADERS, cachingHeaders, type errorBody, matchesEtag } from '../../pages/respond.ts';
-import { ENCODINGS, type Encoding, ETAG_ENDINGS, pickEncoding } from './encoding.ts';
+import { takesGzip } from './encoding.ts';
 import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped } from './files.ts';
 
 /** Names and values in turn. Node takes 15 µs less for such a list than for an object, which is a third of what it takes for a request. */
@@ -24,8 +24,6 @@ const VARY: Headers = ['vary', 'accept-encoding'];
 
 /** Bodies below this many bytes fit into a packet as they are. */
 const COMPRESS_FROM_BYTES = 1000;
-
-const AVAILABLE: readonly Encoding[] = ['gzip'];
 
 type ApiError = ReturnType<typeof errorBody>;
 
@@ -48,27 +46,27 @@ export class Exchange {
   /** A file as a 200 or 304. `headers` are those that its kind has. */
   async sendFile(file: BuiltFile, headers: Headers): Promise<void> {
     const { bytes, path } = file;
-    const encoding = this.#encodingOf(file.stats.size);
+    const isZipped = this.#isZipped(file.stats.size);
     const etag = await file.etag();
-    if (this.#isKnown(etag)) return this.#sendNotModified(etag, encoding, headers);
+    if (this.#isKnown(etag)) return this.#sendNotModified(etag, isZipped, headers);
     if (bytes !== undefined) {
-      return this.#sendWhole(encoding === undefined ? bytes : await file.gzip(bytes), etag, encoding, headers);
+      return this.#sendWhole(isZipped ? await file.gzip(bytes) : bytes, etag, isZipped, headers);
     }
     // How long the compressed form is, is known only when it has been sent.
-    const length = encoding === undefined ? ['content-length', String(file.stats.size)] : [];
-    this.#writeHead(200, [...headers, ...this.#validators(etag, encoding), ...encodingHeader(encoding), ...length]);
+    const form = isZipped ? ZIPPED : ['content-length', String(file.stats.size)];
+    this.#writeHead(200, [...headers, ...this.#validators(etag, isZipped), ...form]);
     if (this.method === 'HEAD') this.#response.end();
-    else if (encoding === undefined) await pipeline(createReadStream(path), this.#response);
-    else await pipeline(createReadStream(path), createGzip({ level: GZIP_LEVEL }), this.#response);
+    else if (isZipped) await pipeline(createReadStream(path), createGzip({ level: GZIP_LEVEL }), this.#response);
+    else await pipeline(createReadStream(path), this.#response);
   }
 
   /** A body that was made of the texts of files (a character for each byte) for this request, as a 200 or 304. */
   async sendBody(text: string, headers: Headers): Promise<void> {
     const bytes = Buffer.from(text, 'latin1');
     const etag = etagOf(bytes);
-    const encoding = this.#encodingOf(bytes.length);
-    if (this.#isKnown(etag)) return this.#sendNotModified(etag, encoding, headers);
-    this.#sendWhole(encoding === undefined ? bytes : await gzipped(bytes), etag, encoding, headers);
+    const isZipped = this.#isZipped(bytes.length);
+    if (this.#isKnown(etag)) return this.#sendNotModified(etag, isZipped, headers);
+    this.#sendWhole(isZipped ? await gzipped(bytes) : bytes, etag, isZipped, headers);
   }
 
   /** An error of the API. */
@@ -89,33 +87,32 @@ export class Exchange {
     else this.sendError(error, more);
   }
 
-  #encodingOf(size: number): Encoding | undefined {
-    if (!this.#compresses || size < COMPRESS_FROM_BYTES) return undefined;
-    return pickEncoding(this.request.headers['accept-encoding'], AVAILABLE);
+  /** Whether a body of so many bytes is sent compressed. */
+  #isZipped(size: number): boolean {
+    return this.#compresses && size >= COMPRESS_FROM_BYTES && takesGzip(this.request.headers['accept-encoding']);
   }
 
   /** Whether the client has the body, in whichever form it came to it. */
   #isKnown(etag: string): boolean {
     const known = this.request.headers['if-none-match'];
     if (known === undefined) return false;
-    return matchesEtag(known, etag) || ENCODINGS.some((each) => matchesEtag(known, tagIn(each, etag)));
+    return matchesEtag(known, etag) || matchesEtag(known, zippedTag(etag));
   }
 
-  #sendNotModified(etag: string, encoding: Encoding | undefined, headers: Headers): void {
-    this.#writeHead(304, [...headers, ...this.#validators(etag, encoding)]);
+  #sendNotModified(etag: string, isZipped: boolean, headers: Headers): void {
+    this.#writeHead(304, [...headers, ...this.#validators(etag, isZipped)]);
     this.#response.end();
   }
 
-  #sendWhole(bytes: Buffer, etag: string, encoding: Encoding | undefined, headers: Headers): void {
-    const length = ['content-length', String(bytes.length)];
-    this.#writeHead(200, [...headers, ...this.#validators(etag, encoding), ...encodingHeader(encoding), ...length]);
+  #sendWhole(bytes: Buffer, etag: string, isZipped: boolean, headers: Headers): void {
+    const form = ['content-length', String(bytes.length), ...(isZipped ? ZIPPED : [])];
+    this.#writeHead(200, [...headers, ...this.#validators(etag, isZipped), ...form]);
     this.#response.end(this.method === 'HEAD' ? undefined : bytes);
   }
 
   /** What a 304 says as a 200 does. */
-  #validators(etag: string, encoding: Encoding | undefined): Headers {
-    const sent = encoding === undefined ? etag : tagIn(encoding, etag);
-    return ['etag', sent, ...(this.#compresses ? VARY : [])];
+  #validators(etag: string, isZipped: boolean): Headers {
+    return ['etag', isZipped ? zippedTag(etag) : etag, ...(this.#compresses ? VARY : [])];
   }
 
   #writeHead(status: number, headers: Headers): void {
@@ -124,7 +121,7 @@ export class Exchange {
   }
 }
 
-const encodingHeader = (encoding: Encoding | undefined): Headers => (encoding === undefined ? [] : ['content-encoding', encoding]);
+const ZIPPED: Headers = ['content-encoding', 'gzip'];
 
-/** The ETag of another form of the body that has this one. */
-const tagIn = (encoding: Encoding, etag: string): string => `${etag.slice(0, -1)}${ETAG_ENDINGS[encoding]}"`;
+/** The compressed form of a body has a strong ETag of its own. */
+const zippedTag = (etag: string): string => `${etag.slice(0, -1)}-gz"`;
