@@ -6,7 +6,7 @@ import { messageOf } from '../errors.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import { type Answer, errorBody, MissingFileError, notFound, PREFLIGHT_HEADERS, RETRY_LATER, respond } from '../pages/respond.ts';
 import { type BuiltFile, BuiltFiles, ForeignFileError } from './node/files.ts';
-import { LIMITS, type Limits, limitServer, serverOptions } from './node/limits.ts';
+import { inTurn, LIMITS, type Limits, limitServer, serverOptions } from './node/limits.ts';
 import { headersOf, plainPathOf } from './node/plain.ts';
 import { Exchange, headerList, listHeaders } from './node/send.ts';
 import { WatchedSite } from './node/site.ts';
@@ -24,7 +24,7 @@ export interface ServerSettings {
 export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS }: Partial<ServerSettings> = {}): Server {
   const site = new WatchedSite(dir);
   const files = new BuiltFiles(dir);
-  const server = createServer(serverOptions(limits), (request, response) => {
+  const listener = inTurn((request, response) => {
     const exchange = new Exchange(request, response, compresses);
     answer(exchange, site, files).catch((error: unknown) => {
       // The client went away in the middle of an answer.
@@ -34,6 +34,9 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
       exchange.fail(errorBody(503, RETRY_LATER), ['retry-after', '5']);
     });
   });
+  const server = createServer(serverOptions(limits), listener);
+  // What a client expects besides an answer is no reason to refuse it one.
+  server.on('checkExpectation', listener);
   limitServer(server, limits);
   return server;
 }

@@ -135,5 +135,8 @@ export function parseBlockId(text: string): string | undefined {
   return height.length > BEYOND_ANY_HEIGHT.length ? BEYOND_ANY_HEIGHT : height;
 }
 
+/** Whether a block of a list is named by its height, and not by its hash. */
+export const isHeight = (block: string): boolean => block.length < 64;
+
 /** 2^53: input holds heights up to 2^53 - 1. A path of thousands of digits would be an error on most file systems. */
 const BEYOND_ANY_HEIGHT = '9007199254740992';

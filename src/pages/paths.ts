@@ -23,6 +23,7 @@ import {
   type Dialect,
   defaultLimit,
   type Encoding,
+  isHeight,
   maximumLimit,
   type Operation,
   type Site,
@@ -62,7 +63,7 @@ export function stemOf(list: ActivityList, site: Site): string {
 }
 
 /** The name that a block of a request has in paths: a height, or its hash as the dialect spells it. */
-export const blockName = (block: string, dialect: Dialect): string => (block.length === 64 ? spellHex(block, dialect) : block);
+export const blockName = (block: string, dialect: Dialect): string => (isHeight(block) ? block : spellHex(block, dialect));
 
 /** The stem of a block's list from the block's name. */
 export const blockStem = (name: string, operation?: Operation): string =>

@@ -3,7 +3,7 @@
  * Hosts (Node, edge functions, workers) are adapters of a few lines around it.
  */
 import { blockHashOf, blockHeightOf, cutRecords, type ReadPage, readPage, renderEnvelope } from './envelope.ts';
-import { type ActivityList, type BuiltSite, isSettled } from './lists.ts';
+import { type ActivityList, type BuiltSite, isHeight, isSettled } from './lists.ts';
 import { findEntry, pagesOfRun, type Run, readPointer } from './packed.ts';
 import { blockName, blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
 import { parseTarget, type Window } from './request.ts';
@@ -38,11 +38,19 @@ export class MissingFileError extends Error {
   }
 }
 
+/** A body made for this request. */
+interface MadeAnswer {
+  readonly kind: 'body';
+  readonly status: number;
+  readonly body: string;
+  readonly isSettled: boolean;
+  readonly allow?: string;
+}
+
 export type Answer<Page> =
   /** A file of the build, to be sent as it is. */
   | { readonly kind: 'page'; readonly page: Page; readonly path: string; readonly isSettled: boolean }
-  /** A body made for this request. */
-  | { readonly kind: 'body'; readonly status: number; readonly body: string; readonly isSettled: boolean; readonly allow?: string }
+  | MadeAnswer
   /** A CORS preflight. */
   | { readonly kind: 'preflight' }
   /** Not for the API: `underApi` tells whether the path is under `/runes` (a file or a JSON 404) or elsewhere (the host's files). */
@@ -123,8 +131,7 @@ async function answerList<Page>(list: ActivityList, window: Window, site: BuiltS
   const read = async (id: PageId, page: Page) => {
     const found = readPage(await source.text(page));
     if (found.limit === id.limit && found.offset === id.offset) return found;
-    // A first page has no limit in its path.
-    throw new MissingFileError(pagePath(stem, id, site), 'is of a build with other page sizes');
+    throw otherSizes(pagePath(stem, id, site));
   };
 
   const exact = exactPage(window, site);
@@ -133,9 +140,13 @@ async function answerList<Page>(list: ActivityList, window: Window, site: BuiltS
   const isFallback = first.limit === fallback.limit && first.offset === fallback.offset;
   const page = await open(first);
   if (page !== undefined && exact !== undefined) {
-    // Only a record says of which height a transaction or a hash is.
-    const height = blockHeightOf(await source.start(page));
-    return { kind: 'page', page, path: pagePath(stem, first, site), isSettled: height !== undefined && isSettled(height, site) };
+    const path = pagePath(stem, first, site);
+    // A first page has no limit in its path, and only a record says of which height a transaction or a hash is.
+    const isTold = list.kind === 'block' && isHeight(list.block);
+    const start = isTold && !isFallback ? undefined : await source.start(page);
+    if (isFallback && start?.startsWith(`{"limit":${first.limit},`) !== true) throw otherSizes(path);
+    const height = isTold ? Number(list.block) : blockHeightOf(start ?? '');
+    return { kind: 'page', page, path, isSettled: height !== undefined && isSettled(height, site) };
   }
   if (page !== undefined) {
     const found = await read(first, page);
@@ -145,7 +156,8 @@ async function answerList<Page>(list: ActivityList, window: Window, site: BuiltS
     if (next === undefined) throw new MissingFileError(pagePath(stem, second, site));
     const rest = await read(second, next);
     if (!areOfOneList(found, rest)) throw new MissingFileError(pagePath(stem, second, site), 'is of another build than the page before it');
-    return slice(window, { ...found, records: [...found.records, ...rest.records] }, site);
+    // They may still be of two builds, if a correction changed neither the total nor the block: no CDN is to hold that for long.
+    return { ...slice(window, { ...found, records: [...found.records, ...rest.records] }, site), isSettled: false };
   }
   // No such page: the list is short and its first page holds all of it, or it ends before the window, or it does not exist.
   const start = isFallback ? undefined : await open(fallback);
@@ -156,17 +168,19 @@ async function answerList<Page>(list: ActivityList, window: Window, site: BuiltS
   return slice(window, found, site);
 }
 
+const otherSizes = (path: string): MissingFileError => new MissingFileError(path, 'is of a build with other page sizes');
+
 /** Whether two pages can be of one state of a list: each record of a list has the same block. A correction may change neither this nor the total. */
 const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
 
 /** The window cut out of what was read, which begins at or before it. */
-function slice<Page>(window: Window, read: ReadPage, site: BuiltSite): Answer<Page> {
+function slice(window: Window, read: ReadPage, site: BuiltSite): MadeAnswer {
   const from = window.offset - read.offset;
   return envelopeAnswer(window, read.total, read.records.slice(from, from + window.limit), site);
 }
 
-function envelopeAnswer<Page>(window: Window, total: number, records: readonly string[], site: BuiltSite): Answer<Page> {
+function envelopeAnswer(window: Window, total: number, records: readonly string[], site: BuiltSite): MadeAnswer {
   const height = blockHeightOf(records[0] ?? '');
   return {
     kind: 'body',

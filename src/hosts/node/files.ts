@@ -2,8 +2,8 @@
  * Files of a build, as the local server reads them: never one outside of the build's folder, and the ones that were asked for lately from memory.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream, lstatSync, readFileSync, realpathSync, type Stats } from 'node:fs';
-import { lstat, open, readFile, realpath } from 'node:fs/promises';
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, readSync, realpathSync, type Stats } from 'node:fs';
+import { lstat, readFile, realpath } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
@@ -15,7 +15,7 @@ const STREAM_FROM_BYTES = 256 * 1024;
 
 const START_BYTES = 4096;
 
-/** A file may be held as bytes, and as text or compressed. */
+/** A file may be held as bytes, as text, and compressed, which is little. */
 const TIMES_HELD = 2;
 /** Beside its content. */
 const BYTES_OF_AN_ENTRY = 600;
@@ -65,12 +65,12 @@ export class BuiltFile {
   /** The beginning of the content, which holds the first record of a page, but for an address of kilobytes. */
   async start(): Promise<string> {
     if (this.bytes !== undefined) return this.bytes.toString('latin1', 0, START_BYTES);
-    const handle = await open(this.path);
+    const fd = openSync(this.path, 'r');
     try {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(START_BYTES), 0, START_BYTES, 0);
-      return buffer.toString('latin1', 0, bytesRead);
+      const start = Buffer.alloc(START_BYTES);
+      return start.toString('latin1', 0, readSync(fd, start, 0, START_BYTES, 0));
     } finally {
-      await handle.close();
+      closeSync(fd);
     }
   }
 
@@ -84,9 +84,24 @@ export class BuiltFile {
     return this.#text;
   }
 
-  async etag(): Promise<string> {
-    this.#etag ??= this.bytes === undefined ? await etagOfLarge(this.path) : etagOf(this.bytes);
+  /** The ETag of a small file. */
+  etag(bytes: Buffer): string {
+    this.#etag ??= etagOf(bytes);
     return this.#etag;
+  }
+
+  /** A large file, which the caller closes: what is told of it and sent is of one file, also when a build puts another in its place. */
+  async openLarge(): Promise<OpenedFile> {
+    const fd = openSync(this.path, 'r');
+    try {
+      const stats = fstatSync(fd);
+      if (!isSame(stats, this.stats)) return { fd, size: stats.size, etag: await etagOfOpened(fd, stats.size) };
+      this.#etag ??= await etagOfOpened(fd, stats.size);
+      return { fd, size: stats.size, etag: this.#etag };
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
   }
 
   /** The content of a small file, compressed. */
@@ -96,17 +111,26 @@ export class BuiltFile {
   }
 }
 
-async function etagOfLarge(path: string): Promise<string> {
+/** A large file while it is sent. */
+export interface OpenedFile {
+  readonly fd: number;
+  /** In bytes. */
+  readonly size: number;
+  readonly etag: string;
+}
+
+async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
   // Not by a pipeline: it ends the hash in Deno.
-  for await (const chunk of createReadStream(path)) hash.update(chunk);
+  for await (const chunk of createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 })) hash.update(chunk);
   return quoted(hash.digest('hex'));
 }
 
 /** Reading at once, or in other threads. */
 interface Reading {
   lstat(path: string): Stats | undefined | Promise<Stats | undefined>;
-  realpath(path: string): string | Promise<string>;
+  /** Undefined when it, or what it leads to, is not there. */
+  realpath(path: string): string | undefined | Promise<string | undefined>;
   read(path: string): Buffer | Promise<Buffer>;
 }
 
@@ -118,7 +142,13 @@ const AT_ONCE: Reading = {
       return unlessMissing(error);
     }
   },
-  realpath: realpathSync.native,
+  realpath: (path) => {
+    try {
+      return realpathSync.native(path);
+    } catch (error) {
+      return unlessMissing(error);
+    }
+  },
   read: (path) => readFileSync(path),
 };
 
@@ -128,14 +158,8 @@ function unlessMissing(error: unknown): undefined {
 }
 
 const IN_THREADS: Reading = {
-  lstat: async (path) => {
-    try {
-      return await lstat(path);
-    } catch (error) {
-      return unlessMissing(error);
-    }
-  },
-  realpath: (path) => realpath(path),
+  lstat: (path) => lstat(path).catch(unlessMissing),
+  realpath: (path) => realpath(path).catch(unlessMissing),
   read: (path) => readFile(path),
 };
 
@@ -186,8 +210,8 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     if (found === undefined) return undefined;
     const isLink = found.isSymbolicLink();
     const real = isLink ? await realpath(named) : named;
-    const stats = isLink ? await lstat(real) : found;
-    if (stats === undefined) return undefined;
+    const stats = real === undefined || !isLink ? found : await lstat(real);
+    if (real === undefined || stats === undefined) return undefined;
     const held = this.#held.get(path);
     if (held !== undefined && isSame(held.stats, stats)) {
       this.#held.delete(path);
@@ -198,8 +222,8 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     // Opening a pipe would wait for a writer.
     if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file`);
     if (!(await this.#isInside(dirname(real), realpath))) throw new ForeignFileError(`${path} is a link that leads out of the folder`);
-    if (stats.size >= STREAM_FROM_BYTES) return new BuiltFile(real, stats, undefined);
-    const file = new BuiltFile(real, stats, await this.#read(real, reading));
+    const isLarge = stats.size >= STREAM_FROM_BYTES;
+    const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#read(real, reading));
     if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#hold(path, file);
     return file;
   }
@@ -221,8 +245,9 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     const known = this.#folders.get(folder);
     if (known !== undefined && known.until > now) return known.isInside;
     const real = await realpath(folder);
+    if (real === undefined) return false;
     // The build's folder may be a link too, and be turned to another build while this runs.
-    const root = await realpath(this.#dir);
+    const root = (await realpath(this.#dir)) ?? real;
     const isInside = real === root || real.startsWith(root.endsWith(sep) ? root : root + sep);
     if (this.#folders.size >= MOST_FOLDERS) this.#folders.clear();
     this.#folders.set(folder, { isInside, until: now + FOLDER_MS });
@@ -230,6 +255,9 @@ export class BuiltFiles implements PageSource<BuiltFile> {
   }
 
   #hold(path: string, file: BuiltFile): void {
+    // Another request may have read the same file meanwhile.
+    const other = this.#held.get(path);
+    if (other !== undefined) this.#drop(path, other);
     this.#held.set(path, file);
     this.#bytesHeld += weightOf(file);
     for (const [oldest, other] of this.#held) {
@@ -244,7 +272,7 @@ export class BuiltFiles implements PageSource<BuiltFile> {
   }
 }
 
-const weightOf = (file: BuiltFile): number => BYTES_OF_AN_ENTRY + TIMES_HELD * file.stats.size;
+const weightOf = (file: BuiltFile): number => BYTES_OF_AN_ENTRY + TIMES_HELD * (file.bytes?.length ?? 0);
 
 /** Whether nothing was written between two looks at a path. */
 const isSame = (a: Stats, b: Stats): boolean =>

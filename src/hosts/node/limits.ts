@@ -1,9 +1,9 @@
 /**
  * What the local server grants a client: how long it may take, how many may come at once, and what one that breaks the rules of HTTP is told.
  */
-import type { Server, ServerOptions } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { codeOf } from '../../errors.ts';
 import { API_HEADERS, errorBody } from '../../pages/respond.ts';
 
@@ -60,18 +60,61 @@ export function limitServer(server: Server, limits: Limits): void {
   server.on('clientError', refuse);
 }
 
+/** Requests that may wait on a connection for the answers before them; one more closes it. */
+const MOST_WAITING = 1000;
+
+/** The answers that a connection waits for, in the order of their requests. */
+const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
+
+/**
+ * Answers requests of a connection one after the other: a client may send many without reading an answer, and all of them at once would take the time of
+ * others and a body's memory each.
+ */
+export function inTurn(work: (request: IncomingMessage, response: ServerResponse) => void): RequestListener {
+  return (request, response) => {
+    const { socket } = request;
+    const answers = waiting.get(socket) ?? new Set();
+    waiting.set(socket, answers);
+    answers.add(response);
+    if (answers.size > MOST_WAITING) socket.destroy();
+    const end = () => {
+      if (!answers.delete(response)) return;
+      const [next] = answers;
+      // Others have their turn in between.
+      if (next !== undefined && !socket.destroyed) setImmediate(work, next.req, next);
+    };
+    // The one when it was sent, the other when its client went away.
+    response.once('finish', end).once('close', end);
+    if (answers.size === 1) work(request, response);
+  };
+}
+
 /** Connections that fit into what the system allows to have open, so that there is always a file left to read. */
 const connectionsOf = (openFiles: number): number => Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2));
 
 /** How many files this process may have open, connections included. */
 function openFilesLimit(): number {
-  const report = process.report?.getReport() as unknown as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } };
-  const soft = Number(report.userLimits?.open_files?.soft);
+  const soft = Number(readLimits()?.open_files?.soft);
   return Number.isInteger(soft) && soft > 0 ? soft : MOST_CONNECTIONS + RESERVED_FILES;
 }
 
+function readLimits(): { readonly open_files?: { readonly soft?: unknown } } | undefined {
+  try {
+    return (process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } }).userLimits;
+  } catch {
+    // Deno and Bun do not tell, or not without being allowed to.
+    return undefined;
+  }
+}
+
 /** Answers what is no request, or came too slowly, and closes the connection. */
-function refuse(error: Error, socket: Socket): void {
+function refuse(error: Error, socket: Duplex): void {
+  const [answer] = waiting.get(socket) ?? [];
+  // In the middle of an answer an error would be taken for a part of it.
+  if (answer?.headersSent === true) {
+    socket.destroy();
+    return;
+  }
   const status = STATUS_OF[codeOf(error) ?? ''] ?? 400;
   const reason = STATUS_CODES[status] ?? 'Bad Request';
   const body = errorBody(status, reason).body;
