@@ -4,7 +4,7 @@ import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { BuiltFiles } from '../src/hosts/node/files.ts';
+import { BuiltFiles, ForeignFileError } from '../src/hosts/node/files.ts';
 import { temporaryFolder, testBuild } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
 import { openSocket, untilClosed } from './support/raw.ts';
@@ -47,6 +47,8 @@ describe('files in memory', () => {
     const files = new BuiltFiles(dir);
     expect(await files.open('a.json')).toBeUndefined();
     expect(await files.open('b/c/d.json')).toBeUndefined();
+    symlinkSync(join(dir, 'round.json'), join(dir, 'round.json'));
+    await expect(files.open('round.json')).rejects.toThrow(ForeignFileError);
   });
 });
 

@@ -7,7 +7,7 @@ import { lstat, readFile, realpath } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { codeOf } from '../../errors.ts';
+import { codeOf, messageOf } from '../../errors.ts';
 import type { PageSource } from '../../pages/respond.ts';
 
 /** Larger files are streamed; smaller ones are cheaper read at once. */
@@ -168,6 +168,16 @@ export class ForeignFileError extends Error {
   override readonly name = 'ForeignFileError';
 }
 
+/** Where a link leads; undefined when that is not there. */
+async function targetOf(link: string, { realpath }: Reading): Promise<string | undefined> {
+  try {
+    return await realpath(link);
+  } catch (error) {
+    // In a circle, or where this program may not look.
+    throw new ForeignFileError(`${link} is a link that cannot be followed: ${messageOf(error)}`);
+  }
+}
+
 export class BuiltFiles implements PageSource<BuiltFile> {
   readonly #dir: string;
   readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
@@ -209,7 +219,7 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     const found = await lstat(named);
     if (found === undefined) return undefined;
     const isLink = found.isSymbolicLink();
-    const real = isLink ? await realpath(named) : named;
+    const real = isLink ? await targetOf(named, reading) : named;
     const stats = real === undefined || !isLink ? found : await lstat(real);
     if (real === undefined || stats === undefined) return undefined;
     const held = this.#held.get(path);

@@ -56,7 +56,8 @@ export const serverOptions = (limits: Limits): ServerOptions => ({
 /** Sets what cannot be given to a server when it is made. */
 export function limitServer(server: Server, limits: Limits): void {
   server.maxConnections = Math.min(limits.connections, connectionsOf(openFilesLimit()));
-  server.setTimeout(limits.stalledMs, (socket) => socket.destroy());
+  server.timeout = limits.stalledMs;
+  server.on('timeout', (socket) => socket.destroy());
   server.on('clientError', refuse);
 }
 
