@@ -1,9 +1,10 @@
 /** The load: wrk, which asks the targets of a file over kept connections, each connection as soon as it has its answer. */
 import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { CliError, EXIT } from '../../src/errors.ts';
 
-const SCRIPT = new URL('wrk.lua', import.meta.url).pathname;
+const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url));
 
 export interface Load {
   readonly requests: number;
