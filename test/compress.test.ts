@@ -1,5 +1,5 @@
 /** Compressed files beside the pages: which there are, what is in them, and that they come and go with their pages. */
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -91,6 +91,23 @@ describe('compressed files', () => {
     const before = tree(out);
     for (const path of sidecars(out)) rmSync(join(out, path));
     await testBuild(out, { inputs: [`${out}.in`], compress: ENCODINGS, full: true });
+    expect(tree(out)).toEqual(before);
+  });
+
+  it('that no build with these flags made are removed by a full build', async () => {
+    const out = join(work, 'strange');
+    // A transaction of one record, and one of five.
+    writeFiles(`${out}.in`, {
+      '5.ndjson': ndjson([record(5, 0), ...[1, 2, 3, 4, 5].map((i) => record(5, 1, { location: { vout: i } }))]),
+    });
+    await build(out, ['gz']);
+    const before = tree(out);
+    const pages = filesBelow(out).filter((path) => /^runes\/v1\/transactions\/0x[0-9a-f]{64}[.]json$/.test(path));
+    expect(pages.map((path) => existsSync(join(out, `${path}.gz`))).sort()).toEqual([false, true]);
+    for (const path of pages) writeFiles(out, { [`${path}.br`]: '', [`${path}.zst`]: '' });
+    const short = pages.find((path) => !existsSync(join(out, `${path}.gz`)));
+    writeFiles(out, { [`${short}.gz`]: '' });
+    await testBuild(out, { inputs: [`${out}.in`], compress: ['gz'], full: true });
     expect(tree(out)).toEqual(before);
   });
 });

@@ -4,7 +4,7 @@
 import type { Manifest } from '../contract/schemas.ts';
 import type { Site } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
-import { MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
+import { LANDING_PATH, MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
 import { errorBody } from '../pages/respond.ts';
 import { landingPage } from '../site/landing.ts';
 import { type Store, toNumber } from '../store/duckdb.ts';
@@ -44,7 +44,7 @@ export function ownFiles(manifest: Manifest): [path: string, content: Buffer][] 
   const tip = manifest.heights.at(-1)?.[1] ?? 0;
   const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: tip };
   return [
-    ['index.html', Buffer.from(landingPage(manifest))],
+    [LANDING_PATH, Buffer.from(landingPage(manifest))],
     // What a static host answers for a path that is none.
     ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
     [STATUS_PATH, Buffer.from(JSON.stringify(status))],

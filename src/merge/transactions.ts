@@ -3,14 +3,14 @@
  */
 import type { Dirent } from 'node:fs';
 import { spellHex } from '../pages/lists.ts';
-import { TRANSACTIONS_FOLDER } from '../pages/paths.ts';
+import { PAGE_ENDING, TRANSACTIONS_FOLDER } from '../pages/paths.ts';
 import { entriesOf } from '../write/entries.ts';
 import { type Part, refuseDamaged } from './parts.ts';
 import { twiceError } from './shards.ts';
 
 /** The entries of a part's transactions, without any that no build made. */
 export function* transactionsOf(part: Part): Generator<Dirent> {
-  const form = new RegExp(`^${spellHex('', part.site.dialect)}[0-9a-f]{64}(?:[.]json(?:[.](?:br|gz))?)?$`);
+  const form = new RegExp(`^${spellHex('', part.site.dialect)}[0-9a-f]{64}(?:${PAGE_ENDING})?$`);
   for (const entry of entriesOf(`${part.dir}/${TRANSACTIONS_FOLDER}`)) if (form.test(entry.name)) yield entry;
 }
 

@@ -22,6 +22,7 @@ import {
   type ActivityList,
   type Dialect,
   defaultLimit,
+  ENCODINGS,
   type Encoding,
   isHeight,
   maximumLimit,
@@ -31,6 +32,8 @@ import {
 } from './lists.ts';
 
 const API_ROOT = 'runes/v1';
+/** The page for people. */
+export const LANDING_PATH = 'index.html';
 export const STATUS_PATH = `${API_ROOT}/index.json`;
 export const MANIFEST_PATH = `${API_ROOT}/manifest.json`;
 export const DIGESTS_FOLDER = `${API_ROOT}/digests`;
@@ -104,7 +107,7 @@ export function packedPagesOf(total: number, site: Site): PageId[] {
 export const packedPagePath = (stem: string, page: PageId): string => `${stem}/${page.limit}/${page.offset}.json`;
 
 /** Pages of fewer records fit into one network packet as they are. */
-const LEAST_RECORDS_TO_COMPRESS = 3;
+export const LEAST_RECORDS_TO_COMPRESS = 3;
 
 /** The compressed files of a page of a list, which is longer than the page's offset. */
 export const encodingsOf = (page: PageId, total: number, site: Site): readonly Encoding[] =>
@@ -119,11 +122,19 @@ export const withSidecars = (path: string, page: PageId, total: number, site: Si
   ...encodingsOf(page, total, site).map((encoding) => sidecarPath(path, encoding)),
 ];
 
+const SIDECAR_ENDING = `[.](?:${ENCODINGS.join('|')})`;
+
+/** What the files of a page end with, as an expression that means the same in JavaScript and in SQL. */
+export const PAGE_ENDING = `[.]json(?:${SIDECAR_ENDING})?`;
+
+const ENDS_AS_SIDECAR = new RegExp(`[.]json${SIDECAR_ENDING}$`);
+const ENDS_AS_PAGE = new RegExp(`${PAGE_ENDING}$`);
+
 /** Whether this is the path of a compressed file. */
-export const isSidecar = (path: string): boolean => /[.]json[.](?:br|gz)$/.test(path);
+export const isSidecar = (path: string): boolean => ENDS_AS_SIDECAR.test(path);
 
 /** The name of a list's first page or of a pointer without its endings, those of a compressed file included. */
-export const withoutEnding = (name: string): string => name.replace(/[.]json(?:[.](?:br|gz))?$/, '');
+export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE, '');
 
 /** Digits of a block's digest in its edition's name. */
 export const EDITION_DIGITS = 8;

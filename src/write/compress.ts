@@ -8,11 +8,11 @@ import type { Encoding } from '../pages/lists.ts';
 /** From 6 to 9 brotli takes ten times as long and saves a hundredth of a page. */
 const BROTLI_QUALITY = 6;
 /** A page of 60 records takes a quarter of a millisecond at the best level, hardly more than at the fastest. */
-const GZIP_LEVEL = 9;
+const SIDECAR_GZIP_LEVEL = 9;
 
 /** These bytes, compressed. */
 export function compress(bytes: Uint8Array, encoding: Encoding): Buffer {
-  if (encoding === 'gz') return gzipSync(bytes, { level: GZIP_LEVEL });
+  if (encoding === 'gz') return gzipSync(bytes, { level: SIDECAR_GZIP_LEVEL });
   const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
   return brotliCompressSync(bytes, { params });
 }

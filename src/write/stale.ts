@@ -5,7 +5,7 @@
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../errors.ts';
-import { OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
+import { defaultLimit, OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
 import { prefixDigitsFor, prefixes } from '../pages/packed.ts';
 import {
   BLOCKS_FOLDER,
@@ -13,7 +13,10 @@ import {
   DIGESTS_FOLDER,
   digestsPath,
   editionName,
+  encodingsOf,
+  LEAST_RECORDS_TO_COMPRESS,
   LIST_FOLDERS,
+  PAGE_ENDING,
   POINTERS_FOLDER,
   packedPagePath,
   packedPagesOf,
@@ -163,11 +166,15 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
     { name: 'VARCHAR' },
     namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]),
   );
-  // Everything is as it should be but: names of no transaction, folders, whose pages are looked at one by one, and compressed files.
+  const encodings = encodingsOf({ limit: defaultLimit(site), offset: 0 }, Number.POSITIVE_INFINITY, site);
+  const isSidecar = encodings.map(
+    (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
+  );
+  // Everything is as it should be but: names of no transaction, compressed files of short pages, and folders, whose pages are looked at one by one.
   const odd = await store.rows(
     `SELECT name, t.tx_id, t.records FROM present LEFT JOIN state.transactions t
-       ON regexp_replace(name, '[.]json([.](br|gz))?$', '') = ${literal(spellHex('', site.dialect))} || t.tx_id
-     WHERE t.tx_id IS NULL OR NOT ends_with(name, '.json')`,
+       ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
+     WHERE t.tx_id IS NULL OR NOT (${["ends_with(name, '.json')", ...isSidecar].join(' OR ')})`,
   );
   for (const row of odd) {
     const path = `${TRANSACTIONS_FOLDER}/${toText(row['name'])}`;

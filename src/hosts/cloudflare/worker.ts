@@ -3,6 +3,7 @@
  * paths. Nothing is kept in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
  */
 import { messageOf } from '../../errors.ts';
+import { LANDING_PATH } from '../../pages/paths.ts';
 import { errorBody, LANDING_HEADERS, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
 import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendFile, unavailable } from '../fetch.ts';
 import { freshMsOf, originOf, type Settings, SettingsError } from './origins.ts';
@@ -39,8 +40,6 @@ async function answer(request: Request, settings: Settings): Promise<Response> {
     return error instanceof SettingsError ? errorResponse(request, errorBody(500, error.message)) : unavailable(request);
   }
 }
-
-const LANDING_PATH = 'index.html';
 
 /** The files of a build, and no others: a bucket may hold more than the mirror, and it may be private. */
 const FILE = /^(?:index\.html|runes\/v1\/(?:[0-9a-z]+(?:-[0-9a-z]+)?\/)*[0-9a-z]+\.json)$/;

@@ -2,6 +2,7 @@
  * Files of the build that are asked for by their own paths: the landing page, the manifest, digests, pages, and what the owner of the folder added.
  */
 import { extname } from 'node:path';
+import { LANDING_PATH } from '../../pages/paths.ts';
 import { API_HEADERS, cachingHeaders, FILE_HEADERS, LANDING_HEADERS } from '../../pages/respond.ts';
 import { type Headers, headerList } from './send.ts';
 
@@ -40,8 +41,6 @@ export function plainPathOf(target: string): string | undefined {
   const isPlain = path.startsWith('/') && path.length <= LONGEST_PATH && !FORBIDDEN.test(path) && names.every(isName);
   return isPlain ? names.join('/') : undefined;
 }
-
-const LANDING_PATH = 'index.html';
 
 const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
 
