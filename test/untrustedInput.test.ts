@@ -73,7 +73,8 @@ describe('a file', () => {
     const megabyte = Buffer.alloc(1024 * 1024, 'a');
     const bomb = Readable.from(Array.from({ length: 700 }, () => megabyte));
     await pipeline(bomb, createGzip({ level: 9 }), createWriteStream(join(work, 'in/b.ndjson.gz')));
-    const child = start('build', [], work);
+    // Each thread takes memory of its own.
+    const child = start('build', ['--threads', '2'], work);
     let peak = 0;
     const watch = setInterval(() => {
       const status = existsSync(`/proc/${child.pid}/status`) ? readFileSync(`/proc/${child.pid}/status`, 'utf8') : '';

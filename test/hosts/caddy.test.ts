@@ -4,14 +4,15 @@ import { join } from 'node:path';
 import { temporaryFolder } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
 import type { LocalHost } from '../support/server.ts';
-import { findProgram, freePort, replaceAll, replaceOnce, startProgram } from './plainHost.ts';
+import { findProgram, type ProgramCall, replaceAll, replaceOnce, startProgram } from './plainHost.ts';
 import { type HostOptions, testPlainHost } from './plainSuite.ts';
 
 const SITE = readFileSync(join(ROOT, 'hosting/caddy/Caddyfile'), 'utf8');
 
-async function startCaddy(dist: string, { exactPort, pageSizes }: HostOptions = {}): Promise<LocalHost> {
+const startCaddy = (dist: string, options: HostOptions = {}): Promise<LocalHost> => startProgram((port) => configure(port, dist, options));
+
+function configure(port: number, dist: string, { exactPort, pageSizes }: HostOptions): ProgramCall {
   const folder = temporaryFolder();
-  const port = await freePort();
   let site = replaceOnce(SITE, 'mirror.example.org {', `http://127.0.0.1:${port}, http://a:${port} {\n\tbind 127.0.0.1`);
   site = replaceOnce(site, '/srv/rune-activity-mirror/dist', dist);
   if (exactPort !== undefined) {
@@ -26,7 +27,7 @@ async function startCaddy(dist: string, { exactPort, pageSizes }: HostOptions = 
   }
   writeFileSync(join(folder, 'Caddyfile'), `{\n\tadmin off\n\tauto_https off\n}\n${site}`);
   const args = ['run', '--adapter', 'caddyfile', '--config', join(folder, 'Caddyfile')];
-  return startProgram(findProgram('caddy'), args, port, { XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder });
+  return { program: findProgram('caddy'), args, env: { XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder } };
 }
 
 testPlainHost({

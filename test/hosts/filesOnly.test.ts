@@ -5,16 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
+import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { classifyAll, countVerdicts, freePort, judgeCases, problemOfOwnError, startProgram } from './plainHost.ts';
+import { classifyAll, countVerdicts, judgeCases, problemOfOwnError, startProgram } from './plainHost.ts';
 import { ODD_TARGETS, type PlainRequest, vectorRequests } from './requests.ts';
 
 const CONFIG = join(ROOT, 'hosting/files-only/serve.json');
-const HEADERS = {
-  'access-control-allow-origin': '*',
+const FILE_HEADERS = {
   'access-control-expose-headers': 'etag',
   'cache-control': 'public, no-cache, must-revalidate',
-  'x-content-type-options': 'nosniff',
 };
 
 /** Paths that `serve` resolves before it looks: to the landing page, the status, a file by its own path, or the note that marks an output folder. */
@@ -35,11 +34,9 @@ const RESOLVED = [
   '/runes/v1/..%2f..%2f.rune-activity-mirror',
 ];
 
-async function startServe(dist: string): Promise<LocalHost> {
-  const port = await freePort();
-  const program = join(ROOT, 'node_modules/serve/build/main.js');
-  const args = [program, dist, '--config', CONFIG, '--listen', `tcp://127.0.0.1:${port}`, '--no-request-logging', '--no-port-switching'];
-  return startProgram(process.execPath, args, port);
+function startServe(dist: string): Promise<LocalHost> {
+  const args = [join(ROOT, 'node_modules/serve/build/main.js'), dist, '--config', CONFIG, '--no-request-logging', '--no-port-switching'];
+  return startProgram((port) => ({ program: process.execPath, args: [...args, '--listen', `tcp://127.0.0.1:${port}`] }));
 }
 
 describe('files alone', () => {
@@ -64,10 +61,10 @@ describe('files alone', () => {
     expect(paths.length).toBeGreaterThan(600);
     for (const path of paths) {
       const answer = await ofSample?.send('GET', `/${path}`);
-      expect(answer).toMatchObject({ status: 200, body: readFileSync(join(sample, path), 'utf8'), headers: HEADERS });
-      const type = path.endsWith('.html') ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8';
-      expect(answer?.headers['content-type']).toBe(type);
+      const headers = { ...FILE_HEADERS, ...SECURITY_HEADERS[path === 'index.html' ? 'landing' : 'json'] };
+      expect(answer).toMatchObject({ status: 200, body: readFileSync(join(sample, path), 'utf8'), headers });
     }
+    expect(await ofSample?.send('GET', '/')).toMatchObject({ status: 200, headers: SECURITY_HEADERS.landing });
     const { headers } = (await ofSample?.send('GET', '/runes/v1/manifest.json')) ?? {};
     expect(headers?.etag).toMatch(/^"[^"]+"$/);
     expect((await ofSample?.send('GET', '/runes/v1/manifest.json', { 'if-none-match': String(headers?.etag) }))?.status).toBe(304);

@@ -5,20 +5,20 @@ import { expect, it } from 'vitest';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
 import type { LocalHost } from '../support/server.ts';
-import { fetchRaw, findProgram, freePort, replaceAll, replaceOnce, startProgram } from './plainHost.ts';
+import { fetchRaw, findProgram, type ProgramCall, replaceAll, replaceOnce, startProgram } from './plainHost.ts';
 import { type HostOptions, testPlainHost } from './plainSuite.ts';
 
 const SITE = readFileSync(join(ROOT, 'hosting/nginx/nginx.conf'), 'utf8');
 const BROTLI = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
 
+type More = 'brotli' | 'no links';
+
 /** Starts nginx as a distribution does: its main file includes the site. */
-async function startNginx(
-  dist: string,
-  { exactPort, pageSizes }: HostOptions = {},
-  more: 'brotli' | 'no links' | undefined = undefined,
-): Promise<LocalHost> {
+const startNginx = (dist: string, options: HostOptions = {}, more?: More): Promise<LocalHost> =>
+  startProgram((port) => configure(port, dist, options, more));
+
+function configure(port: number, dist: string, { exactPort, pageSizes }: HostOptions, more: More | undefined): ProgramCall {
   const folder = temporaryFolder();
-  const port = await freePort();
   let site = replaceOnce(SITE, 'listen 80;', `listen 127.0.0.1:${port};`);
   site = replaceOnce(site, 'listen [::]:80;', '');
   site = replaceOnce(site, '/srv/rune-activity-mirror/dist;', `${dist};`);
@@ -51,7 +51,7 @@ async function startNginx(
       include ${folder}/site.conf;
     }`;
   writeFileSync(join(folder, 'nginx.conf'), main);
-  return startProgram(findProgram('nginx'), ['-p', `${folder}/`, '-c', 'nginx.conf', '-e', `${folder}/error.log`], port);
+  return { program: findProgram('nginx'), args: ['-p', `${folder}/`, '-c', 'nginx.conf', '-e', `${folder}/error.log`] };
 }
 
 testPlainHost({

@@ -101,13 +101,36 @@ export async function judgeCases(host: Host, judge: JudgeError = problemOfApiErr
 export const notExact = (verdicts: Readonly<Record<string, Verdict>>): Record<string, Verdict> =>
   Object.fromEntries(Object.entries(verdicts).filter(([, verdict]) => verdict !== 'exact'));
 
-/** Starts a program of a host and waits until it answers. `log` is what it has written so far. */
-export async function startProgram(
-  program: string,
-  args: readonly string[],
-  port: number,
-  env: NodeJS.ProcessEnv = {},
-): Promise<LocalHost> {
+/** How to start a program of a host on a port. */
+export interface ProgramCall {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** How often a program is started. */
+const STARTS = 4;
+const ANSWER_MS = 30_000;
+
+/** A program ended before it answered. */
+class EndedError extends Error {}
+
+/**
+ * Starts a program of a host and waits until it answers. The port that it is given was free a moment before, and tests beside this one take ports
+ * too, so when it ends instead it is started again on another.
+ */
+export async function startProgram(callFor: (port: number) => ProgramCall): Promise<LocalHost> {
+  for (let starts = 1; ; starts += 1) {
+    const port = await freePort();
+    try {
+      return await startOnce(callFor(port), port);
+    } catch (error) {
+      if (!(error instanceof EndedError) || starts === STARTS) throw error;
+    }
+  }
+}
+
+async function startOnce({ program, args, env = {} }: ProgramCall, port: number): Promise<LocalHost> {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], ...env } });
   let log = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -117,8 +140,14 @@ export async function startProgram(
   }
   const ended = once(child, 'exit');
   const send = sendTo(port);
-  for (let tries = 0; ; tries += 1) {
-    if (child.exitCode !== null || tries > 300) throw new Error(`${program} does not answer: ${log}`);
+  const until = performance.now() + ANSWER_MS;
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new EndedError(`${program} ended: ${log}`);
+    if (performance.now() > until) {
+      child.kill('SIGKILL');
+      await ended;
+      throw new Error(`${program} does not answer: ${log}`);
+    }
     if (
       await send('GET', '/').then(
         () => true,
@@ -148,7 +177,7 @@ export function findProgram(name: string): string {
 }
 
 /** A port that is free at this moment. */
-export async function freePort(): Promise<number> {
+async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -1,12 +1,12 @@
 /** What every host without our code is tested for: nginx and Caddy, each with its shipped configuration. */
 import { readFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENCODINGS } from '../../src/pages/lists.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
+import { sendRaw } from '../support/raw.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { classifyAll, countVerdicts, fetchRaw, judgeCases, notExact, type Verdict } from './plainHost.ts';
@@ -66,19 +66,6 @@ const BLOCK = '/runes/v1/blocks/840001';
 const UNKNOWN = `/runes/v1/transactions/${'ff'.repeat(32)}/activity`;
 
 const gets = (targets: readonly string[]): PlainRequest[] => targets.map((target) => ({ method: 'GET', target }));
-
-/** What a server answers to bytes that need not be HTTP. */
-function sendBytes(port: number, bytes: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
-    socket.on('data', (chunk) => {
-      text += chunk.toString('latin1');
-    });
-    socket.on('close', () => resolve(text));
-    socket.on('error', reject);
-  });
-}
 
 /** Defines the tests of a host. */
 export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: Plain): void {
@@ -214,6 +201,15 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect((await host().send('GET', target, { range: 'bytes=99999999-' })).status).toBe(200);
     });
 
+    it('answers no conditions of time', async () => {
+      const target = `${BLOCK}/activity?limit=60`;
+      const { headers, body } = await host().send('GET', target);
+      const times = [String(headers['last-modified'] ?? new Date().toUTCString()), 'Fri, 01 Jan 2100 00:00:00 GMT'];
+      for (const time of times) {
+        expect(await host().send('GET', target, { 'if-modified-since': time })).toMatchObject({ status: 200, body });
+      }
+    });
+
     it('words what the engine refuses as the API does', async () => {
       const long = await host().send('GET', `${BLOCK}/activity?limit=60&x=${'x'.repeat(10_000)}`);
       if (wordsAllErrors) expect([long.status, JSON.parse(long.body).statusCode]).toEqual([414, 414]);
@@ -226,7 +222,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
         'nothing\r\n\r\n',
         'GET /a b HTTP/1.1\r\nhost: a\r\n\r\n',
       ]) {
-        const text = await sendBytes(host().port, bytes.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'));
+        const text = await sendRaw(host().port, bytes.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'));
         expect(text).toMatch(/^HTTP\/1\.[01] 400 Bad Request/);
         if (wordsAllErrors) expect(text).toContain('{"statusCode":400,"error":"Bad Request","message":"');
       }
