@@ -6,10 +6,14 @@ import { prefixDigitsFor } from '../src/pages/packed.ts';
 import { filesBelow } from './support/build.ts';
 import { CASES } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
+import { REFUSED_CASES } from './support/refusedCases.ts';
 
 const PAGES = [
   'README.md',
   'CONTRIBUTING.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+  'bench/peers/README.md',
   ...['docs', 'hosting'].flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`)),
 ].filter((path) => path.endsWith('.md'));
 const read = (page: string) => readFileSync(join(ROOT, page), 'utf8');
@@ -107,5 +111,11 @@ describe('hosting/README.md', () => {
     has(`${((30 * writes(144)) / 1e6).toFixed(2)} million: 0 $`);
   });
 
-  it('says how many cases there are', () => has(`The same ${CASES.length} cases`));
+  const exactWithoutCode = CASES.length - Object.keys(REFUSED_CASES).length;
+
+  it('says how many cases there are, and how many are exact without code', () => {
+    has(`The same ${CASES.length} cases`);
+    has(`alone | ${exactWithoutCode}; `);
+    expect(read('hosting/nginx/README.md')).toContain(`${exactWithoutCode} of ${CASES.length} are exact`);
+  });
 });

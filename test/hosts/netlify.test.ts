@@ -102,7 +102,8 @@ function startHost(edge: 'on' | 'off' | 'failing'): () => NetlifyHost {
 const BLOCK = '/runes/v1/blocks/840001';
 const readText = async (path: string) => (await readDist(path.slice(1))).text();
 
-const API_HEADERS = SECURITY_HEADERS.json;
+const EXPOSED = { 'access-control-expose-headers': 'etag' };
+const API_HEADERS = { ...SECURITY_HEADERS.json, ...EXPOSED };
 
 describe('Netlify with the edge function', () => {
   const host = startHost('on');
@@ -160,7 +161,7 @@ describe('Netlify with the edge function', () => {
     for (const path of ['/', '/index.html']) {
       expect(await host().send('GET', path)).toMatchObject({
         status: 200,
-        headers: { ...SECURITY_HEADERS.landing, 'content-type': expect.stringContaining('text/html') },
+        headers: { ...SECURITY_HEADERS.landing, ...EXPOSED, 'content-type': expect.stringContaining('text/html') },
       });
     }
   });
