@@ -1,14 +1,15 @@
 /** The lists of changes: what several writers listed becomes one list, whatever its length. */
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Changes, PathList } from '../src/write/changes.ts';
-import { temporaryFolder } from './support/build.ts';
+import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
+import { ndjson, record } from './support/records.ts';
 
 it('lists of more than is copied at once are joined in the order of their writers, byte for byte', () => {
   const cache = temporaryFolder();
   const changes = new Changes(cache);
-  changes.begin();
+  changes.begin(false);
   const paths: string[] = [];
   for (const writer of [0, 2, 10]) {
     const list = new PathList(changes.addedPart(writer));
@@ -28,4 +29,20 @@ it('lists of more than is copied at once are joined in the order of their writer
   expect(statSync(added).size).toBeGreaterThan(3 * 1024 * 1024);
   expect(readFileSync(added, 'utf8') === `${paths.join('\n')}\n`).toBe(true);
   expect(readdirSync(join(cache, 'changes')).sort()).toEqual(['added.txt', 'removed.txt']);
+});
+
+it('what a build removed is listed by the next one too, if it died when the lists had their names and it was not done', async () => {
+  const work = temporaryFolder();
+  const [out, input] = [join(work, 'out'), join(work, 'in')];
+  writeFiles(input, { '1.ndjson': ndjson([record(1, 1)]), '2.ndjson': ndjson([record(2, 1)]) });
+  await testBuild(out, { inputs: [input] });
+  rmSync(join(input, '2.ndjson'));
+  await testBuild(out, { inputs: [input] });
+  const list = () => readFileSync(`${out}.cache/changes/removed.txt`, 'latin1').split('\n');
+  expect(list()).toContain('runes/v1/blocks/2.json');
+  writeFileSync(join(out, '.rune-activity-mirror'), 'A build is at work here, or died.\n');
+  await testBuild(out, { inputs: [input] });
+  expect(list()).toContain('runes/v1/blocks/2.json');
+  await testBuild(out, { inputs: [input], full: true });
+  expect(list()).toContain('runes/v1/blocks/2.json');
 });

@@ -105,7 +105,7 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
       if (!dryRun) {
         await claimOutput(out, output, store);
         isClaimed = true;
-        changes.begin();
+        changes.begin(wasUnfinished(output));
       }
       const rendered = await renderAndWrite(context);
       clock.lap('write');

@@ -118,8 +118,8 @@ function explain(error: unknown): unknown {
 
 function write({ out, cache }: MergeOptions, output: OutputState, whole: Whole, begin: BeginProgress): MergeResult {
   const changes = new Changes(cache);
-  changes.begin();
   const wasUnfinished = output.kind === 'ours' && output.manifest === undefined;
+  changes.begin(wasUnfinished);
   const [removedList, pages, others] = [
     changes.removedList(),
     new PathList(changes.addedPart(0)),

@@ -87,11 +87,14 @@ export class Changes {
     this.#folder = join(cache, FOLDER);
   }
 
-  /** Begins the lists of a build that has the cache and the output for itself. Throws system errors. */
-  begin(): void {
+  /**
+   * Begins the lists of a build that has the cache and the output for itself; `isAfterDeath` when the one before did not come to its end. It may have died
+   * when its lists had their names already, so what they say was removed is taken over too. Throws system errors.
+   */
+  begin(isAfterDeath: boolean): void {
     mkdirSync(this.#folder, { recursive: true });
-    const unfinished = join(this.#folder, `removed.txt${PART}`);
-    this.#inherited = existsSync(unfinished) ? readFileSync(unfinished, 'latin1').split('\n').filter(Boolean) : [];
+    const lists = [join(this.#folder, `removed.txt${PART}`), ...(isAfterDeath ? [join(this.#folder, 'removed.txt')] : [])];
+    this.#inherited = lists.filter((list) => existsSync(list)).flatMap((list) => readFileSync(list, 'latin1').split('\n').filter(Boolean));
     for (const name of readdirSync(this.#folder)) {
       if (name.endsWith(PART) && name !== `removed.txt${PART}`) rmSync(join(this.#folder, name));
     }
@@ -122,7 +125,7 @@ export class Changes {
     }
     const removed = join(this.#folder, `removed.txt${PART}`);
     if (this.#inherited.length > 0) {
-      const all = new Set(readFileSync(removed, 'latin1').split('\n').filter(Boolean));
+      const all = new Set([...this.#inherited, ...readFileSync(removed, 'latin1').split('\n').filter(Boolean)]);
       for (const path of all) if (existsSync(join(root, path))) all.delete(path);
       rmSync(removed);
       const list = new PathList(removed);

@@ -168,10 +168,12 @@ export class ForeignFileError extends Error {
   override readonly name = 'ForeignFileError';
 }
 
-/** Where a link leads; undefined when that is not there. */
-async function targetOf(link: string, { realpath }: Reading): Promise<string | undefined> {
+/** What a link leads to; undefined when that is not there. */
+async function follow(link: string, { lstat, realpath }: Reading): Promise<[real: string, stats: Stats] | undefined> {
   try {
-    return await realpath(link);
+    const real = await realpath(link);
+    const stats = real === undefined ? undefined : await lstat(real);
+    return real === undefined || stats === undefined ? undefined : [real, stats];
   } catch (error) {
     // In a circle, or where this program may not look.
     throw new ForeignFileError(`${link} is a link that cannot be followed: ${messageOf(error)}`);
@@ -218,10 +220,9 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     const named = `${this.#dir}/${path}`;
     const found = await lstat(named);
     if (found === undefined) return undefined;
-    const isLink = found.isSymbolicLink();
-    const real = isLink ? await targetOf(named, reading) : named;
-    const stats = real === undefined || !isLink ? found : await lstat(real);
-    if (real === undefined || stats === undefined) return undefined;
+    const followed: [string, Stats] | undefined = found.isSymbolicLink() ? await follow(named, reading) : [named, found];
+    if (followed === undefined) return undefined;
+    const [real, stats] = followed;
     const held = this.#held.get(path);
     if (held !== undefined && isSame(held.stats, stats)) {
       this.#held.delete(path);
