@@ -4,37 +4,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ApiServer, type Fault } from './support/apiServer.ts';
-import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree } from './support/build.ts';
-import { block, failedPull, recordedBlocks, testPull } from './support/pull.ts';
+import { describe, expect, it } from 'vitest';
+import type { Fault } from './support/apiServer.ts';
+import { filesBelow, RecordingLog, temporaryFolder, testBuild, tree } from './support/build.ts';
+import { block, failedPull, testPull } from './support/pull.ts';
+import { base, builtDigest, digest, server, shortChain, to } from './support/recordedServer.ts';
 import type { Activity } from './support/records.ts';
 
-let recorded: Map<number, Activity[]>;
-let digest: string;
-beforeAll(async () => {
-  recorded = await recordedBlocks();
-  digest = (await testBuild(join(temporaryFolder(), 'out'), { inputs: CONFORMANCE_INPUTS })).manifest.digest;
-});
-
-let server: ApiServer;
-let base: string;
-let to: string;
-beforeEach(async () => {
-  server = new ApiServer();
-  for (const [height, records] of recorded) server.blocks.set(height, [...records]);
-  base = await server.start();
-  to = join(temporaryFolder(), 'input');
-});
-afterEach(() => server.close());
-
-/** A short chain of made-up blocks instead of the recorded one. */
-function shortChain(tip = 1010, first = 1001): void {
-  server.blocks.clear();
-  for (let height = first; height <= tip; height += 1) server.blocks.set(height, block(height, 1 + (height % 5)));
-}
-
-const build = async (): Promise<string> => (await testBuild(join(temporaryFolder(), 'out'), { inputs: [to] })).manifest.digest;
 const heldHash = (height: number): string => {
   const [name = ''] = filesBelow(join(to, 'pulled')).filter((path) => path.includes(`/${height}-`));
   const [line = ''] = gunzipSync(readFileSync(join(to, 'pulled', name)))
@@ -48,7 +24,7 @@ describe('blocks', () => {
     const result = await testPull(base, to);
     expect(result).toMatchObject({ blocks: 40, records: 8771, replaced: 0, held: [{ first: 840_000, last: 840_039 }] });
     expect(filesBelow(join(to, 'pulled'))).toHaveLength(40);
-    expect(await build()).toBe(digest);
+    expect(await builtDigest()).toBe(digest);
   });
 
   it('are not asked for again: a second pull compares the last of them', async () => {
@@ -71,7 +47,7 @@ describe('blocks', () => {
     server.limit = 500;
     await testPull(base, to);
     expect(Math.max(...server.requests.map((target) => Number(/limit=([0-9]{1,4})$/.exec(target)?.[1] ?? 0)))).toBe(500);
-    expect(await build()).toBe(digest);
+    expect(await builtDigest()).toBe(digest);
   });
 
   it.each([
@@ -81,15 +57,14 @@ describe('blocks', () => {
   ])('are found at an address with %s', async (_, path) => {
     shortChain();
     if (path === '/api') {
-      const inner = base;
       const proxy = createServer(async (request, response) => {
         if (request.url?.startsWith('/api/') !== true) return response.writeHead(404).end();
-        const answer = await fetch(inner + request.url.slice(4));
+        const answer = await fetch(base + request.url.slice(4));
         return response.writeHead(answer.status).end(await answer.text());
       }).listen(0, '127.0.0.1');
       await once(proxy, 'listening');
-      base = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
-      await testPull(base + path, to, { wanted: { from: 1001, to: undefined } });
+      const outer = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+      await testPull(outer + path, to, { wanted: { from: 1001, to: undefined } });
       proxy.close();
     } else await testPull(base + path, to, { wanted: { from: 1001, to: undefined } });
     expect(filesBelow(join(to, 'pulled'))).toHaveLength(10);
@@ -277,7 +252,7 @@ describe('a server that fails', () => {
     expect(given.size).toBe(faults.length);
     expect(log.notices.length).toBeGreaterThan(40);
     server.fault = () => undefined;
-    expect(await build()).toBe(digest);
+    expect(await builtDigest()).toBe(digest);
   });
 
   it('by falling silent in the middle of a body is asked again', async () => {

@@ -3,39 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ApiServer } from './support/apiServer.ts';
-import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree } from './support/build.ts';
+import { describe, expect, it } from 'vitest';
+import { filesBelow, temporaryFolder, tree } from './support/build.ts';
 import { run, start } from './support/cli.ts';
 import { mountDisk } from './support/disk.ts';
-import { block, failedPull, recordedBlocks, testPull } from './support/pull.ts';
-import type { Activity } from './support/records.ts';
-
-let recorded: Map<number, Activity[]>;
-let digest: string;
-beforeAll(async () => {
-  recorded = await recordedBlocks();
-  digest = (await testBuild(join(temporaryFolder(), 'out'), { inputs: CONFORMANCE_INPUTS })).manifest.digest;
-});
-
-let server: ApiServer;
-let base: string;
-let to: string;
-beforeEach(async () => {
-  server = new ApiServer();
-  for (const [height, records] of recorded) server.blocks.set(height, [...records]);
-  base = await server.start();
-  to = join(temporaryFolder(), 'input');
-});
-afterEach(() => server.close());
-
-/** A short chain of made-up blocks instead of the recorded one. */
-function shortChain(tip = 1010, first = 1001): void {
-  server.blocks.clear();
-  for (let height = first; height <= tip; height += 1) server.blocks.set(height, block(height, 1 + (height % 5)));
-}
-
-const build = async (): Promise<string> => (await testBuild(join(temporaryFolder(), 'out'), { inputs: [to] })).manifest.digest;
+import { failedPull, testPull } from './support/pull.ts';
+import { base, builtDigest, digest, server, shortChain, to } from './support/recordedServer.ts';
 
 describe('npm run pull', () => {
   const flags = () => ['--from', base, '--to', to, '--rate', '0'];
@@ -137,7 +110,7 @@ describe('npm run pull', () => {
     expect(held).toBeGreaterThan(0);
     expect(held).toBeLessThan(40);
     expect(await testPull(base, to)).toMatchObject({ blocks: 40 - held });
-    expect(await build()).toBe(digest);
+    expect(await builtDigest()).toBe(digest);
   });
 
   it('is killed 20 times at random moments, and the files are those of one that was not', async () => {
@@ -160,7 +133,7 @@ describe('npm run pull', () => {
     expect(killed).toBe(20);
     await testPull(base, to);
     expect(tree(to)).toEqual(tree(whole));
-    expect(await build()).toBe(digest);
+    expect(await builtDigest()).toBe(digest);
   });
 
   it('in a folder that another pull works on stops at once', async () => {
@@ -198,8 +171,7 @@ describe('npm run pull', () => {
       expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/^the disk of .* is full$/)]);
       rmSync(join(disk, 'filler'));
       await testPull(base, input);
-      to = input;
-      expect(await build()).toBe(digest);
+      expect(await builtDigest(input)).toBe(digest);
     } finally {
       execFileSync('umount', [disk]);
     }

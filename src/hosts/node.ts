@@ -4,7 +4,16 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { messageOf } from '../errors.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
-import { type Answer, errorBody, MissingFileError, notFound, PREFLIGHT_HEADERS, RETRY_LATER, respond } from '../pages/respond.ts';
+import {
+  type Answer,
+  errorBody,
+  MissingFileError,
+  notFound,
+  PREFLIGHT_HEADERS,
+  RETRY_LATER,
+  respond,
+  shortTarget,
+} from '../pages/respond.ts';
 import { type BuiltFile, BuiltFiles, ForeignFileError } from './node/files.ts';
 import { inTurn, LIMITS, type Limits, limitServer, serverOptions } from './node/limits.ts';
 import { headersOf, plainPathOf } from './node/plain.ts';
@@ -30,7 +39,7 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
       // The client went away in the middle of an answer.
       if (response.destroyed) return;
       // The reason may name paths of this machine, so it goes to the log and not to the client.
-      process.stderr.write(`${exchange.method} ${JSON.stringify(shortened(request.url ?? ''))}: ${messageOf(error)}\n`);
+      process.stderr.write(`${exchange.method} ${JSON.stringify(shortTarget(request.url ?? ''))}: ${messageOf(error)}\n`);
       exchange.fail(errorBody(503, RETRY_LATER), ['retry-after', '5']);
     });
   });
@@ -42,9 +51,6 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
 }
 
 const PREFLIGHT = headerList(PREFLIGHT_HEADERS);
-
-/** A target in the log: enough to know it again. */
-const shortened = (url: string): string => (url.length > 300 ? `${url.slice(0, 300)}…` : url);
 
 async function answer(exchange: Exchange, site: WatchedSite, files: BuiltFiles): Promise<void> {
   const { method, request } = exchange;

@@ -272,9 +272,12 @@ export const errorBody = (status: number, message: string): { status: number; bo
   body: JSON.stringify({ statusCode: status, error: REASONS[status] ?? 'Error', message }),
 });
 
-/** The 404 of a path that is none of the API's. The target is cut, so that a long URL is not sent back whole. */
+/** A target for an error or a log: enough to know it again, so that a long URL is not sent back whole. */
+export const shortTarget = (target: string): string => (target.length > 300 ? `${target.slice(0, 300)}…` : target);
+
+/** The 404 of a path that is none of the API's. */
 export const notFound = (method: string, target: string): { status: number; body: string } =>
-  errorBody(404, `Route ${method}:${target.length > 300 ? `${target.slice(0, 300)}…` : target} not found`);
+  errorBody(404, `Route ${method}:${shortTarget(target)} not found`);
 
 /**
  * Whether an `if-none-match` header holds this ETag: a list, weak forms and `*` are understood, and so is a tag without its quotes,

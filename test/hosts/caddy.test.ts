@@ -3,8 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '../support/build.ts';
 import { ROOT } from '../support/cli.ts';
+import { replaceOnce } from '../support/nginxSite.ts';
 import type { LocalHost } from '../support/server.ts';
-import { findProgram, type ProgramCall, replaceAll, replaceOnce, startProgram } from './plainHost.ts';
+import { findProgram, type ProgramCall, replaceAll, startProgram } from './plainHost.ts';
 import { type HostOptions, testPlainHost } from './plainSuite.ts';
 
 const SITE = readFileSync(join(ROOT, 'hosting/caddy/Caddyfile'), 'utf8');

@@ -6,9 +6,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { freePort } from '../support/ports.ts';
 import { type Host, sendTo } from '../support/server.ts';
 
 const HERE = new URL('.', import.meta.url).pathname;
@@ -184,15 +185,6 @@ function startEdgeFunctions({ EdgeFunctionsHandler }: Engines): { handler: EdgeH
     logger: console,
   });
   return { handler, log };
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createTcpServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 /** What Netlify's CDN adds and the engine of files does not have: a strong ETag by content, and 304. */

@@ -3,12 +3,11 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
-import { ROOT } from '../support/cli.ts';
+import { nginxSite, replaceOnce } from '../support/nginxSite.ts';
 import type { LocalHost } from '../support/server.ts';
-import { fetchRaw, findProgram, type ProgramCall, replaceAll, replaceOnce, startProgram } from './plainHost.ts';
+import { fetchRaw, findProgram, type ProgramCall, replaceAll, startProgram } from './plainHost.ts';
 import { type HostOptions, testPlainHost } from './plainSuite.ts';
 
-const SITE = readFileSync(join(ROOT, 'hosting/nginx/nginx.conf'), 'utf8');
 const BROTLI = '/usr/lib/nginx/modules/ngx_http_brotli_static_module.so';
 
 type More = 'brotli' | 'no links';
@@ -19,13 +18,7 @@ const startNginx = (dist: string, options: HostOptions = {}, more?: More): Promi
 
 function configure(port: number, dist: string, { exactPort, pageSizes }: HostOptions, more: More | undefined): ProgramCall {
   const folder = temporaryFolder();
-  let site = replaceOnce(SITE, 'listen 80;', `listen 127.0.0.1:${port};`);
-  site = replaceOnce(site, 'listen [::]:80;', '');
-  site = replaceOnce(site, '/srv/rune-activity-mirror/dist;', `${dist};`);
-  if (exactPort !== undefined) {
-    site = replaceOnce(site, '$mirror_bare_file @refuse;', '$mirror_bare_file @exact;');
-    site = replaceOnce(site, '127.0.0.1:3000', `127.0.0.1:${exactPort}`);
-  }
+  let site = nginxSite(dist, port, exactPort);
   if (pageSizes !== undefined) {
     const [smallest, largest] = pageSizes;
     site = replaceOnce(site, '(?:6[1-9]|[7-9][0-9]|[1-9][0-9]{2,})&" ', `(?:${largest + 1}|[2-9][0-9]{3}|[1-9][0-9]{4,})&" `);

@@ -5,10 +5,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
 import { expect } from 'vitest';
 import { errorResponse } from '../../src/contract/schemas.ts';
 import { CASES, checkCase } from '../support/cases.ts';
+import { freePort } from '../support/ports.ts';
 import { type Answer, type Host, type LocalHost, sendTo } from '../support/server.ts';
 import type { PlainRequest } from './requests.ts';
 
@@ -174,23 +174,6 @@ export function findProgram(name: string): string {
   const path = found.stdout.toString('utf8').trim();
   if (path === '') throw new Error(`not installed: ${name}. Run: apt-get install -y ${name}`);
   return path;
-}
-
-/** A port that is free at this moment. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-/** Replaces a text of a shipped file that must be there. */
-export function replaceOnce(text: string, from: string, to: string): string {
-  expect(text.split(from)).toHaveLength(2);
-  return text.replace(from, () => to);
 }
 
 /** Replaces a pattern that must be there so many times. */

@@ -3,7 +3,6 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,6 +10,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { temporaryFolder } from './build.ts';
+import { freePort } from './ports.ts';
 
 const run = promisify(execFile);
 
@@ -39,15 +39,6 @@ function programs(folder: string): string {
   for (const name of ['initdb', 'postgres']) chmodSync(join(copy, 'bin', name), 0o755);
   return join(copy, 'bin');
 }
-
-export const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer().on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 
 /** Starts a server with an empty database; `settings` are as in postgresql.conf. */
 export async function startPostgres(settings: readonly string[] = ['shared_buffers=64MB']): Promise<Database> {

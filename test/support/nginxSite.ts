@@ -1,0 +1,22 @@
+/** hosting/nginx/nginx.conf with the changes that its first lines ask an operator for. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ROOT } from './cli.ts';
+
+const SITE = readFileSync(join(ROOT, 'hosting/nginx/nginx.conf'), 'utf8');
+
+/** Replaces a text of a shipped file, which must be there once. */
+export function replaceOnce(text: string, from: string, to: string): string {
+  if (text.split(from).length !== 2) throw new Error(`${JSON.stringify(from)} is not there once any more`);
+  return text.replace(from, () => to);
+}
+
+/** The site of a build on a port of 127.0.0.1; what is no page is answered by `npm start` on `exactPort`, if there is one. */
+export function nginxSite(build: string, port: number, exactPort?: number): string {
+  let site = replaceOnce(SITE, 'listen 80;', `listen 127.0.0.1:${port};`);
+  site = replaceOnce(site, 'listen [::]:80;', '');
+  site = replaceOnce(site, '/srv/rune-activity-mirror/dist;', `${build};`);
+  if (exactPort === undefined) return site;
+  site = replaceOnce(site, '$mirror_bare_file @refuse;', '$mirror_bare_file @exact;');
+  return replaceOnce(site, '127.0.0.1:3000', `127.0.0.1:${exactPort}`);
+}
