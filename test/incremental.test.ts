@@ -70,7 +70,7 @@ describe('after any change of the input', () => {
             expect(result.wasFull).toBe(i === 0);
             await testBuild(join(work, `full-${i}`), options);
             expect(tree(out)).toEqual(tree(join(work, `full-${i}`)));
-            check(out);
+            await check(out);
             upload(out, remote);
             expect(content(remote)).toEqual(content(out));
           }
@@ -330,9 +330,9 @@ describe('an output that was changed behind the back of builds', () => {
     mkdirSync(folder);
     writeFiles(out, { 'runes/v1/transactions/stranger.json': '{}', 'runes/v1/digests/9000.json': '{}' });
     expect(await build()).toMatchObject({ wasFull: false });
-    expect(() => check(out)).toThrow(/finding/);
+    await expect(check(out)).rejects.toThrow(/finding/);
     await build({ full: true });
     expect(tree(out)).toEqual(await fresh());
-    check(out);
+    await check(out);
   });
 });

@@ -134,7 +134,7 @@ describe.each([
 
       await testBuild(out, { inputs: [input('after')], layout });
       expect(contents(out)).toEqual(after);
-      verify(out, new Progress(new RecordingLog(), false));
+      await verify(out, new Progress(new RecordingLog(), false));
       // The lists of changes name all that the two builds did.
       const list = (name: string) => new Set(readFileSync(join(`${out}.cache/changes`, name), 'utf8').split('\n'));
       const [added, removed] = [list('added.txt'), list('removed.txt')];

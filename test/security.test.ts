@@ -294,7 +294,7 @@ describe('headers', () => {
     const { etag } = (await host.send('GET', BLOCK)).headers;
     const { 'content-type': _, ...others } = SECURITY_HEADERS.json;
     expect(await host.send('GET', BLOCK, { 'if-none-match': String(etag) })).toMatchObject({ status: 304, headers: others });
-    expect(await host.send('GET', '/')).toMatchObject({ status: 200, headers: SECURITY_HEADERS.landing });
+    expect(await host.send('GET', '/')).toMatchObject({ status: 200, headers: SECURITY_HEADERS.page });
     for (const text of ['nonsense\r\n\r\n', `GET / HTTP/1.1\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`]) {
       const answer = (await sendRaw(host.port, text)).toLowerCase();
       for (const [name, value] of Object.entries(SECURITY_HEADERS.json))

@@ -18,9 +18,9 @@ import { hex, ndjson, record } from './support/records.ts';
 const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
 
 /** What verification says of an output. */
-function findings(out: string): readonly string[] {
+async function findings(out: string): Promise<readonly string[]> {
   try {
-    check(out);
+    await check(out);
     return [];
   } catch (error) {
     if (error instanceof VerificationError) return error.details.slice(0, -1);
@@ -59,14 +59,14 @@ describe('what a build made', () => {
           operationPages: inputs.length === 1,
           compress: layout === 'files' ? ENCODINGS : ['gz'],
         });
-        const { files, manifest } = check(out);
+        const { files, manifest } = await check(out);
         expect(files).toBe(manifest.files);
       }
     }
   });
 
-  it('is whole as a copy without hard links', () => {
-    expect(findings(copy())).toEqual([]);
+  it('is whole as a copy without hard links', async () => {
+    expect(await findings(copy())).toEqual([]);
   });
 
   it('has a digest that depends on the data only, and that anyone can work out from the pages', async () => {
@@ -192,10 +192,10 @@ describe('verification finds', () => {
       },
       /block 6: record 0 is of block 2005/,
     ],
-  ])('%s', (_, damage, finding) => {
+  ])('%s', async (_, damage, finding) => {
     const out = copy();
     damage(out);
-    const found = findings(out);
+    const found = await findings(out);
     expect(found.length).toBeGreaterThan(0);
     expect(found[0]).toMatch(finding);
   });
@@ -208,28 +208,34 @@ describe('verification finds', () => {
     const out = join(temporaryFolder(), 'out');
     await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'packed' });
     edit(out, `${v1}/manifest.json`, (text) => text.replace(new RegExp(`"${key}": \\d+`), `"${key}": ${value}`));
-    expect(findings(out)).toContainEqual(`${v1}/manifest.json cannot be read: ${fault}`);
+    expect(await findings(out)).toContainEqual(`${v1}/manifest.json cannot be read: ${fault}`);
   });
 
   it.each(LAYOUTS)('any byte that changes in any file, and any file that goes, in layout %s', async (layout) => {
     const out = join(work, `bytes-${layout}`);
     await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout });
     const paths = filesBelow(out);
-    fc.assert(
-      fc.property(fc.nat(paths.length - 1), fc.nat(), fc.integer({ min: 1, max: 255 }), fc.boolean(), (file, at, difference, goes) => {
-        const path = join(out, paths[file] ?? '');
-        const before = readFileSync(path);
-        const after = Buffer.from(before);
-        after[at % after.length] = (after[at % after.length] ?? 0) ^ difference;
-        if (goes) rmSync(path);
-        else writeFileSync(path, after);
-        const found = findings(out);
-        writeFileSync(path, before);
-        expect(found.length).toBeGreaterThan(0);
-      }),
+    await fc.assert(
+      fc.asyncProperty(
+        fc.nat(paths.length - 1),
+        fc.nat(),
+        fc.integer({ min: 1, max: 255 }),
+        fc.boolean(),
+        async (file, at, difference, goes) => {
+          const path = join(out, paths[file] ?? '');
+          const before = readFileSync(path);
+          const after = Buffer.from(before);
+          after[at % after.length] = (after[at % after.length] ?? 0) ^ difference;
+          if (goes) rmSync(path);
+          else writeFileSync(path, after);
+          const found = await findings(out);
+          writeFileSync(path, before);
+          expect(found.length).toBeGreaterThan(0);
+        },
+      ),
       { numRuns: 150 },
     );
-    expect(findings(out)).toEqual([]);
+    expect(await findings(out)).toEqual([]);
   });
 });
 

@@ -10,6 +10,7 @@ import { type Loaded, loadInput } from '../input/load.ts';
 import type { Site } from '../pages/lists.ts';
 import type { BatchBlock } from '../render/assembler.ts';
 import { renderBatches } from '../render/batches.ts';
+import { siteAssets } from '../site/assets.ts';
 import { hasState, removeState, State } from '../state/state.ts';
 import { type BlockChanges, type NewBlock, updateBlocks, updateInputs } from '../state/update.ts';
 import { Store, toNumber, toText } from '../store/duckdb.ts';
@@ -199,7 +200,7 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     if (options.dryRun) return '';
     const gone = await writeDigests(blocks.heights, sink, store);
     if (options.site.layout === 'packed') gone.push(...(await updateShards(context, sink)));
-    const own = ownFiles(manifest);
+    const own = ownFiles(manifest, await siteAssets());
     for (const [path, content] of own) sink.file(path, content);
     if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);
     else if (output.kind === 'ours') removed = await sweep(options.out, options.site, removedList, store);

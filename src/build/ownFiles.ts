@@ -6,6 +6,7 @@ import type { Site } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { LANDING_PATH, MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
 import { errorBody } from '../pages/respond.ts';
+import type { OwnFile } from '../site/assets.ts';
 import { landingPage } from '../site/landing.ts';
 import { type Store, toNumber } from '../store/duckdb.ts';
 import { serverVersion, VERSION } from '../version.ts';
@@ -39,11 +40,12 @@ export async function describeBuild(site: Site, store: Store): Promise<Manifest>
   };
 }
 
-/** Paths and contents, all of which follow from the manifest. The manifest itself is the last. */
-export function ownFiles(manifest: Manifest): [path: string, content: Buffer][] {
+/** Paths and contents, all of which follow from the manifest and the program. The manifest itself is the last. */
+export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
   const tip = manifest.heights.at(-1)?.[1] ?? 0;
   const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: tip };
   return [
+    ...assets,
     [LANDING_PATH, Buffer.from(landingPage(manifest))],
     // What a static host answers for a path that is none.
     ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],

@@ -16,6 +16,7 @@ import type { Manifest } from '../contract/schemas.ts';
 import { BuildError, CliError, codeOf, InputError, LockedError, messageOf } from '../errors.ts';
 import { BLOCKS_FOLDER, DIGESTS_FOLDER, POINTERS_FOLDER, TRANSACTIONS_FOLDER, withSidecars } from '../pages/paths.ts';
 import { fallbackPage } from '../pages/window.ts';
+import { type OwnFile, siteAssets } from '../site/assets.ts';
 import { withLock } from '../store/attach.ts';
 import { Store } from '../store/duckdb.ts';
 import { Changes, PathList } from '../write/changes.ts';
@@ -59,7 +60,10 @@ export async function merge(options: MergeOptions, log: Log, begin: BeginProgres
   const output = inspectOut(out);
   const whole = checkParts(options.parts, begin);
   clock.lap('check');
-  const result = await withScratch(cache, (scratch) => withOutput(options, output, scratch, () => write(options, output, whole, begin)));
+  const assets = await siteAssets();
+  const result = await withScratch(cache, (scratch) =>
+    withOutput(options, output, scratch, () => write(options, output, whole, assets, begin)),
+  );
   clock.lap('write');
   report(options, result, clock, log);
   return result;
@@ -116,7 +120,13 @@ function explain(error: unknown): unknown {
   ]);
 }
 
-function write({ out, cache }: MergeOptions, output: OutputState, whole: Whole, begin: BeginProgress): MergeResult {
+function write(
+  { out, cache }: MergeOptions,
+  output: OutputState,
+  whole: Whole,
+  assets: readonly OwnFile[],
+  begin: BeginProgress,
+): MergeResult {
   const changes = new Changes(cache);
   const wasUnfinished = output.kind === 'ours' && output.manifest === undefined;
   changes.begin(wasUnfinished);
@@ -134,7 +144,7 @@ function write({ out, cache }: MergeOptions, output: OutputState, whole: Whole, 
     for (const [path, content] of digestsFiles(whole.placed.map(({ block }) => block))) sink.file(path, content);
     checkUnchanged(whole.parts);
     const manifest = describe(whole);
-    for (const [path, content] of ownFiles(manifest)) sink.file(path, content);
+    for (const [path, content] of ownFiles(manifest, assets)) sink.file(path, content);
     const remover = new Remover(out, removedList);
     if (output.kind === 'ours') removeStrangers(out, whole, { crowded: linker.crowded, transactions }, remover);
     // All files are there afterwards, if only empty.

@@ -74,12 +74,6 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
-/** Headers of the page for people at `/`, beside those of every file: it has a style of its own, and nothing else. */
-export const LANDING_HEADERS: Readonly<Record<string, string>> = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-};
-
 /** Nothing is kept without asking: the list of an unknown id may exist a minute later (decisions.md, "Headers"). */
 const CACHE_CONTROL = 'public, no-cache, must-revalidate';
 

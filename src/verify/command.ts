@@ -21,7 +21,7 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const dir = flags.one('dir') ?? 'dist';
   const format = flags.choice('log', ['text', 'json']);
   const start = performance.now();
-  const { manifest, files } = verify(dir, new Progress(log, format === 'text' && process.stderr.isTTY));
+  const { manifest, files } = await verify(dir, new Progress(log, format === 'text' && process.stderr.isTTY));
   const seconds = Number(((performance.now() - start) / 1000).toFixed(1));
   log.info(
     'verified',

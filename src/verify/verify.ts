@@ -13,6 +13,7 @@ import { type Encoding, type Site, siteOf } from '../pages/lists.ts';
 import { prefixes } from '../pages/packed.ts';
 import { DIGESTS_FOLDER, digestsPath, editionName, LIST_FOLDERS, MANIFEST_PATH, shardPath, sidecarPath } from '../pages/paths.ts';
 import { emitFiles, type FileSink } from '../render/files.ts';
+import { siteAssets } from '../site/assets.ts';
 import { inspectOutput, LOCK, MARKER } from '../write/outputFolder.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
@@ -26,12 +27,13 @@ export interface Verified {
 }
 
 /** Throws a VerificationError that lists what does not hold, and an InputError when the folder is no output at all. */
-export function verify(root: string, progress: Progress): Verified {
+export async function verify(root: string, progress: Progress): Promise<Verified> {
   const findings = new Findings();
   const manifest = readManifest(root, findings);
   const site = siteOf(manifest);
   const own = new ComparingSink(root, findings);
-  for (const [path, content] of ownFiles(manifest)) own.file(path, content);
+  const ownPaths = ownFiles(manifest, await siteAssets());
+  for (const [path, content] of ownPaths) own.file(path, content);
 
   const blocks = readBlocks(root, own, findings);
   const sink = new ComparingSink(root, findings);
@@ -64,7 +66,7 @@ export function verify(root: string, progress: Progress): Verified {
     );
     const index = shards === undefined ? [] : [...prefixes(site.prefixDigits)].map(shardPath);
     const digests = new Set(blocks.map(({ height }) => digestsPath(height)));
-    const others = [...ownFiles(manifest).map(([path]) => path), MARKER, ...digests, ...index];
+    const others = [...ownPaths.map(([path]) => path), MARKER, ...digests, ...index];
     reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);

@@ -6,7 +6,7 @@ import type { Host } from '../support/server.ts';
 /** Files have the headers of the API and their own type, and are not sent to those who have them. */
 export async function checkFileHeaders(host: Host): Promise<void> {
   for (const [target, expected] of [
-    ['/', SECURITY_HEADERS.landing],
+    ['/', SECURITY_HEADERS.page],
     ['/runes/v1/manifest.json', SECURITY_HEADERS.json],
   ] as const) {
     const answer = await host.send('GET', target);

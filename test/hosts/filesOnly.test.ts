@@ -61,10 +61,10 @@ describe('files alone', () => {
     expect(paths.length).toBeGreaterThan(600);
     for (const path of paths) {
       const answer = await ofSample?.send('GET', `/${path}`);
-      const headers = { ...FILE_HEADERS, ...SECURITY_HEADERS[path === 'index.html' ? 'landing' : 'json'] };
+      const headers = { ...FILE_HEADERS, ...SECURITY_HEADERS[path === 'index.html' ? 'page' : 'json'] };
       expect(answer).toMatchObject({ status: 200, body: readFileSync(join(sample, path), 'utf8'), headers });
     }
-    expect(await ofSample?.send('GET', '/')).toMatchObject({ status: 200, headers: SECURITY_HEADERS.landing });
+    expect(await ofSample?.send('GET', '/')).toMatchObject({ status: 200, headers: SECURITY_HEADERS.page });
     const { headers } = (await ofSample?.send('GET', '/runes/v1/manifest.json')) ?? {};
     expect(headers?.etag).toMatch(/^"[^"]+"$/);
     expect((await ofSample?.send('GET', '/runes/v1/manifest.json', { 'if-none-match': String(headers?.etag) }))?.status).toBe(304);

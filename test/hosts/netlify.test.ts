@@ -161,7 +161,7 @@ describe('Netlify with the edge function', () => {
     for (const path of ['/', '/index.html']) {
       expect(await host().send('GET', path)).toMatchObject({
         status: 200,
-        headers: { ...SECURITY_HEADERS.landing, ...EXPOSED, 'content-type': expect.stringContaining('text/html') },
+        headers: { ...SECURITY_HEADERS.page, ...EXPOSED, 'content-type': expect.stringContaining('text/html') },
       });
     }
   });

@@ -132,7 +132,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       const landing = await host().send('GET', '/');
       expect(landing).toMatchObject({
         status: 200,
-        headers: SECURITY_HEADERS.landing,
+        headers: SECURITY_HEADERS.page,
       });
     });
 

@@ -12,9 +12,10 @@ export const SECURITY_HEADERS = {
     'content-type': 'application/json; charset=utf-8',
     'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   },
-  landing: {
+  page: {
     ...everywhere,
     'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    'content-security-policy':
+      "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   },
 } as const;

@@ -3,8 +3,8 @@
  * paths. Nothing is kept in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
  */
 import { messageOf } from '../../errors.ts';
-import { LANDING_PATH } from '../../pages/paths.ts';
-import { errorBody, LANDING_HEADERS, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
+import { errorBody, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
+import { fileHeaders, isBuiltFile, pageOfFolder } from '../../pages/siteFiles.ts';
 import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendFile, unavailable } from '../fetch.ts';
 import { freshMsOf, originOf, type Settings, SettingsError } from './origins.ts';
 
@@ -42,15 +42,13 @@ async function answer(request: Request, settings: Settings): Promise<Response> {
 }
 
 /** The files of a build, and no others: a bucket may hold more than the mirror, and it may be private. */
-const FILE = /^(?:index\.html|runes\/v1\/(?:[0-9a-z]+(?:-[0-9a-z]+)?\/)*[0-9a-z]+\.json)$/;
-
 async function serveFile(request: Request, fetchFile: FetchFile): Promise<Response> {
   if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   const { pathname } = new URL(request.url);
-  const path = pathname === '/' ? LANDING_PATH : pathname.slice(1);
-  if ((request.method !== 'GET' && request.method !== 'HEAD') || !FILE.test(path)) return jsonNotFound(request);
+  const path = pageOfFolder(pathname) ?? pathname.slice(1);
+  if ((request.method !== 'GET' && request.method !== 'HEAD') || !isBuiltFile(path)) return jsonNotFound(request);
   const file = await fetchFile(path);
-  if (file.ok) return sendFile(request, file, path === LANDING_PATH ? LANDING_HEADERS : {});
+  if (file.ok) return sendFile(request, file, fileHeaders(path));
   await file.body?.cancel();
   if (file.status === 404) return jsonNotFound(request);
   throw new Error(`${path} was answered with status ${file.status}`);

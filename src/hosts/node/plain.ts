@@ -2,8 +2,8 @@
  * Files of the build that are asked for by their own paths: the landing page, the manifest, digests, pages, and what the owner of the folder added.
  */
 import { extname } from 'node:path';
-import { LANDING_PATH } from '../../pages/paths.ts';
-import { API_HEADERS, cachingHeaders, FILE_HEADERS, LANDING_HEADERS } from '../../pages/respond.ts';
+import { API_HEADERS, cachingHeaders, FILE_HEADERS } from '../../pages/respond.ts';
+import { fileHeaders, isBuiltFile, pageOfFolder } from '../../pages/siteFiles.ts';
 import { type Headers, headerList } from './send.ts';
 
 /** Bytes of a file name on common file systems, and of a path. */
@@ -35,7 +35,8 @@ export function plainPathOf(target: string): string | undefined {
   } catch {
     return undefined;
   }
-  if (path === '/') return LANDING_PATH;
+  const page = pageOfFolder(path);
+  if (page !== undefined) return page;
   const names = path.slice(1).split('/');
   const isName = (name: string) => name !== '' && !name.startsWith('.') && Buffer.byteLength(name) <= LONGEST_NAME;
   const isPlain = path.startsWith('/') && path.length <= LONGEST_PATH && !FORBIDDEN.test(path) && names.every(isName);
@@ -46,12 +47,13 @@ const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
 
 const CACHING = cachingHeaders(false);
 const JSON_HEADERS = headerList({ ...API_HEADERS, ...CACHING });
-const LANDING = headerList({ ...FILE_HEADERS, ...CACHING, ...LANDING_HEADERS });
 const OTHER = headerList({ ...FILE_HEADERS, ...CACHING });
 
-/** The headers of a file by its path. A page that the owner of the folder added may have scripts. */
+/** The headers of a file by its path. A page that the owner of the folder added may have scripts of any kind. */
 export function headersOf(path: string): Headers {
-  if (path === LANDING_PATH) return LANDING;
   const type = extname(path).toLowerCase();
-  return type === '.json' ? JSON_HEADERS : [...OTHER, 'content-type', TYPES[type] ?? 'application/octet-stream'];
+  if (type === '.json') return JSON_HEADERS;
+  return isBuiltFile(path)
+    ? headerList({ ...fileHeaders(path), ...CACHING })
+    : [...OTHER, 'content-type', TYPES[type] ?? 'application/octet-stream'];
 }

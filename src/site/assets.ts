@@ -1,0 +1,35 @@
+/**
+ * The files of a build that are the same for all data: scripts and styles of the pages for people. They are bundled from this source when a build
+ * asks for them, once in a process.
+ */
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+/** A path in the output, and what it holds. */
+export type OwnFile = readonly [path: string, content: Buffer];
+
+/** What is bundled, as paths in this source, and what comes of it. */
+const BUNDLES: readonly (readonly [entry: string, path: string])[] = [];
+
+let assets: Promise<readonly OwnFile[]> | undefined;
+
+/** All of them. Rejects when this program is not whole. */
+export function siteAssets(): Promise<readonly OwnFile[]> {
+  assets ??= Promise.all(BUNDLES.map(([entry, path]) => bundle(entry, path)));
+  return assets;
+}
+
+async function bundle(entry: string, path: string): Promise<OwnFile> {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL(`../${entry}`, import.meta.url))],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    target: 'es2022',
+    charset: 'utf8',
+  });
+  const [output] = outputFiles;
+  if (output === undefined) throw new Error(`${entry} cannot be bundled`);
+  return [path, Buffer.from(output.contents)];
+}
