@@ -7,6 +7,7 @@ import { MANIFEST_PATH } from '../pages/paths.ts';
 import {
   type Answer,
   errorBody,
+  FILE_HEADERS,
   MissingFileError,
   notFound,
   PREFLIGHT_HEADERS,
@@ -14,6 +15,7 @@ import {
   respond,
   shortTarget,
 } from '../pages/respond.ts';
+import { redirectOf } from '../pages/siteFiles.ts';
 import { type BuiltFile, BuiltFiles, ForeignFileError } from './node/files.ts';
 import { inTurn, LIMITS, type Limits, limitServer, serverOptions } from './node/limits.ts';
 import { headersOf, plainPathOf } from './node/plain.ts';
@@ -51,6 +53,7 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
 }
 
 const PREFLIGHT = headerList(PREFLIGHT_HEADERS);
+const REDIRECT = headerList(FILE_HEADERS);
 
 async function answer(exchange: Exchange, site: WatchedSite, files: BuiltFiles): Promise<void> {
   const { method, request } = exchange;
@@ -105,6 +108,8 @@ function targetOf(request: IncomingMessage): string {
 /** A file outside the API's routes. Everything else is a JSON 404, and so is a link that leads out of the folder. */
 async function sendPlainFile(exchange: Exchange, target: string, files: BuiltFiles): Promise<void> {
   const path = exchange.method === 'GET' || exchange.method === 'HEAD' ? plainPathOf(target) : undefined;
+  const redirect = path === undefined ? undefined : redirectOf(`/${path}`);
+  if (redirect !== undefined) return exchange.sendNothing(301, [...REDIRECT, 'location', redirect, 'content-length', '0']);
   const file = path === undefined ? undefined : await openPlain(path, files);
   if (path === undefined || file === undefined) return exchange.sendError(notFound(exchange.method, target));
   return exchange.sendFile(file, headersOf(path));

@@ -10,7 +10,7 @@ const DOCS_PATH = 'docs/index.html';
 
 const API_FILE = /^runes\/v1\/(?:[0-9a-z]+(?:-[0-9a-z]+)?\/)*[0-9a-z]+\.json$/;
 const SITE_FILE =
-  /^(?:index\.html|(?:charts|client|explorer)\.(?:js|css)|openapi\.json|docs\/(?:index\.html|[a-z-]+\.(?:js|css))|activity\/[0-9a-z]+\.(?:parquet|json))$/;
+  /^(?:index\.html|(?:charts|client|explorer)\.(?:js|css)|openapi\.json|docs\/(?:index\.html|[a-z-]+\.(?:js|css|txt))|activity\/[0-9a-z]+\.(?:parquet|json))$/;
 
 /** Whether a build may have a file of this path, and so whether a host that stores other things too may send it. */
 export const isBuiltFile = (path: string): boolean => API_FILE.test(path) || SITE_FILE.test(path);
@@ -23,6 +23,9 @@ export function pageOfFolder(pathname: string): string | undefined {
   return pathname === '/docs/' ? DOCS_PATH : undefined;
 }
 
+/** Where a path leads that a page's own paths do not work below, relative to it: `/docs` to `docs/`. */
+export const redirectOf = (pathname: string): string | undefined => (pathname === '/docs' ? 'docs/' : undefined);
+
 /** Headers of the pages for people, beside those of every file: their scripts and what these ask for are the mirror's own, and they are in no frame. */
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
@@ -33,6 +36,7 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
+  txt: 'text/plain; charset=utf-8',
   parquet: 'application/vnd.apache.parquet',
 };
 

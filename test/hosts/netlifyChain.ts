@@ -10,7 +10,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { freePort } from '../support/ports.ts';
-import { type Host, sendTo } from '../support/server.ts';
+import { type LocalHost, sendTo } from '../support/server.ts';
 
 const HERE = new URL('.', import.meta.url).pathname;
 const PACKAGES = join(HERE, 'node_modules');
@@ -26,7 +26,7 @@ export interface NetlifyOptions {
   readonly edge: 'on' | 'off' | 'failing';
 }
 
-export interface NetlifyHost extends Host {
+export interface NetlifyHost extends LocalHost {
   /** What the edge function's process wrote so far. */
   edgeLog(): string;
 }
@@ -125,8 +125,10 @@ export async function startNetlify({ dist, edge }: NetlifyOptions): Promise<Netl
       .catch((error: unknown) => outgoing.writeHead(502).end(`the chain failed: ${error instanceof Error ? error.stack : String(error)}`));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
   return {
-    send: sendTo((server.address() as AddressInfo).port),
+    port,
+    send: sendTo(port),
     edgeLog: () => edgeFunctions?.log.join('') ?? '',
     close: async () => {
       await edgeFunctions?.handler.stop();

@@ -7,6 +7,8 @@ const everywhere = {
 } as const;
 
 export const SECURITY_HEADERS = {
+  /** Scripts, styles and bulk data. */
+  other: everywhere,
   json: {
     ...everywhere,
     'content-type': 'application/json; charset=utf-8',

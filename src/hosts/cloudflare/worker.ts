@@ -3,8 +3,8 @@
  * paths. Nothing is kept in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
  */
 import { messageOf } from '../../errors.ts';
-import { errorBody, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
-import { fileHeaders, isBuiltFile, pageOfFolder } from '../../pages/siteFiles.ts';
+import { errorBody, FILE_HEADERS, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
+import { fileHeaders, isBuiltFile, pageOfFolder, redirectOf } from '../../pages/siteFiles.ts';
 import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendFile, unavailable } from '../fetch.ts';
 import { freshMsOf, originOf, type Settings, SettingsError } from './origins.ts';
 
@@ -45,6 +45,8 @@ async function answer(request: Request, settings: Settings): Promise<Response> {
 async function serveFile(request: Request, fetchFile: FetchFile): Promise<Response> {
   if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   const { pathname } = new URL(request.url);
+  const redirect = redirectOf(pathname);
+  if (redirect !== undefined) return new Response(null, { status: 301, headers: { ...FILE_HEADERS, location: redirect } });
   const path = pageOfFolder(pathname) ?? pathname.slice(1);
   if ((request.method !== 'GET' && request.method !== 'HEAD') || !isBuiltFile(path)) return jsonNotFound(request);
   const file = await fetchFile(path);
