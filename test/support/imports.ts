@@ -1,0 +1,78 @@
+/** Which folders of the source import which, types included, and the picture of it in docs/architecture.md. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { filesBelow } from './build.ts';
+import { ROOT } from './cli.ts';
+
+/** An import as it is written: of another file of the project by its path from the root, or of a package by its name. */
+export interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Folders, and those that their files import. No folder is its own. */
+export type FolderGraph = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** Every import of `src/` and `scripts/`. */
+export function importsOfSource(): Import[] {
+  const files = ['src', 'scripts'].flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`));
+  return files
+    .filter((file) => /\.(?:[cm]?[jt]s|[jt]sx)$/.test(file))
+    .flatMap((from) => ts.preProcessFile(readFileSync(join(ROOT, from), 'utf8')).importedFiles.map(({ fileName }) => ({ from, fileName })))
+    .map(({ from, fileName }) => ({ from, to: fileName.startsWith('.') ? join(from, '..', fileName) : fileName }));
+}
+
+/** The folder of a file: `scripts`, or one of `src/`. Undefined for files right in `src/`, which are for all, and for everything else. */
+export function folderOf(file: string): string | undefined {
+  const [top = '', folder = '', ...rest] = file.split('/');
+  if (top === 'scripts') return top;
+  return top === 'src' && rest.length > 0 ? `${top}/${folder}` : undefined;
+}
+
+export function folderGraph(imports: readonly Import[]): FolderGraph {
+  const graph = new Map<string, Set<string>>();
+  for (const { from, to } of imports) {
+    const [importer, imported] = [folderOf(from), folderOf(to)];
+    if (importer === undefined) continue;
+    const all = graph.get(importer) ?? new Set();
+    graph.set(importer, all);
+    if (imported !== undefined && imported !== importer) all.add(imported);
+  }
+  return graph;
+}
+
+/** Every folder that one imports, itself or through others. */
+export function reachable(graph: FolderGraph, folder: string): ReadonlySet<string> {
+  const found = new Set<string>();
+  const visit = (one: string) => {
+    for (const next of graph.get(one) ?? []) {
+      if (found.has(next)) continue;
+      found.add(next);
+      visit(next);
+    }
+  };
+  visit(folder);
+  return found;
+}
+
+/** The lines of a Mermaid flowchart. An arrow that follows from others is left out: all of them could not be read. */
+function mermaidOf(graph: FolderGraph): string {
+  const folders = [...graph.keys()].sort();
+  const idOf = (folder: string) => folder.replace(/\W/g, '_');
+  const arrows = folders.flatMap((from) => {
+    const direct = [...(graph.get(from) ?? [])].sort();
+    const follows = (to: string) => direct.some((other) => other !== to && reachable(graph, other).has(to));
+    return direct.filter((to) => !follows(to)).map((to) => `  ${idOf(from)} --> ${idOf(to)}`);
+  });
+  return ['flowchart TD', ...folders.map((folder) => `  ${idOf(folder)}["${folder}"]`), ...arrows].join('\n');
+}
+
+const PICTURE = /(<!-- picture: npm run picture -->\n)[\s\S]*?(<!-- end of picture -->)/;
+
+/** A document with the picture between its two marks. Throws when it has none. */
+export function withPicture(document: string): string {
+  if (!PICTURE.test(document)) throw new Error('the document has no marks for the picture');
+  const picture = mermaidOf(folderGraph(importsOfSource()));
+  return document.replace(PICTURE, (_, before: string, after: string) => `${before}\`\`\`mermaid\n${picture}\n\`\`\`\n${after}`);
+}
