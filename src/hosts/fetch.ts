@@ -1,21 +1,19 @@
 /**
  * The page map for hosts that speak Request and Response: edge functions and workers. Each of them is a few lines around this.
  */
-import { type BuiltSite, siteOf } from '../pages/lists.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import {
+  type Answer,
   API_HEADERS,
   cachingHeaders,
   errorBody,
   MissingFileError,
   matchesEtag,
   notFound,
-  type PageSource,
   PREFLIGHT_HEADERS,
   RETRY_LATER,
-  respond,
 } from '../pages/respond.ts';
-import { IndexCache } from './indexCache.ts';
+import { type Files, MirrorReader } from './reader.ts';
 
 /** Reads a file of the build by its path (`runes/v1/...`): the response of the host's file server, whatever its status. */
 export type FetchFile = (path: string) => Promise<Response>;
@@ -25,62 +23,25 @@ export type FetchFile = (path: string) => Promise<Response>;
  * instance.
  */
 export class FetchMirror {
-  readonly #fetchFile: FetchFile;
-  readonly #freshMs: number;
-  readonly #index: IndexCache;
-  /** Requests that come at once share one reading of the manifest. */
-  #site: { readonly site: Promise<BuiltSite>; readonly until: number } | undefined;
+  readonly #reader: MirrorReader<FetchedPage>;
 
   /** `freshMs` is how long the manifest and the index may be answered from memory: for ever where a deployment's files never change. */
   constructor(fetchFile: FetchFile, freshMs: number) {
-    this.#fetchFile = fetchFile;
-    this.#freshMs = freshMs;
-    this.#index = new IndexCache(freshMs);
+    this.#reader = new MirrorReader(filesBehind(fetchFile), freshMs);
   }
 
   /**
    * Answers a request of the API; undefined for a path that is none of the API's (`/runes/v1/manifest.json`, `/`), which the host then serves
-   * itself. While files are being replaced, one that has to be there may be missing: then the manifest and the index are read anew, and if that does
-   * not help the answer is a 503. Rejects when files cannot be read at all, so that the host's own fallback can step in.
+   * itself. A file that has to be there and stays missing is a 503. Rejects when files cannot be read at all, so that the host's own fallback can
+   * step in.
    */
   async answer(request: Request): Promise<Response | undefined> {
-    const used = new Set<string>();
-    try {
-      return await this.#answerOnce(request, used);
-    } catch (error) {
-      if (!(error instanceof MissingFileError)) throw error;
-    }
-    // Only what misled this request: a page that stays missing is no reason to read the index anew for all others.
-    this.#site = undefined;
-    for (const path of used) this.#index.forget(path);
-    try {
-      return await this.#answerOnce(request, used);
-    } catch (error) {
-      if (!(error instanceof MissingFileError)) throw error;
-      return unavailable(request);
-    }
-  }
-
-  /** Adds the files of the index that it looked into to `used`. */
-  async #answerOnce(request: Request, used: Set<string>): Promise<Response | undefined> {
-    const source: PageSource<FetchedPage> = {
-      open: async (path) => {
-        const response = await this.#open(path);
-        return response && new FetchedPage(response);
-      },
-      text: (page) => page.text(),
-      // Reading a part of a body and passing all of it on would be more work than reading it.
-      start: (page) => page.text(),
-      close: (page) => page.close(),
-      index: (path) => {
-        used.add(path);
-        return this.#index.get(path, async () => (await this.#open(path))?.text());
-      },
-    };
     // The target as it came: URL has resolved `..` already, but leaves percent-encoding alone.
     const { pathname, search } = new URL(request.url);
-    const answer = await respond(request.method, pathname + search, await this.#currentSite(), source);
-    switch (answer.kind) {
+    const answer = await this.#answerTo(request.method, pathname + search);
+    switch (answer?.kind) {
+      case undefined:
+        return unavailable(request);
       case 'other':
         return undefined;
       case 'preflight':
@@ -93,31 +54,38 @@ export class FetchMirror {
     }
   }
 
-  /** What the page map must know of the build. Rejects when the manifest is missing or of another program. */
-  #currentSite(): Promise<BuiltSite> {
-    if (this.#site !== undefined && this.#site.until > Date.now()) return this.#site.site;
-    const site = this.#readSite();
-    this.#site = { site, until: Date.now() + this.#freshMs };
-    site.catch(() => {
-      if (this.#site?.site === site) this.#site = undefined;
-    });
-    return site;
+  /** Undefined when a file that has to be there is missing. */
+  async #answerTo(method: string, target: string): Promise<Answer<FetchedPage> | undefined> {
+    try {
+      return await this.#reader.answer(method, target);
+    } catch (error) {
+      if (error instanceof MissingFileError) return undefined;
+      throw error;
+    }
   }
+}
 
-  async #readSite(): Promise<BuiltSite> {
-    const response = await this.#fetchFile(MANIFEST_PATH);
-    if (response.ok) return siteOf(await response.json());
-    await response.body?.cancel();
-    throw new Error(`${MANIFEST_PATH} was answered with status ${response.status}`);
-  }
-
-  async #open(path: string): Promise<Response | undefined> {
-    const response = await this.#fetchFile(path);
-    if (response.ok) return response;
-    await response.body?.cancel();
-    if (response.status === 404) return undefined;
-    throw new Error(`${path} was answered with status ${response.status}`);
-  }
+function filesBehind(fetchFile: FetchFile): Files<FetchedPage> {
+  const failure = async (path: string, { status, body }: Response): Promise<Error> => {
+    await body?.cancel();
+    return new Error(`${path} was answered with status ${status}`);
+  };
+  return {
+    manifest: async () => {
+      const response = await fetchFile(MANIFEST_PATH);
+      if (response.ok) return response.text();
+      throw await failure(MANIFEST_PATH, response);
+    },
+    open: async (path) => {
+      const response = await fetchFile(path);
+      if (response.ok) return new FetchedPage(response);
+      const error = await failure(path, response);
+      if (response.status === 404) return undefined;
+      throw error;
+    },
+    text: (page) => page.text(),
+    close: (page) => page.close(),
+  };
 }
 
 type MoreHeaders = Readonly<Record<string, string>>;

@@ -9,7 +9,7 @@ import { build } from 'esbuild';
 export type OwnFile = readonly [path: string, content: Buffer];
 
 /** What is bundled, as paths in this source, and what comes of it. */
-const BUNDLES: readonly (readonly [entry: string, path: string])[] = [];
+const BUNDLES: readonly (readonly [entry: string, path: string])[] = [['client/index.ts', 'client.js']];
 
 let assets: Promise<readonly OwnFile[]> | undefined;
 

@@ -1,0 +1,120 @@
+/**
+ * Reads a mirror's files one by one and answers from them by the page map, with the manifest and the index in memory. It needs nothing of a platform,
+ * so it is the same behind edge functions and workers (fetch.ts) and in the client (src/client).
+ */
+import { type BuiltSite, siteOf } from '../pages/lists.ts';
+import { MANIFEST_PATH } from '../pages/paths.ts';
+import { type Answer, MissingFileError, type PageSource, respond } from '../pages/respond.ts';
+import { IndexCache } from './indexCache.ts';
+
+/** How files of a build (`runes/v1/...`) are had. A page's type is the host's own. */
+export interface Files<Page> {
+  /** The manifest's text. Rejects when it cannot be had, also when there is none. */
+  manifest(): Promise<string>;
+  /** Undefined when there is no such file; rejects when that could not be found out. */
+  open(path: string, signal?: AbortSignal): Promise<Page | undefined>;
+  text(page: Page): Promise<string>;
+  /** Lets go of a page that will not be read. */
+  close(page: Page): Promise<void>;
+}
+
+/** A manifest as it was read. */
+interface Known {
+  readonly text: string;
+  readonly site: BuiltSite;
+}
+
+export class MirrorReader<Page> {
+  readonly #files: Files<Page>;
+  readonly #freshMs: number;
+  readonly #confirmsAbsence: boolean;
+  readonly #index: IndexCache;
+  /** Requests that come at once share one reading of the manifest. */
+  #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
+
+  /**
+   * `freshMs` is how long the manifest and the index may be answered from memory: for ever where a deployment's files never change. With
+   * `confirmsAbsence`, an id that has no file is unknown only when the manifest, read once more, is still the same: a build of another dialect or
+   * layout has the same ids under other paths. That costs a request for each unknown id.
+   */
+  constructor(files: Files<Page>, freshMs: number, confirmsAbsence = false) {
+    this.#files = files;
+    this.#freshMs = freshMs;
+    this.#confirmsAbsence = confirmsAbsence;
+    this.#index = new IndexCache(freshMs);
+  }
+
+  /**
+   * Answers a request; `target` is its path and query. While files are being replaced, one that has to be there may be missing: then the manifest and
+   * the index are read anew. Rejects with a MissingFileError when that does not help, and with the error of `files` when they cannot be read.
+   * `signal` goes to the reading of pages and of the index, and not of the manifest, which others may be waiting for.
+   */
+  async answer(method: string, target: string, signal?: AbortSignal): Promise<Answer<Page>> {
+    const used = new Set<string>();
+    try {
+      return await this.#answerOnce(method, target, used, signal);
+    } catch (error) {
+      if (!(error instanceof MissingFileError)) throw error;
+    }
+    // Only what misled this request: a page that stays missing is no reason to read the index anew for all others.
+    this.#manifest = undefined;
+    for (const path of used) this.#index.forget(path);
+    return this.#answerOnce(method, target, used, signal);
+  }
+
+  /** The manifest's text, from memory while it is fresh. Rejects when it cannot be had or is of another program. */
+  async manifest(): Promise<string> {
+    return (await this.#current()).text;
+  }
+
+  /** Adds the files of the index that it looked into to `used`. */
+  async #answerOnce(method: string, target: string, used: Set<string>, signal: AbortSignal | undefined): Promise<Answer<Page>> {
+    const files = this.#files;
+    const known = await this.#current();
+    let [found, missing] = [0, 0];
+    const count = <T>(file: T | undefined): T | undefined => {
+      if (file === undefined) missing += 1;
+      else found += 1;
+      return file;
+    };
+    const source: PageSource<Page> = {
+      open: async (path) => count(await files.open(path, signal)),
+      text: (page) => files.text(page),
+      // Reading a part of a body and passing all of it on would be more work than reading it.
+      start: (page) => files.text(page),
+      close: (page) => files.close(page),
+      index: async (path) => {
+        used.add(path);
+        const load = async () => {
+          const page = await files.open(path, signal);
+          return page === undefined ? undefined : files.text(page);
+        };
+        return count(await this.#index.get(path, load));
+      },
+    };
+    const answer = await respond(method, target, known.site, source);
+    if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {
+      throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
+    }
+    return answer;
+  }
+
+  #current(): Promise<Known> {
+    if (this.#manifest !== undefined && this.#manifest.until > Date.now()) return this.#manifest.known;
+    return this.#anew();
+  }
+
+  #anew(): Promise<Known> {
+    const known = this.#read();
+    this.#manifest = { known, until: Date.now() + this.#freshMs };
+    known.catch(() => {
+      if (this.#manifest?.known === known) this.#manifest = undefined;
+    });
+    return known;
+  }
+
+  async #read(): Promise<Known> {
+    const text = await this.#files.manifest();
+    return { text, site: siteOf(JSON.parse(text)) };
+  }
+}
