@@ -13,6 +13,8 @@ import { renderBatches } from '../render/batches.ts';
 import { siteAssets } from '../site/assets.ts';
 import { hasState, removeState, State } from '../state/state.ts';
 import { type BlockChanges, type NewBlock, updateBlocks, updateInputs } from '../state/update.ts';
+import { statsDocuments } from '../stats/documents.ts';
+import { figuresOf, writeStats } from '../stats/files.ts';
 import { Store, toNumber, toText } from '../store/duckdb.ts';
 import { Changes, PathList } from '../write/changes.ts';
 import { claimOutput, digestOf, finishOutput, inspectOutput, type OutputState, releaseOutput } from '../write/outputFolder.ts';
@@ -20,7 +22,7 @@ import { explainFiles, WriterPool } from '../write/pool.ts';
 import { DiskSink } from '../write/sinks.ts';
 import { outdatedShards, removeOutdated, sweep } from '../write/stale.ts';
 import { writeDigests } from './digests.ts';
-import { describeBuild, ownFiles } from './ownFiles.ts';
+import { describeBuild, manifestFile, ownFiles } from './ownFiles.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './report.ts';
 import { withScratch } from './scratch.ts';
 import { writeAllShards, writeChangedShards } from './shards.ts';
@@ -34,6 +36,8 @@ export interface BuildOptions {
   readonly out: string;
   readonly cache: string;
   readonly site: Site;
+  /** The public address of the mirror, as parseSiteUrl makes it, if it is known. */
+  readonly siteUrl: string | undefined;
   /** What a build should stay near, e.g. `1GB`. */
   readonly memoryLimit: string;
   readonly threads: number;
@@ -100,7 +104,7 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
       const loaded = await loadInput(options.inputs, options.blocks, [out, cache], scratch, store);
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
       const context: Context = { options, output, store, state, pool, changes };
-      if (!dryRun && state.whyFull === undefined && !loaded.hasChanges)
+      if (!dryRun && state.whyFull === undefined && !loaded.hasChanges && (await isDescribed(context)))
         return await reportUnchanged(options, await keepAll(context, loaded), clock, log);
 
       if (!dryRun) {
@@ -129,6 +133,11 @@ const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' &
 /** The kernel makes files on as many cores as ask it, though not quite in proportion: a folder has one lock. */
 const writers = (threads: number): number => Math.min(4, threads);
 
+/** Whether the manifest is what this build would write of the state: it has choices that pages do not follow from. */
+async function isDescribed({ options, store, output }: Context): Promise<boolean> {
+  return digestOf(manifestFile(await describeBuild(options.site, options.siteUrl, store))[1]) === output.manifest;
+}
+
 /** The input is what it was: at most its files' times are new. */
 async function keepAll({ store, state, output, options }: Context, loaded: Loaded): Promise<Manifest> {
   if (loaded.isListStale) {
@@ -137,7 +146,7 @@ async function keepAll({ store, state, output, options }: Context, loaded: Loade
       return output.manifest ?? '';
     });
   }
-  return describeBuild(options.site, store);
+  return describeBuild(options.site, options.siteUrl, store);
 }
 
 interface Rendered {
@@ -196,10 +205,12 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
   const commit = async () => {
     blocks = await updateBlocks(rendered.blocks, store);
     await updateInputs(loaded, store);
-    manifest = await describeBuild(options.site, store);
+    manifest = await describeBuild(options.site, options.siteUrl, store);
     if (options.dryRun) return '';
     const gone = await writeDigests(blocks.heights, sink, store);
     if (options.site.layout === 'packed') gone.push(...(await updateShards(context, sink)));
+    gone.push(...(await writeStats(options.site.dialect, sink, store)));
+    for (const [path, content] of statsDocuments(await figuresOf(options.site.dialect, store), options.siteUrl)) sink.file(path, content);
     const own = ownFiles(manifest, await siteAssets());
     for (const [path, content] of own) sink.file(path, content);
     if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);

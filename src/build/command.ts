@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
 import { type Command, type Flags, HELP } from '../cli/flags.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
+import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
 import { UsageError } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/lists.ts';
@@ -28,6 +29,7 @@ export const BUILD_COMMAND: Command = {
       about: 'gz, br or gz,br: compressed files beside the pages, for nginx and Caddy.',
     },
     { name: 'no-operation-pages', about: 'Leaves out the lists of a block by operation.' },
+    { name: 'site-url', value: 'URL', about: 'The public address of the mirror, for absolute links in its feed.' },
     {
       name: 'memory-limit',
       value: 'SIZE',
@@ -68,11 +70,19 @@ export function buildOptions(flags: Flags): BuildOptions {
       operationPages: !flags.has('no-operation-pages'),
       compress: parseEncodings(flags.one('compress')),
     },
+    siteUrl: siteUrlOf(flags.one('site-url')),
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),
     full: flags.has('full'),
     dryRun: flags.has('dry-run'),
   };
+}
+
+function siteUrlOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const url = parseSiteUrl(text);
+  if (url === undefined) throw new UsageError(`--site-url ${JSON.stringify(text)} ${SITE_URL_RULE}`);
+  return url;
 }
 
 function parseRange(text: string): BlockRange {

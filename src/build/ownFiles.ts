@@ -13,7 +13,7 @@ import { serverVersion, VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
 
 /** The manifest of the state's blocks. It has no times, so that the same input makes the same bytes. */
-export async function describeBuild(site: Site, store: Store): Promise<Manifest> {
+export async function describeBuild(site: Site, siteUrl: string | undefined, store: Store): Promise<Manifest> {
   const runs = await store.rows(
     `SELECT min(block_height) AS first, max(block_height) AS last
      FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM state.blocks) GROUP BY run ORDER BY first`,
@@ -29,6 +29,7 @@ export async function describeBuild(site: Site, store: Store): Promise<Manifest>
     page_sizes: [...site.pageSizes],
     operation_pages: site.operationPages,
     ...(site.compress.length > 0 ? { compress: [...site.compress] } : {}),
+    ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
     ...(site.layout === 'packed' ? { transaction_prefix: prefixDigitsFor(transactions) } : {}),
     heights: runs.map((run) => [toNumber(run['first']), toNumber(run['last'])]),
     blocks: toNumber(totals['blocks']),
@@ -50,6 +51,8 @@ export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFil
     // What a static host answers for a path that is none.
     ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
     [STATUS_PATH, Buffer.from(JSON.stringify(status))],
-    [MANIFEST_PATH, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)],
+    manifestFile(manifest),
   ];
 }
+
+export const manifestFile = (manifest: Manifest): OwnFile => [MANIFEST_PATH, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)];

@@ -6,6 +6,7 @@ import { messageOf } from '../errors.ts';
 import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS, OPERATIONS } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
+import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
@@ -138,6 +139,11 @@ export const manifest = z
     operation_pages: z.boolean(),
     /** Compressed files that lie beside pages of three records or more; left out when there are none. `files` and `bytes` are without them. */
     compress: z.array(z.enum(ENCODINGS)).min(1).refine(areEncodings, { error: 'must be in the order br, gz' }).optional(),
+    /** The public address of the mirror, which its feed links to; left out when it was not given. */
+    site_url: z
+      .string()
+      .refine((url) => parseSiteUrl(url) === url, { error: SITE_URL_RULE })
+      .optional(),
     /** Hex digits of a tx id that name its file of the index; layout `packed` only. */
     transaction_prefix: z.int().min(1).max(16).optional(),
     /** Runs of consecutive heights with activity, both ends included. */

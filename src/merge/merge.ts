@@ -17,6 +17,7 @@ import { BuildError, CliError, codeOf, InputError, LockedError, messageOf } from
 import { BLOCKS_FOLDER, DIGESTS_FOLDER, POINTERS_FOLDER, TRANSACTIONS_FOLDER, withSidecars } from '../pages/paths.ts';
 import { fallbackPage } from '../pages/window.ts';
 import { type OwnFile, siteAssets } from '../site/assets.ts';
+import { statsDocuments } from '../stats/documents.ts';
 import { withLock } from '../store/attach.ts';
 import { Store } from '../store/duckdb.ts';
 import { Changes, PathList } from '../write/changes.ts';
@@ -26,6 +27,7 @@ import { Remover } from '../write/stale.ts';
 import { changedError, Linker } from './linker.ts';
 import { checkPlaces, inspectOut, inspectPart, joinParts, type Part, readPart } from './parts.ts';
 import { checkShards, digitsOf, writeShards } from './shards.ts';
+import { bringStats, readFigures } from './stats.ts';
 import { namesOf, removeStrangers, type Whole } from './strangers.ts';
 import { checkTransactions, transactionsOf } from './transactions.ts';
 
@@ -78,7 +80,7 @@ function checkParts(dirs: readonly string[], begin: BeginProgress): Whole {
     const placed = joinParts(parts);
     if (first.site.layout === 'packed') checkShards(parts, placed, begin());
     else checkTransactions(parts);
-    return { site: first.site, parts, placed };
+    return { site: first.site, parts, placed, figures: readFigures(placed, begin()) };
   } catch (error) {
     if (error instanceof CliError || codeOf(error) === undefined) throw error;
     throw new InputError(`a part cannot be read: ${messageOf(error)}`, ['Make it readable, then merge again.', 'Nothing was written.']);
@@ -142,8 +144,10 @@ function write(
     const sink = new DiskSink(out, others, wasUnfinished);
     if (whole.site.layout === 'packed') writeShards(whole.parts, sink, begin());
     for (const [path, content] of digestsFiles(whole.placed.map(({ block }) => block))) sink.file(path, content);
+    bringStats(whole.placed, linker, sink);
     checkUnchanged(whole.parts);
     const manifest = describe(whole);
+    for (const [path, content] of statsDocuments(whole.figures, manifest.site_url)) sink.file(path, content);
     for (const [path, content] of ownFiles(manifest, assets)) sink.file(path, content);
     const remover = new Remover(out, removedList);
     if (output.kind === 'ours') removeStrangers(out, whole, { crowded: linker.crowded, transactions }, remover);

@@ -154,17 +154,18 @@ export function joinParts(parts: readonly Part[]): PlacedBlock[] {
   return placed;
 }
 
-const CHOICES: readonly [string, (site: BuiltSite) => string][] = [
-  ['layout', (site) => site.layout],
-  ['dialect', (site) => site.dialect],
-  ['page sizes', (site) => site.pageSizes.join()],
-  ['pages by operation', (site) => (site.operationPages ? 'yes' : 'no')],
-  ['choice of compressed files', (site) => site.compress.join() || 'none'],
+const CHOICES: readonly [string, (part: Part) => string][] = [
+  ['layout', ({ site }) => site.layout],
+  ['dialect', ({ site }) => site.dialect],
+  ['page sizes', ({ site }) => site.pageSizes.join()],
+  ['pages by operation', ({ site }) => (site.operationPages ? 'yes' : 'no')],
+  ['site URL', ({ manifest }) => manifest.site_url ?? 'none'],
+  ['choice of compressed files', ({ site }) => site.compress.join() || 'none'],
 ];
 
 function checkSameSite(part: Part, first: Part): void {
   for (const [what, of] of CHOICES) {
-    const [here, there] = [of(part.site), of(first.site)];
+    const [here, there] = [of(part), of(first)];
     if (here !== there)
       refusePart(part.dir, `has another ${what} than ${first.dir}: ${here}, not ${there}`, 'Build all parts with the same flags.');
   }

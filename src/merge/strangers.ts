@@ -11,10 +11,13 @@ import {
   editionName,
   LIST_FOLDERS,
   POINTERS_FOLDER,
+  STATS_FOLDER,
   shardPath,
+  statsFilePath,
   TRANSACTIONS_FOLDER,
   withoutEnding,
 } from '../pages/paths.ts';
+import type { Figures } from '../stats/figures.ts';
 import { entriesOf } from '../write/entries.ts';
 import type { Remover } from '../write/stale.ts';
 import type { CrowdedFolder } from './linker.ts';
@@ -26,6 +29,7 @@ export interface Whole {
   readonly site: Site;
   readonly parts: readonly Part[];
   readonly placed: readonly PlacedBlock[];
+  readonly figures: Figures;
 }
 
 /** What was brought of it. */
@@ -57,6 +61,7 @@ export function removeStrangers(out: string, whole: Whole, brought: Brought, rem
 function rulesOf(folder: string, out: string, { site, parts, placed }: Whole, transactions: number): (path: string) => boolean {
   const isInPart = ({ dir }: Part, path: string) => existsSync(`${dir}/${path}`);
   if (folder === DIGESTS_FOLDER) return member(placed.map(({ block }) => digestsPath(block.height)));
+  if (folder === STATS_FOLDER) return member(placed.map(({ block }) => statsFilePath(block.height)));
   if (folder === TRANSACTIONS_FOLDER) {
     if (site.layout === 'packed') return member([...prefixes(digitsOf(parts))].map(shardPath));
     // Each part's transactions are others, and all of them are there: as many entries as were brought are these.

@@ -17,7 +17,7 @@ const ESCAPES: readonly (readonly [string, string])[] = [
 const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 
 /** SQL that makes the macro `json_text`: a string with JSON's escapes, without the quotes around it. NULL stays NULL. */
-export const JSON_TEXT = `CREATE TEMP MACRO json_text(value) AS ${ESCAPES.reduce(
+export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS ${ESCAPES.reduce(
   (sql, [character, escaping]) => `replace(${sql}, chr(${character.charCodeAt(0)}), '${escaping}')`,
   'value',
 )}`;
@@ -26,14 +26,18 @@ export const JSON_TEXT = `CREATE TEMP MACRO json_text(value) AS ${ESCAPES.reduce
 const TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name', 'address', 'receiver_address'];
 
 /**
- * SQL of a canonical record's JSON in this dialect, and a comma. One concat() of all pieces copies each once, where a chain of || would copy the front of
- * the record two dozen times. Hardly any text needs escaping, so records are asked once and not text by text.
+ * SQL of JSON put together from pieces, in which `texts` are columns that may hold any character: `pieces` is given what makes SQL of one. One concat() of
+ * all pieces copies each once, where a chain of || would copy the front of a record two dozen times. Hardly any text needs escaping, so rows are asked
+ * once and not text by text. The macro of JSON_TEXT must be there.
  */
-export function recordJson(dialect: Dialect): string {
-  const plain = `concat(${pieces(dialect, (column) => column).join(', ')})`;
-  const escaped = `concat(${pieces(dialect, (column) => `json_text(${column})`).join(', ')})`;
-  return `CASE WHEN regexp_matches(concat(${TEXTS.join(', ')}), '${CHARACTERS_TO_ESCAPE}') THEN ${escaped} ELSE ${plain} END`;
+export function jsonOf(texts: readonly string[], pieces: (text: (column: string) => string) => readonly string[]): string {
+  const plain = `concat(${pieces((column) => column).join(', ')})`;
+  const escaped = `concat(${pieces((column) => `json_text(${column})`).join(', ')})`;
+  return `CASE WHEN regexp_matches(concat(${texts.join(', ')}), '${CHARACTERS_TO_ESCAPE}') THEN ${escaped} ELSE ${plain} END`;
 }
+
+/** SQL of a canonical record's JSON in this dialect, and a comma. */
+export const recordJson = (dialect: Dialect): string => jsonOf(TEXTS, (text) => pieces(dialect, text));
 
 /** The pieces of a record; concat() passes over NULL, which a piece is whose field has no value. */
 function pieces(dialect: Dialect, text: (column: string) => string): string[] {

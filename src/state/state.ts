@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { BuildError, messageOf } from '../errors.ts';
+import { BLOCK_RUNES } from '../stats/counting.ts';
 import { attachDatabase } from '../store/attach.ts';
 import { literal, type Store, toText } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
@@ -15,7 +16,7 @@ import { VERSION } from '../version.ts';
 const FILE = 'state.duckdb';
 
 /** Counts up when the tables change. */
-const FORMAT = 3;
+const FORMAT = 4;
 
 const TABLES: Readonly<Record<string, string>> = {
   /** One row: what program and settings the state is of, and the SHA-256 of the manifest that the build wrote. */
@@ -28,7 +29,9 @@ const TABLES: Readonly<Record<string, string>> = {
   runes: 'id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, divisibility BIGINT',
   /** `operations`: records of each, in the order of OPERATIONS, with commas. `files` and `bytes`: of the block's pages and its transactions'. */
   blocks:
-    'block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR, digest VARCHAR, files BIGINT, bytes BIGINT',
+    'block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR, digest VARCHAR, files BIGINT, bytes BIGINT, timestamp BIGINT',
+  /** What each block did with each rune: records by operation. */
+  block_runes: BLOCK_RUNES,
   /** `first`: number of its first record in its block. */
   transactions: 'tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT',
 };

@@ -2,6 +2,7 @@
  * Brings the state's tables up to what was read and written; runs within State.commit.
  */
 import type { Loaded } from '../input/load.ts';
+import { countWritten } from '../stats/counting.ts';
 import { type Store, toNumber } from '../store/duckdb.ts';
 
 /** A block whose pages were written. */
@@ -48,7 +49,10 @@ export async function updateBlocks(written: Iterable<NewBlock>, store: Store): P
   await store.run(`CREATE TEMP TABLE old_transactions AS SELECT * FROM state.transactions WHERE ${isReplaced}`);
   await store.run(`DELETE FROM state.blocks WHERE ${isReplaced}`);
   await store.run(`DELETE FROM state.transactions WHERE ${isReplaced}`);
-  await store.run('INSERT INTO state.blocks SELECT * FROM written');
+  await store.run(`DELETE FROM state.block_runes WHERE ${isReplaced}`);
+  await countWritten(store);
+  await store.run('INSERT INTO state.blocks SELECT written.*, "timestamp" FROM written JOIN times USING (block_height)');
+  await store.run('INSERT INTO state.block_runes SELECT * EXCLUDE ("timestamp") FROM counted');
   // In a block the last transaction is served first.
   await store.run(`INSERT INTO state.transactions SELECT tx_id, block_height, records,
       (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT

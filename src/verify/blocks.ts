@@ -16,10 +16,18 @@ import { RecordBytes, sliceRecords } from '../render/recordBytes.ts';
 import type { Findings } from './findings.ts';
 
 type Envelope = ReturnType<typeof envelope>;
-type Activity = z.infer<Envelope>['results'][number];
+export type Activity = z.infer<Envelope>['results'][number];
 
-/** The whole block in one batch; undefined, with a finding, when its pages cannot be read or do not hold it. */
-export function readBlock(root: string, site: Site, schema: Envelope, block: BlockDigest, findings: Findings): Batch | undefined {
+/** A block as it was read. */
+export interface ReadBlock {
+  /** All of it, as it was written from. */
+  readonly batch: Batch;
+  /** Its records, in served order. */
+  readonly records: readonly Activity[];
+}
+
+/** The whole block; undefined, with a finding, when its pages cannot be read or do not hold it. */
+export function readBlock(root: string, site: Site, schema: Envelope, block: BlockDigest, findings: Findings): ReadBlock | undefined {
   const records: Activity[] = [];
   const bytes = new RecordBytes(block.records, block.records * 640);
   for (const [page, path] of largestPages(block, site)) {
@@ -41,7 +49,7 @@ export function readBlock(root: string, site: Site, schema: Envelope, block: Blo
     findings.add(`block ${block.height}: ${wrong}`);
     return undefined;
   }
-  return toBatch(records, bytes, block, site);
+  return { batch: toBatch(records, bytes, block, site), records };
 }
 
 /** The pages of the largest size that a block has: together they hold all of it. */

@@ -11,7 +11,17 @@ import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '.
 import { InputError, messageOf } from '../errors.ts';
 import { type Encoding, type Site, siteOf } from '../pages/lists.ts';
 import { prefixes } from '../pages/packed.ts';
-import { DIGESTS_FOLDER, digestsPath, editionName, LIST_FOLDERS, MANIFEST_PATH, shardPath, sidecarPath } from '../pages/paths.ts';
+import {
+  DIGESTS_FOLDER,
+  digestsPath,
+  editionName,
+  LIST_FOLDERS,
+  MANIFEST_PATH,
+  STATS_PATHS,
+  shardPath,
+  sidecarPath,
+  statsFilePath,
+} from '../pages/paths.ts';
 import { emitFiles, type FileSink } from '../render/files.ts';
 import { siteAssets } from '../site/assets.ts';
 import { inspectOutput, LOCK, MARKER } from '../write/outputFolder.ts';
@@ -19,6 +29,7 @@ import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings } from './findings.ts';
 import { ShardSums } from './shards.ts';
+import { Recount } from './stats.ts';
 
 export interface Verified {
   readonly manifest: Manifest;
@@ -38,6 +49,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   const blocks = readBlocks(root, own, findings);
   const sink = new ComparingSink(root, findings);
   const shards = site.layout === 'packed' ? new ShardSums(site.prefixDigits, site.dialect) : undefined;
+  const figures = new Recount(own);
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   const schema = envelope(site.dialect);
   for (const [i, block] of blocks.entries()) {
@@ -45,11 +57,17 @@ export async function verify(root: string, progress: Progress): Promise<Verified
     totals.records += block.records;
     if (block.records > manifest.records) {
       findings.add(`${digestsPath(block.height)} gives block ${block.height} ${block.records} records, more than there are in all`);
+      figures.skip(block.height);
       continue;
     }
-    const batch = readBlock(root, site, schema, block, findings);
-    const [whole] = batch?.blocks ?? [];
-    if (batch === undefined || whole === undefined) continue;
+    const read = readBlock(root, site, schema, block, findings);
+    const [whole] = read?.batch.blocks ?? [];
+    if (read === undefined || whole === undefined) {
+      figures.skip(block.height);
+      continue;
+    }
+    const { batch, records } = read;
+    figures.add(records);
     totals.transactions += whole.transactions;
     if (whole.digest !== block.digest)
       findings.add(`block ${block.height}: its records have the digest ${whole.digest}, not ${block.digest}`);
@@ -57,6 +75,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
     shards?.add(batch, whole, editionName(block.height, block.digest, site.dialect));
   }
   progress.end();
+  figures.finish(manifest.site_url);
   if (findings.count === 0) shards?.check(root, findings);
   if (findings.count === 0) {
     compare(
@@ -65,8 +84,8 @@ export async function verify(root: string, progress: Progress): Promise<Verified
       findings,
     );
     const index = shards === undefined ? [] : [...prefixes(site.prefixDigits)].map(shardPath);
-    const digests = new Set(blocks.map(({ height }) => digestsPath(height)));
-    const others = [...ownPaths.map(([path]) => path), MARKER, ...digests, ...index];
+    const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
+    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...index];
     reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);
@@ -147,7 +166,7 @@ function expectedPaths(
     link: (path, _target, _length, encodings) => add(path, encodings),
   };
   for (const block of blocks) {
-    const batch = readBlock(root, site, schema, block, new Findings());
+    const batch = readBlock(root, site, schema, block, new Findings())?.batch;
     const [whole] = batch?.blocks ?? [];
     if (batch !== undefined && whole !== undefined) emitFiles(batch, whole, site, sink);
   }

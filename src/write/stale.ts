@@ -23,7 +23,9 @@ import {
   pagePath,
   pagesOf,
   pointerPath,
+  STATS_FOLDER,
   shardPath,
+  statsFilePath,
   TRANSACTIONS_FOLDER,
   withoutEnding,
   withSidecars,
@@ -191,10 +193,10 @@ async function sweepShards(root: string, remover: Remover, store: Store): Promis
 
 async function sweepBlocks(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
   const blocks = new Map<string, Row>();
-  const digests = new Set<string>();
+  const files = new Set<string>();
   for (const block of await store.rows('SELECT * FROM state.blocks')) {
     for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
-    digests.add(digestsPath(toNumber(block['block_height'])));
+    for (const pathOf of [digestsPath, statsFilePath]) files.add(pathOf(toNumber(block['block_height'])));
   }
   for (const folder of [BLOCKS_FOLDER, POINTERS_FOLDER]) {
     for (const entry of namesIn(join(root, folder))) {
@@ -204,5 +206,7 @@ async function sweepBlocks(root: string, site: Site, remover: Remover, store: St
       remover.removeUnexpected(`${folder}/${entry}`, new Set(expected));
     }
   }
-  for (const entry of namesIn(join(root, DIGESTS_FOLDER))) remover.removeUnexpected(`${DIGESTS_FOLDER}/${entry}`, digests);
+  for (const folder of [DIGESTS_FOLDER, STATS_FOLDER]) {
+    for (const entry of namesIn(join(root, folder))) remover.removeUnexpected(`${folder}/${entry}`, files);
+  }
 }

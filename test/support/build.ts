@@ -50,6 +50,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       out,
       cache: `${out}.cache`,
       site: { layout, dialect, pageSizes, operationPages, compress },
+      siteUrl: undefined,
       memoryLimit: '1GB',
       threads: 2,
       full: false,

@@ -1,0 +1,55 @@
+/**
+ * The last blocks as a JSON Feed (https://jsonfeed.org/version/1.1).
+ */
+import type { BlockFigures, Feed } from '../contract/stats.ts';
+import { OPERATIONS } from '../pages/lists.ts';
+import { FEED_PATH } from '../pages/paths.ts';
+
+/** How many blocks a feed has: half a day of them, for readers that ask a few times a day. */
+const FEED_ITEMS = 30;
+
+/** From the feed to the root of the mirror. */
+const TO_ROOT = '../'.repeat(FEED_PATH.split('/').length - 1);
+
+/** The feed of blocks, heights ascending; `siteUrl` is the address of the mirror, with a slash at its end, if it is known. */
+export function feedOf(blocks: readonly BlockFigures[], siteUrl: string | undefined): Feed {
+  return {
+    version: 'https://jsonfeed.org/version/1.1',
+    title: 'Rune activity by block',
+    ...(siteUrl === undefined ? {} : { home_page_url: siteUrl, feed_url: `${siteUrl}${FEED_PATH}` }),
+    description: `The last ${FEED_ITEMS} blocks with activity of Bitcoin runes that this mirror holds.`,
+    language: 'en',
+    items: blocks
+      .slice(-FEED_ITEMS)
+      .reverse()
+      .map((block) => itemOf(block, siteUrl ?? TO_ROOT)),
+  };
+}
+
+function itemOf(block: BlockFigures, root: string): Feed['items'][number] {
+  const published = utcOf(block.timestamp);
+  return {
+    id: block.hash.slice(-64),
+    url: `${root}?block=${block.height}`,
+    title: `Block ${block.height}: ${count(block.records, 'record')} in ${count(block.transactions, 'transaction')}`,
+    content_text: `${wordsOf(block)}. Block hash ${block.hash}.`,
+    ...(published === undefined ? {} : { date_published: published }),
+  };
+}
+
+const PLURALS = { etching: 'etchings', mint: 'mints', burn: 'burns', send: 'sends', receive: 'receives' } as const;
+
+/** The counts in words: `1 etching, 2 mints and 3 sends`. */
+function wordsOf(block: BlockFigures): string {
+  const words = OPERATIONS.filter((operation) => block[operation] > 0).map((o) => `${block[o]} ${block[o] === 1 ? o : PLURALS[o]}`);
+  return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+}
+
+const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
+
+/** The first second after the year 9999, where dates of the feed's form end. */
+const END_OF_DATES = Date.UTC(10_000, 0) / 1000;
+
+/** Seconds since 1970 as `2024-04-20T00:09:27Z`. */
+const utcOf = (timestamp: number): string | undefined =>
+  timestamp < END_OF_DATES ? new Date(timestamp * 1000).toISOString().replace('.000Z', 'Z') : undefined;

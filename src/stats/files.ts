@@ -1,0 +1,159 @@
+/**
+ * The files of figures: a hundred heights each, `runes/v1/stats/840000.json`. Builds make them in SQL, text and all: of all history they are millions
+ * of lines, each of which is some 10 µs of objects in JavaScript. Who joins files, or counts again, makes the same bytes from objects.
+ */
+import { type BlockFigures, type RuneFigures, type StatsFile, statsFile } from '../contract/stats.ts';
+import { type Dialect, OPERATIONS, spellHex } from '../pages/lists.ts';
+import { STATS_PER_FILE, statsFilePath } from '../pages/paths.ts';
+import { JSON_TEXT, jsonOf } from '../render/recordSql.ts';
+import { readBlobs, readDoubles } from '../store/columns.ts';
+import { literal, type Store, toNumber } from '../store/duckdb.ts';
+import type { DiskSink } from '../write/sinks.ts';
+import { blockOf, type Figures, ID_FORM, MOST_ACTIVE, mostActive, RuneTotals, runeOf } from './figures.ts';
+
+/** What stands before each line but the first. */
+const BETWEEN = ',\n';
+
+/** The bytes of a file from lines that each begin with BETWEEN. */
+const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
+  Buffer.concat([
+    Buffer.from('{"blocks":[\n'),
+    blocks.subarray(BETWEEN.length),
+    Buffer.from('\n],"runes":[\n'),
+    runes.subarray(BETWEEN.length),
+    Buffer.from('\n]}\n'),
+  ]);
+
+const linesOf = (values: readonly object[]): Buffer => Buffer.from(values.map((value) => BETWEEN + JSON.stringify(value)).join(''));
+
+/** The bytes of a file: blocks with ascending heights, runes in the order of their ids. */
+export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks.map(blockOf)), linesOf(runes.map(runeOf)));
+
+/** What a file says. Throws for bytes that no build makes of what they say. */
+export function readStats(bytes: Buffer, path: string): StatsFile {
+  const file = statsFile.parse(JSON.parse(bytes.toString('utf8')));
+  if (file.blocks.some(({ height }, i) => statsFilePath(height) !== path || height <= (file.blocks[i - 1]?.height ?? -1))) {
+    throw new Error('its heights are not ascending, or belong into another file');
+  }
+  const runes = new RuneTotals();
+  for (const rune of file.runes) runes.add(rune);
+  if (!statsBytes({ blocks: file.blocks, runes: runes.sorted }).equals(bytes)) {
+    throw new Error('its runes are not in order, or it is not spelled as a build spells it');
+  }
+  return file;
+}
+
+const recordsSql = OPERATIONS.join(' + ');
+const countsSql = OPERATIONS.flatMap((name) => [`',"${name}":'`, name]);
+
+/** SQL of a block's line, for a row of the state's blocks. */
+function blockLine(dialect: Dialect): string {
+  const counts = OPERATIONS.flatMap((name, code) => [`',"${name}":'`, `split_part(operations, ',', ${code + 1})`]);
+  const pieces = [
+    `'${BETWEEN}{"height":'`,
+    'block_height',
+    `',"hash":"${spellHex('', dialect)}'`,
+    'block_hash',
+    `'","timestamp":'`,
+    '"timestamp"',
+    `',"transactions":'`,
+    'transactions',
+    `',"records":'`,
+    'records',
+    ...counts,
+    `'}'`,
+  ];
+  return `encode(concat(${pieces.join(', ')}))`;
+}
+
+/** SQL of a rune's line, for a row of sums. */
+const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) => [
+  `'${BETWEEN}{"id":"'`,
+  text('rune_id'),
+  `'","number":'`,
+  'number',
+  `',"name":"'`,
+  text('name'),
+  `'","spaced_name":"'`,
+  text('spaced_name'),
+  `'","records":'`,
+  recordsSql,
+  ...countsSql,
+  `'}'`,
+])})`;
+
+const SUMS = `rune_id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, ${OPERATIONS.map((name) => `sum(${name}) AS ${name}`).join(', ')}`;
+
+/** SQL of the order of ids, as in figures.ts: those of the usual form by their two numbers, and then all by their bytes. */
+const ID_ORDER = [1, 2]
+  .map((i) => `TRY_CAST(regexp_extract(rune_id, ${literal(`^${ID_FORM}$`)}, ${i}) AS BIGINT) NULLS LAST`)
+  .concat('rune_id')
+  .join(', ');
+
+const FIRST = `block_height - block_height % ${STATS_PER_FILE}`;
+/** SQL of "a file with one of the blocks that were written or are gone". */
+const IS_TOUCHED = `${FIRST} IN (SELECT ${FIRST} FROM replaced)`;
+
+/** Lines that follow each other and belong into the same file. */
+interface Lines {
+  /** Lowest height of the file. */
+  readonly first: number;
+  readonly bytes: Uint8Array;
+}
+
+/** The lines of rows (first DOUBLE, line BLOB). */
+async function* readLines(sql: string, store: Store): AsyncGenerator<Lines> {
+  for await (const chunk of store.stream(sql)) {
+    const [firsts, lines] = [readDoubles(chunk, 0), readBlobs(chunk, 1)];
+    const bytes = new Uint8Array(lines.offsets.at(-1) ?? 0);
+    lines.copyTo(bytes, 0, 0, chunk.rowCount);
+    for (let row = 0; row < chunk.rowCount; ) {
+      const [first = 0, begin] = [firsts[row], lines.offsets[row]];
+      while (row < chunk.rowCount && firsts[row] === first) row += 1;
+      yield { first, bytes: bytes.subarray(begin, lines.offsets[row]) };
+    }
+  }
+}
+
+/** Writes the files of blocks that were written or are gone (the table `replaced`). Returns the paths of files that have no block any more. */
+export async function writeStats(dialect: Dialect, sink: DiskSink, store: Store): Promise<string[]> {
+  await store.run(JSON_TEXT);
+  const blocks = new Map<number, Uint8Array[]>();
+  const blockSql = `SELECT (${FIRST})::DOUBLE, ${blockLine(dialect)} FROM state.blocks WHERE ${IS_TOUCHED} ORDER BY block_height`;
+  for await (const { first, bytes } of readLines(blockSql, store)) blocks.set(first, [...(blocks.get(first) ?? []), bytes]);
+
+  let current: number | undefined;
+  let runes: Uint8Array[] = [];
+  const end = () => {
+    if (current !== undefined) sink.file(statsFilePath(current), fileOf(Buffer.concat(blocks.get(current) ?? []), Buffer.concat(runes)));
+    runes = [];
+  };
+  const runeSql = `SELECT first::DOUBLE, ${RUNE_LINE} FROM (SELECT ${FIRST} AS first, ${SUMS} FROM state.block_runes WHERE ${IS_TOUCHED} GROUP BY first, rune_id)
+    ORDER BY first, ${ID_ORDER}`;
+  for await (const { first, bytes } of readLines(runeSql, store)) {
+    if (first !== current) end();
+    current = first;
+    runes.push(bytes);
+  }
+  end();
+  const touched = await store.rows(`SELECT DISTINCT ${FIRST} AS first FROM replaced ORDER BY first`);
+  return touched
+    .map((row) => toNumber(row['first']))
+    .filter((first) => !blocks.has(first))
+    .map(statsFilePath);
+}
+
+/** The figures of the state. */
+export async function figuresOf(dialect: Dialect, store: Store): Promise<Figures> {
+  await store.run(JSON_TEXT);
+  const read = async <T>(sql: string): Promise<T[]> => {
+    const all: Uint8Array[] = [];
+    for await (const { bytes } of readLines(sql, store)) all.push(bytes);
+    return JSON.parse(`[${Buffer.concat(all).subarray(BETWEEN.length).toString('utf8')}]`) as T[];
+  };
+  const blocks = await read<BlockFigures>(`SELECT 0::DOUBLE, ${blockLine(dialect)} FROM state.blocks ORDER BY block_height`);
+  // Names are only asked of the few whose counts are high enough; which of equals come first is not decided here.
+  const runes = await read<RuneFigures>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM state.block_runes SEMI JOIN (
+      SELECT rune_id FROM state.block_runes GROUP BY rune_id QUALIFY rank() OVER (ORDER BY sum(${recordsSql}) DESC) <= ${MOST_ACTIVE}) USING (rune_id) GROUP BY rune_id)`);
+  return { blocks, runes: mostActive(runes) };
+}
