@@ -7,7 +7,7 @@ import { prefixDigitsFor } from '../pages/packed.ts';
 import { LANDING_PATH, MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
 import { errorBody } from '../pages/respond.ts';
 import type { OwnFile } from '../site/assets.ts';
-import { landingPage } from '../site/landing.ts';
+import { explorerPage } from '../site/explorerPage.ts';
 import { type Store, toNumber } from '../store/duckdb.ts';
 import { serverVersion, VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
@@ -47,7 +47,7 @@ export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFil
   const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: tip };
   return [
     ...assets,
-    [LANDING_PATH, Buffer.from(landingPage(manifest))],
+    [LANDING_PATH, Buffer.from(explorerPage(manifest))],
     // What a static host answers for a path that is none.
     ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
     [STATUS_PATH, Buffer.from(JSON.stringify(status))],

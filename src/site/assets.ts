@@ -9,7 +9,12 @@ import { build } from 'esbuild';
 export type OwnFile = readonly [path: string, content: Buffer];
 
 /** What is bundled, as paths in this source, and what comes of it. */
-const BUNDLES: readonly (readonly [entry: string, path: string])[] = [['client/index.ts', 'client.js']];
+const BUNDLES: readonly (readonly [entry: string, path: string])[] = [
+  ['client/index.ts', 'client.js'],
+  ['explorer/main.ts', 'explorer.js'],
+  ['explorer/charts.ts', 'charts.js'],
+  ['explorer/explorer.css', 'explorer.css'],
+];
 
 let assets: Promise<readonly OwnFile[]> | undefined;
 
@@ -23,6 +28,8 @@ async function bundle(entry: string, path: string): Promise<OwnFile> {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL(`../${entry}`, import.meta.url))],
     bundle: true,
+    // A bundle of its own, which the explorer asks for when there is something to draw.
+    external: ['./charts.js'],
     minify: true,
     write: false,
     format: 'esm',

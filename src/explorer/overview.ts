@@ -1,0 +1,71 @@
+/**
+ * The overview: charts and newest blocks below what the page's HTML says already. Each part that cannot be had is left out.
+ */
+import { OPERATIONS } from '../pages/lists.ts';
+import { byId, el } from './dom.ts';
+import type { NewBlock } from './figures.ts';
+import { groupDigits } from './format.ts';
+import { blockLink, timeOf } from './parts.ts';
+import { fetchBlocks, fetchStats, MissingFigures } from './source.ts';
+
+let isShown = false;
+
+/** Fills the overview, once a visit. */
+export async function showOverview(): Promise<void> {
+  if (isShown) return;
+  isShown = true;
+  await Promise.all([part('newest', fillNewest), charts()]);
+}
+
+/** A section's content; the section is hidden when there are no figures for it. */
+async function part(id: string, fill: (content: Element) => Promise<void>): Promise<void> {
+  const section = byId(id);
+  try {
+    await fill(section.querySelector('.content') ?? section);
+  } catch (error) {
+    section.hidden = true;
+    if (!(error instanceof MissingFigures)) throw error;
+  }
+}
+
+async function charts(): Promise<void> {
+  const stats = fetchStats();
+  // The ending of the file that will be there: esbuild leaves this import as it is (src/site/assets.ts).
+  const drawing = import('./charts.js').catch((error: unknown) => {
+    throw new MissingFigures('charts.js', { cause: error });
+  });
+  await Promise.all([
+    part('activity', async (content) => (await drawing).drawActivity(content, await stats)),
+    part('runes', async (content) => (await drawing).drawRunes(content, await stats)),
+  ]);
+}
+
+async function fillNewest(content: Element): Promise<void> {
+  const blocks = (await fetchBlocks()).slice(0, 12);
+  const head = ['Block', 'Time', 'Records', 'Transactions'].map((name, i) =>
+    el('th', { scope: 'col', class: i > 1 ? 'number' : undefined }, name),
+  );
+  content.replaceChildren(
+    el(
+      'table',
+      { class: 'blocks', 'aria-labelledby': 'newest-title' },
+      el('thead', {}, el('tr', {}, ...head)),
+      el('tbody', {}, ...blocks.map(rowOf)),
+    ),
+  );
+}
+
+const rowOf = (block: NewBlock): HTMLElement =>
+  el(
+    'tr',
+    {},
+    el('td', {}, blockLink(block.height)),
+    el('td', {}, timeOf(block.timestamp)),
+    el('td', { class: 'number', title: operationsOf(block) }, groupDigits(block.records)),
+    el('td', { class: 'number' }, groupDigits(block.transactions)),
+  );
+
+const operationsOf = ({ operations }: NewBlock): string =>
+  OPERATIONS.filter((name) => operations[name] > 0)
+    .map((name) => `${groupDigits(operations[name])} ${name}`)
+    .join(', ');

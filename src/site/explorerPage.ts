@@ -1,0 +1,106 @@
+/**
+ * The page at `/`: the explorer. It says what this mirror holds and how to ask it without any script; with them, ids are looked up and charts drawn
+ * (src/explorer). All addresses in it are relative, so a mirror may be in any folder of a host.
+ */
+import type { Manifest } from '../contract/schemas.ts';
+import { count, groupDigits, heightsInWords, shorten } from '../explorer/format.ts';
+import type { Site } from '../pages/lists.ts';
+
+/** A rune, Raido, drawn as lines: letters of that alphabet are in few fonts. */
+const MARK =
+  '<svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#3d36a4"/><path d="M11.5 25V7l9 5-9 5 9.5 8" fill="none" stroke="#fff" stroke-width="2.6" stroke-linejoin="round" stroke-linecap="round"/></svg>';
+
+const ICON = `data:image/svg+xml,${encodeURIComponent(MARK.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" '))}`;
+
+/** What the scripts have to know before they ask for anything; no markup can be in it, whatever the manifest holds. */
+function settingsOf({ layout, dialect, page_sizes, operation_pages, compress = [] }: Manifest): string {
+  const site: Site = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress };
+  return JSON.stringify(site).replaceAll('<', '\\u003c');
+}
+
+/** The whole HTML document. It follows from the manifest alone. */
+export function explorerPage(manifest: Manifest): string {
+  const tip = manifest.heights.at(-1)?.[1] ?? 0;
+  const [smallest = 20] = manifest.page_sizes;
+  const example = `runes/v1/blocks/${tip}/activity?limit=${smallest}`;
+  const figure = (label: string, value: number) => `<div><dt>${label}</dt><dd>${groupDigits(value)}</dd></div>`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="Bitcoin rune activity by transaction and block: ${count(manifest.records, 'record')} in ${count(manifest.blocks, 'block')}.">
+<title>Rune activity mirror</title>
+<link rel="icon" href="${ICON}">
+<link rel="stylesheet" href="explorer.css">
+<link rel="alternate" type="application/feed+json" title="Newest blocks" href="runes/v1/feed.json">
+<script type="module" src="explorer.js" blocking="render"></script>
+<noscript><style>.scripted { display: none !important }</style></noscript>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header>
+<div class="bar">
+<a class="brand" href="./">${MARK}<span>Rune activity mirror</span></a>
+<nav aria-label="Site"><a href="docs/">API</a><a href="./#ask">Use it</a></nav>
+</div>
+<form id="look-up" class="scripted" role="search" autocomplete="off" novalidate>
+<label for="query">Look up</label>
+<div class="field"><input id="query" name="query" type="text" inputmode="search" enterkeyhint="search" spellcheck="false" autocapitalize="none" maxlength="200" aria-describedby="query-problem" placeholder="Transaction id, block height or block hash"><kbd title="Press / to come here" aria-hidden="true">/</kbd><button type="submit">Look up</button></div>
+<div id="query-problem" role="alert"></div>
+</form>
+</header>
+<main id="main" tabindex="-1">
+<p id="announcement" class="unseen" role="status"></p>
+<div id="view" class="scripted" hidden></div>
+<div id="overview">
+<h1>Bitcoin rune activity</h1>
+<p class="lead">A read-only mirror, made of static files: ${count(manifest.records, 'record')} of ${count(manifest.transactions, 'transaction')} in ${count(manifest.blocks, 'block')}. Heights with activity: ${heightsInWords(manifest.heights)}.</p>
+<dl class="figures">
+${figure('Records', manifest.records)}
+${figure('Transactions', manifest.transactions)}
+${figure('Blocks', manifest.blocks)}
+${figure('Highest block', tip)}
+</dl>
+<noscript><p class="note">Look-ups and charts on this page need JavaScript. The mirror itself does not: ask it as below.</p></noscript>
+<section id="activity" class="scripted" aria-labelledby="activity-title">
+<h2 id="activity-title">Activity</h2>
+<div class="content"></div>
+</section>
+<div class="columns scripted">
+<section id="newest" aria-labelledby="newest-title">
+<h2 id="newest-title">Newest blocks</h2>
+<div class="content"></div>
+</section>
+<section id="runes" aria-labelledby="runes-title">
+<h2 id="runes-title">Most active runes</h2>
+<div class="content"></div>
+</section>
+</div>
+<section id="ask" aria-labelledby="ask-title">
+<h2 id="ask-title">Use it</h2>
+<div class="columns">
+<div>
+<ul class="paths">
+<li><code>GET runes/v1/transactions/<var>tx_id</var>/activity?offset=&amp;limit=</code></li>
+<li><code>GET runes/v1/blocks/<var>height or hash</var>/activity?offset=&amp;limit=${manifest.operation_pages ? '&amp;operation_type=' : ''}</code></li>
+</ul>
+<p>The limit is ${smallest} unless given, and at most ${manifest.page_sizes.at(-1)}. For example <a class="wrap" href="${example}"><code>${example}</code></a>.</p>
+</div>
+<ul class="links">
+<li><a href="docs/">API reference</a> with a console, and its <a href="openapi.json">OpenAPI description</a></li>
+<li><a href="client.js">Client module</a> for browsers and servers</li>
+<li><a href="runes/v1/feed.json">Feed</a> of the newest blocks, and <a href="runes/v1/stats.json">figures</a></li>
+<li><a href="runes/v1/manifest.json">Manifest</a> of what is held, and the <a href="runes/v1/index.json">status</a></li>
+</ul>
+</div>
+</section>
+</div>
+</main>
+<footer><p>rune-activity-mirror ${manifest.version}, layout ${manifest.layout}, dialect ${manifest.dialect}. Digest of the data: <code title="${manifest.digest}">${shorten(manifest.digest)}</code></p></footer>
+<script type="application/json" id="settings">${settingsOf(manifest)}</script>
+</body>
+</html>
+`;
+}

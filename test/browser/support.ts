@@ -1,0 +1,70 @@
+/**
+ * A real browser on pages of a build. What a page says to the console, what its policy refuses and what it fails to load is kept, so that a test can
+ * say that there was none of it.
+ */
+import axe from 'axe-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+/** The browser's program. */
+export const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+
+let browser: Promise<Browser> | undefined;
+
+/** The browser of this test file, started by the first page. */
+const theBrowser = (): Promise<Browser> => {
+  // Root may not use the sandbox, and containers have little memory to share.
+  browser ??= chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return browser;
+};
+
+/** Ends the browser; to be called after the last test of a file. */
+export async function closeBrowser(): Promise<void> {
+  await (await browser)?.close();
+  browser = undefined;
+}
+
+/** A page in a context of its own, and what went wrong on it. */
+export interface OpenPage {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** Errors and warnings of scripts, violations of the policy, requests that failed or were answered with 400 and more. Empty when all is well. */
+  readonly problems: string[];
+  /** URLs that were asked for, in order. */
+  readonly requested: string[];
+  close(): Promise<void>;
+}
+
+/** Opens an address in a fresh context, and waits until nothing more is loaded. */
+export async function openPage(url: string, options: BrowserContextOptions = {}): Promise<OpenPage> {
+  const context = await (await theBrowser()).newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-GB', ...options });
+  const page = await context.newPage();
+  const problems: string[] = [];
+  const requested: string[] = [];
+  page.on('pageerror', (error) => problems.push(`script: ${error.message}`));
+  // Violations of the policy are among these: Chromium reports them as errors.
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) problems.push(`console: ${message.text()}`);
+  });
+  page.on('request', (request) => requested.push(request.url()));
+  page.on('requestfailed', (request) => {
+    // A look-up that the next one overtook is given up by the page itself.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED') problems.push(`failed: ${request.url()} ${request.failure()?.errorText}`);
+  });
+  page.on('response', (response) => {
+    if (response.status() >= 400) problems.push(`${response.status()}: ${response.url()}`);
+  });
+  await page.goto(url, { waitUntil: 'networkidle' });
+  return { page, context, problems, requested, close: () => context.close() };
+}
+
+/** What axe-core finds on the page as it is now: a line a violation, with the elements. Empty when there is none. */
+export async function violations(page: Page): Promise<string[]> {
+  // As text of the debugger, which the page's policy does not concern.
+  await page.evaluate(axe.source);
+  return page.evaluate(async () => {
+    const { violations: found } = await (globalThis as unknown as { axe: typeof axe }).axe.run(document, {
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    });
+    return found.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
+  });
+}

@@ -1,0 +1,138 @@
+/** The explorer's rules that need no browser: what a text stands for, how numbers and times are spelled, and where the axis is broken. */
+import { describe, expect, it } from 'vitest';
+import { groupDigits, heightsInWords, inWords, isoTime, shorten, utc } from '../src/explorer/format.ts';
+import { columnsOf, linear } from '../src/explorer/scales.ts';
+import { apiTarget, readLookUp, searchOf, viewOf } from '../src/explorer/views.ts';
+
+const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
+const HASH = `00000000${TX.slice(8)}`;
+
+describe('a look-up', () => {
+  it.each([
+    [TX, 'transaction', TX],
+    [`0x${TX}`, 'transaction', `0x${TX}`],
+    [` 0X${TX.toUpperCase()}\n`, 'transaction', `0x${TX}`],
+    [HASH, 'block', HASH],
+    [`0x${HASH}`, 'block', `0x${HASH}`],
+    ['840000', 'block', '840000'],
+    ['840,000', 'block', '840000'],
+    ['#000840 000', 'block', '840000'],
+    ['0', 'block', '0'],
+  ])('%s is of a %s', (text, kind, id) => {
+    expect(readLookUp(text)).toEqual({ kind, id, offset: 0 });
+  });
+
+  it.each([
+    ['', /Type a transaction id/],
+    [TX.slice(1), /have 64 hex digits; this has 63/],
+    [`${TX}0`, /this has 65/],
+    [`g${TX.slice(1)}`, /this has “g” in it/],
+    ['-1', /neither/],
+    ['1.5', /neither/],
+    ['<img src=x onerror=alert(1)>', /neither/],
+    ['bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', /an address/],
+    ['99999999999999999', /this has 17/],
+  ])('%s is explained', (text, problem) => {
+    expect(readLookUp(text)).toEqual({ problem: expect.stringMatching(problem) });
+  });
+
+  it('of a rune or an output says what to look up instead', () => {
+    expect(readLookUp('840000:3')).toMatchObject({ instead: { view: { kind: 'block', id: '840000' } } });
+    expect(readLookUp(`${TX}:1`)).toMatchObject({ instead: { view: { kind: 'transaction', id: TX } } });
+  });
+});
+
+describe('an address of the page', () => {
+  it.each([
+    '?block=840000',
+    '?block=840000&operation=mint&limit=60&offset=60',
+    `?block=0x${HASH}&offset=20`,
+    `?tx=${TX}`,
+    `?tx=0x${TX}&limit=60`,
+    `?tx=${HASH}`,
+    `?block=${TX}`,
+  ])('%s is read and written alike', (search) => {
+    const view = viewOf(search);
+    expect(view.kind === 'block' || view.kind === 'transaction' ? searchOf(view) : view).toBe(search);
+  });
+
+  it.each(['', '?', '?utm_source=x'])('%s is the overview', (search) => expect(viewOf(search)).toEqual({ kind: 'overview' }));
+
+  it('that names nothing is a problem, and a wrong number is left to the API', () => {
+    expect(viewOf('?block=x')).toMatchObject({ kind: 'problem', text: 'x' });
+    expect(viewOf('?tx=840000')).toMatchObject({ kind: 'problem', said: { instead: { view: { id: '840000' } } } });
+    expect(viewOf('?block=1&limit=abc')).toMatchObject({ limit: Number.NaN });
+    expect(viewOf('?block=1&limit=1000')).toMatchObject({ limit: 1000 });
+    expect(viewOf('?block=1&operation=nothing')).toMatchObject({ operation: undefined });
+  });
+
+  it('has a target of the API', () => {
+    expect(apiTarget({ kind: 'block', id: '840000', operation: 'mint', limit: 60, offset: 120 })).toBe(
+      'runes/v1/blocks/840000/activity?limit=60&offset=120&operation_type=mint',
+    );
+    expect(apiTarget({ kind: 'transaction', id: TX, offset: 0 })).toBe(`runes/v1/transactions/${TX}/activity`);
+  });
+});
+
+describe('spelling', () => {
+  it('groups digits of any length, and nothing after the point', () => {
+    expect(groupDigits('340282366920938463463374607431768211455')).toBe('340,282,366,920,938,463,463,374,607,431,768,211,455');
+    expect(groupDigits('1234567.12345678')).toBe('1,234,567.12345678');
+    expect(groupDigits('100')).toBe('100');
+  });
+
+  it('shortens ids and leaves short text alone', () => {
+    expect(shorten(`0x${TX}`)).toBe('0xe79134…8a1375');
+    expect(shorten('bc1q')).toBe('bc1q');
+  });
+
+  it('says times in words and in full, also those that are no dates', () => {
+    expect(inWords(1_000_000, 1_000_000 + 3 * 86_400)).toBe('3 days ago');
+    expect(inWords(1_000_000, 1_000_000 + 30)).toBe('just now');
+    expect(inWords(1_000_000 + 20 * 31_556_952, 1_000_000)).toBe('in 20 years');
+    expect([utc(1_713_571_767), isoTime(1_713_571_767)]).toEqual(['2024-04-20 00:09:27 UTC', '2024-04-20T00:09:27Z']);
+    expect([utc(Number.MAX_SAFE_INTEGER), isoTime(Number.MAX_SAFE_INTEGER)]).toEqual(['9007199254740991', '']);
+  });
+
+  it('says which heights are held', () => {
+    expect(heightsInWords([])).toBe('none');
+    expect(heightsInWords([[5, 5]])).toBe('5');
+    expect(
+      heightsInWords([
+        [1, 1000],
+        [2000, 2000],
+      ]),
+    ).toBe('1 to 1,000 and 2,000');
+    expect(heightsInWords(Array.from({ length: 20 }, (_, i) => [i * 2, i * 2] as const))).toBe('0, 2, 4, 6, …, 34, 36 and 38');
+  });
+});
+
+describe('the chart', () => {
+  const entry = (height: number, mint = 1) => ({ height, blocks: 1, timestamp: height, etching: 0, mint, burn: 0, send: 0, receive: 2 });
+
+  it('has a step for each entry, whatever lies between, and a break where much does', () => {
+    const columns = columnsOf({ bucket: 1, activity: [entry(1), entry(2), entry(4), entry(2_000_000)] }, 100);
+    expect(columns.map(({ first, last, total, follows }) => [first, last, total, follows])).toEqual([
+      [1, 1, 3, 'start'],
+      [2, 2, 3, 'near'],
+      [4, 4, 3, 'near'],
+      [2_000_000, 2_000_000, 3, 'gap'],
+    ]);
+  });
+
+  it('puts entries together where there is no room, and loses none', () => {
+    const activity = Array.from({ length: 1000 }, (_, i) => entry(i * 10, i));
+    const columns = columnsOf({ bucket: 10, activity }, 120);
+    expect(columns.length).toBeLessThanOrEqual(120);
+    expect(columns.reduce((sum, { operations }) => sum + operations.mint, 0)).toBe((999 * 1000) / 2);
+    expect([columns[0]?.first, columns.at(-1)?.last]).toEqual([0, 9999]);
+  });
+
+  it.each([0, 1, 3, 7, 99, 100, 1234, 500_001])('has a scale for %s', (most) => {
+    const { top, ticks } = linear(most);
+    expect(top).toBeGreaterThanOrEqual(most);
+    expect(ticks.at(-1)).toBe(top);
+    expect(ticks.length).toBeLessThanOrEqual(6);
+    expect(ticks.every(Number.isInteger)).toBe(true);
+  });
+});
