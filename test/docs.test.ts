@@ -1,27 +1,12 @@
 /** The pages for people: links lead somewhere, every recipe is in the table of hosts, and its numbers are those of the program. */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { prefixDigitsFor } from '../src/pages/packed.ts';
-import { filesBelow } from './support/build.ts';
 import { CASES } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
+import { PAGES, proseOf, readPage as read } from './support/pages.ts';
 import { REFUSED_CASES } from './support/refusedCases.ts';
-
-const PAGES = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'SECURITY.md',
-  'CHANGELOG.md',
-  'bench/peers/README.md',
-  ...['docs', 'hosting'].flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`)),
-].filter((path) => path.endsWith('.md'));
-const read = (page: string) => readFileSync(join(ROOT, page), 'utf8');
-/** A page without its code, where what looks like a link or a heading is none. */
-const proseOf = (page: string) =>
-  read(page)
-    .replace(/^```[\s\S]*?^```$/gm, '')
-    .replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]#]/g, ''));
 
 /** The anchors that GitHub gives to the headings of a page. */
 function anchorsOf(page: string): Set<string> {
@@ -45,6 +30,12 @@ function anchorsOf(page: string): Set<string> {
 const linksOf = (page: string) =>
   [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = '']) => to).filter((to) => !/^[a-z]+:/.test(to));
 
+/** The path from the root that a link of a page leads to, without its anchor. */
+const targetOf = (page: string, link: string): string => {
+  const [path = ''] = link.split('#');
+  return path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
+};
+
 it('there are pages, with links in them', () => {
   expect(PAGES).toContain('hosting/README.md');
   expect(PAGES.flatMap(linksOf).length).toBeGreaterThan(30);
@@ -52,12 +43,25 @@ it('there are pages, with links in them', () => {
 
 it.each(PAGES)('the links of %s lead to files and headings', (page) => {
   const wrong = linksOf(page).filter((link) => {
-    const [path = '', anchor] = link.split('#');
-    const target = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
+    const [, anchor] = link.split('#');
+    const target = targetOf(page, link);
     if (!existsSync(join(ROOT, target))) return true;
     return anchor !== undefined && !anchorsOf(target).has(anchor);
   });
   expect(wrong).toEqual([]);
+});
+
+it('every document can be reached from the README', () => {
+  const reached = new Set(['README.md']);
+  for (const page of reached) {
+    for (const link of linksOf(page)) if (PAGES.includes(targetOf(page, link))) reached.add(targetOf(page, link));
+  }
+  expect(PAGES.filter((page) => !reached.has(page))).toEqual([]);
+});
+
+it('docs/README.md lists every document beside it', () => {
+  const listed = linksOf('docs/README.md').map((link) => targetOf('docs/README.md', link));
+  expect(PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md' && !listed.includes(page))).toEqual([]);
 });
 
 describe('hosting/README.md', () => {

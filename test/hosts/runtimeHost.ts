@@ -28,7 +28,7 @@ export interface RuntimeHost extends LocalHost {
 
 /** The documented line for a runtime, for this folder and a free port: its permissions are for the folder and port that the README names. */
 function argumentsFor(runtime: Runtime, dist: string): string[] {
-  const line = new RegExp(`^ {4}(${runtime} .*scripts/serve\\.ts)$`, 'm').exec(readFileSync(README, 'utf8'))?.[1];
+  const line = new RegExp(`^(${runtime} .*scripts/serve\\.ts)$`, 'm').exec(readFileSync(README, 'utf8'))?.[1];
   if (line === undefined) throw new Error(`${README} has no line for ${runtime}`);
   const args = line
     .replace('--allow-read=dist', `--allow-read=${dist}`)

@@ -1,0 +1,104 @@
+/** What the program has is in the documents, and what they quote is in the program: commands, exit codes, settings, dependencies, messages. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { EXIT } from '../src/errors.ts';
+import { filesBelow, temporaryFolder } from './support/build.ts';
+import { ROOT, run } from './support/cli.ts';
+import { PAGES, readPage } from './support/pages.ts';
+
+const ALL_PAGES = PAGES.filter((page) => page !== 'CHANGELOG.md')
+  .map(readPage)
+  .join('\n');
+const CODE = ['src', 'scripts']
+  .flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`))
+  .filter((path) => /\.[cm]?[jt]sx?$/.test(path));
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+
+interface PackageFile {
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+const PACKAGE = JSON.parse(read('package.json')) as PackageFile;
+
+describe('the documents name', () => {
+  it('every npm script', () => {
+    const isNamed = (name: string) => new RegExp(`\`npm (?:run )?${name}(?![\\w:-])`).test(ALL_PAGES);
+    expect(Object.keys(PACKAGE.scripts).filter((name) => !isNamed(name))).toEqual([]);
+  });
+
+  it('every exit code', () => {
+    expect(Object.values(EXIT).filter((code) => !readPage('README.md').includes(`\n| ${code} |`))).toEqual([]);
+  });
+
+  it('every variable of the environment that the program reads', () => {
+    const names = CODE.flatMap((path) => {
+      const text = read(path);
+      return [...text.matchAll(/process\.env(?:\.(\w+)|\['(\w+)'\]|\[(\w+)\])/g)].map(
+        ([, plain, quoted, constant]) =>
+          plain ?? quoted ?? new RegExp(`\\b${constant} = '(\\w+)'`).exec(text)?.[1] ?? `${constant}, in ${path}`,
+      );
+    });
+    expect(names).toContain('PULL_HEADERS');
+    expect(names.filter((name) => !ALL_PAGES.includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('every setting of the Cloudflare worker', () => {
+    const [, settings = ''] = /interface Settings \{([^}]*)\}/.exec(read('src/hosts/cloudflare/origins.ts')) ?? [];
+    const names = [...settings.matchAll(/readonly (\w+)\?/g)].map(([, name = '']) => name);
+    expect(names.length).toBeGreaterThan(5);
+    expect(names.filter((name) => !readPage('hosting/cloudflare/README.md').includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('every setting of the upload', () => {
+    const names = [...read('hosting/upload.sh').matchAll(/\$\{([A-Z_]+):-/g)].map(([, name = '']) => name);
+    expect(names).toContain('UPLOAD');
+    expect(names.filter((name) => !new RegExp(`\`${name}[\`=]`).test(readPage('hosting/object-storage.md')))).toEqual([]);
+  });
+
+  it('every dependency, and no other', () => {
+    const tables = readPage('CONTRIBUTING.md').split('## Dependencies')[1] ?? '';
+    const rows = tables.split('\n').filter((line) => line.startsWith('| `'));
+    const listed = rows.flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name));
+    expect(listed.sort()).toEqual([...Object.keys(PACKAGE.dependencies), ...Object.keys(PACKAGE.devDependencies)].sort());
+  });
+});
+
+/** A source with `…` for each value that is put into a text, and without the marks of texts that are put together. */
+const withoutValues = (text: string): string =>
+  text
+    .replace(/\$\{(?:[^{}]|\{[^{}]*\})*\}|\$\((?:[^()]|\([^()]*\))*\)|\{[a-z_.]+\}|\$\w+/g, '…')
+    .replace(/\\(['"])/g, '$1')
+    .replace(/…(?:…)+/g, '…');
+
+/** Messages that are Node's own, and a command that gives each. */
+const OF_NODE: Readonly<Record<string, readonly string[]>> = {
+  "Unknown option '…'": ['--inptu', 'x'],
+  "Unexpected argument '…'": ['site'],
+};
+
+describe('docs/troubleshooting.md', () => {
+  const quoted = readPage('docs/troubleshooting.md')
+    .split('\n')
+    .filter((line) => line.startsWith('| ') && /`/.test(line.split(' | ')[0] ?? ''))
+    .map((line) => /`([^`]+)`/.exec(line.split(' | ')[0] ?? '')?.[1] ?? '')
+    .filter((message) => message !== 'total: 0');
+  const sources = [...CODE, 'hosting/upload.sh', 'hosting/nginx/nginx.conf', 'hosting/caddy/Caddyfile'].map(read).map(withoutValues);
+
+  it('quotes messages', () => {
+    expect(quoted.length).toBeGreaterThan(40);
+  });
+
+  it.each(quoted)('%s: is a message of the program', async (message) => {
+    const parts = message.split('…').filter((part) => part.trim().length > 3);
+    const pattern = parts.map((part) => part.trim().replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^\\n]*');
+    const args = OF_NODE[message];
+    if (args === undefined) {
+      expect(sources.filter((text) => new RegExp(pattern).test(text))).not.toEqual([]);
+      return;
+    }
+    const { code, stderr } = await run('build', args, temporaryFolder());
+    expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(pattern))]);
+  });
+});

@@ -1,0 +1,180 @@
+/**
+ * Every shell block of the documents is run, in a fresh copy of the project. What cannot run in a test is listed here with the reason, and at least
+ * its syntax and its flags are checked.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BENCH_COMMAND } from '../bench/bench.ts';
+import { BENCH_HOSTS_COMMAND } from '../bench/hosts.ts';
+import { BENCH_PULL_COMMAND } from '../bench/pull.ts';
+import { BUILD_COMMAND } from '../src/build/command.ts';
+import { type Command, Flags } from '../src/cli/flags.ts';
+import { SERVE_COMMAND } from '../src/hosts/command.ts';
+import { MERGE_COMMAND } from '../src/merge/command.ts';
+import { PULL_COMMAND } from '../src/pull/command.ts';
+import { VERIFY_COMMAND } from '../src/verify/command.ts';
+import { ROOT } from './support/cli.ts';
+import { codeBlocksOf, PAGES, readPage, withoutBlocks } from './support/pages.ts';
+import { ProjectCopy } from './support/shell.ts';
+
+/** A block that is not run. */
+interface Exemption {
+  readonly page: string;
+  /** What it has that cannot run in a test. */
+  readonly needs: string;
+  readonly reason: string;
+  /** Where it is run instead: a file, and a text that this file has. */
+  readonly ranBy?: readonly [path: string, text: string];
+}
+
+const EXEMPTIONS: readonly Exemption[] = [
+  {
+    page: 'README.md',
+    needs: 'postgres://user@host/runes',
+    reason: 'neither host exists; pulls from a real database and from mirrors are tests of their own',
+    ranBy: ['test/pullDatabase.test.ts', 'startPostgres'],
+  },
+  {
+    page: 'bench/peers/README.md',
+    needs: 'npm ci --prefix bench/peers',
+    reason: 'it installs the peers and measures for minutes; the gate runs the benchmark once with little data',
+    ranBy: ['.ci/run', 'npm run bench:hosts'],
+  },
+  {
+    page: 'docs/ci.md',
+    needs: 'cd /srv/rune-activity-mirror',
+    reason: 'it is a file for cron, and needs a bucket',
+    ranBy: ['test/hosts/workflow.test.ts', 'the script for cron in docs/ci.md'],
+  },
+  {
+    page: 'hosting/files-only/README.md',
+    needs: 'npx serve',
+    reason: 'a server that does not end',
+    ranBy: ['test/hosts/filesOnly.test.ts', 'serve'],
+  },
+  {
+    page: 'hosting/object-storage.md',
+    needs: 'r2:my-bucket',
+    reason: 'it needs rclone and a bucket',
+    ranBy: ['test/hosts/upload.test.ts', 'hosting/upload.sh'],
+  },
+  { page: 'hosting/own-server/README.md', needs: 'sudo systemctl', reason: 'it installs a service on this machine' },
+  {
+    page: 'hosting/own-server/README.md',
+    needs: 'docker build',
+    reason: 'it needs Docker; a test runs the command of the image over the files that it copies',
+  },
+  {
+    page: 'hosting/own-server/README.md',
+    needs: 'deno run',
+    reason: 'it needs Deno and Bun, which only the tests of hosts install; they run these very lines',
+    ranBy: ['test/hosts/runtimeHost.ts', 'hosting/own-server/README.md'],
+  },
+];
+
+/** Labels of blocks that are no shell. */
+const OTHER_LABELS = ['crontab', 'csv', 'html', 'http', 'js', 'json', 'mermaid', 'python', 'sql', 'text', 'toml', 'ts', 'yaml'];
+
+/** The tables of flags, by npm script. */
+const COMMANDS: Readonly<Record<string, Command>> = {
+  bench: BENCH_COMMAND,
+  'bench:hosts': BENCH_HOSTS_COMMAND,
+  'bench:pull': BENCH_PULL_COMMAND,
+  build: BUILD_COMMAND,
+  merge: MERGE_COMMAND,
+  pull: PULL_COMMAND,
+  serve: SERVE_COMMAND,
+  start: SERVE_COMMAND,
+  verify: VERIFY_COMMAND,
+};
+
+const BLOCKS = PAGES.flatMap(codeBlocksOf);
+const SHELL = BLOCKS.filter(({ label }) => label === 'sh');
+const exemptionsOf = ({ page, text }: { readonly page: string; readonly text: string }) =>
+  EXEMPTIONS.filter((one) => one.page === page && text.includes(one.needs));
+
+/** What a line of a shell begins with, when it is one of the programs that documents call. */
+const BEGINS_AS_SHELL =
+  /^(?:\$ |(?:sudo |exec )?(?:apt-get|bun|caddy|cat|cd|cp|curl|deno|docker|duckdb|git|hosting\/upload\.sh|mkdir|nginx|node|npm|npx|psql|rclone|rsync|rm|systemctl|wget|wrangler)(?: |$))/;
+
+/** The words of a line, as a shell splits them where nothing is substituted, up to a comment or the next command. */
+function wordsOf(line: string): string[] {
+  const words: string[] = [];
+  for (const [word] of line.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)) {
+    if (/^(?:#|[|&;]|[0-9]?>)/.test(word)) break;
+    words.push(word.replace(/'([^']*)'|"([^"]*)"/g, '$1$2'));
+  }
+  return words;
+}
+
+/** The calls of npm scripts in a text, as script and arguments. */
+const callsIn = (text: string): [script: string, args: string[]][] =>
+  [...text.replace(/\\\n/g, ' ').matchAll(/\bnpm (?:run (?:-s )?([\w:]+)|(start))(?: -- ([^\n`]*))?/g)].map(
+    ([, script, start, args = '']) => [script ?? start ?? '', wordsOf(args)],
+  );
+
+describe('the blocks of documents', () => {
+  it('are found', () => {
+    expect(SHELL.length).toBeGreaterThan(15);
+  });
+
+  it('say what they are', () => {
+    const unknown = BLOCKS.filter(({ label }) => label !== 'sh' && !OTHER_LABELS.includes(label));
+    expect(unknown.map(({ page, label, text }) => [page, label, text.slice(0, 60)])).toEqual([]);
+  });
+
+  it('are labelled sh where they are shell, and fenced', () => {
+    const labelled = BLOCKS.filter(({ label }) => label !== 'sh').flatMap(({ page, label, text }) =>
+      text.split('\n').map((line) => [page, label, line] as const),
+    );
+    const indented = PAGES.flatMap((page) =>
+      withoutBlocks(page)
+        .split('\n')
+        .filter((line) => /^ {4}/.test(line))
+        .map((line) => [page, 'indented', line] as const),
+    );
+    expect([...labelled, ...indented].filter(([, , line]) => BEGINS_AS_SHELL.test(line.trim()))).toEqual([]);
+  });
+
+  it.each(SHELL)('are shell that can be parsed: $page $text', ({ text }) => {
+    expect(spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' });
+  });
+});
+
+describe('the flags of npm scripts', () => {
+  const scripts = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }).scripts;
+
+  it.each(PAGES.filter((page) => callsIn(readPage(page)).length > 0))('in %s are those that the commands have', (page) => {
+    for (const [script, args] of callsIn(readPage(page))) {
+      expect(Object.keys(scripts)).toContain(script);
+      const command = COMMANDS[script];
+      if (command === undefined) expect([script, args]).toEqual([script, []]);
+      // Flags alone, as where prose speaks of one: without what else the command takes.
+      else if (args.length > 0) Flags.parse({ ...command, positionals: { name: 'anything', least: 0 } }, args);
+    }
+  });
+});
+
+describe('exemptions', () => {
+  it.each(EXEMPTIONS)('of $page are of one block that needs it: $needs', ({ page, needs, ranBy }) => {
+    expect(SHELL.filter((block) => block.page === page && block.text.includes(needs))).toHaveLength(1);
+    if (ranBy !== undefined) expect(readFileSync(join(ROOT, ranBy[0]), 'utf8')).toContain(ranBy[1]);
+  });
+});
+
+const pagesToRun = [...new Set(SHELL.filter((block) => exemptionsOf(block).length === 0).map(({ page }) => page))];
+
+describe.each(pagesToRun)('%s', (page) => {
+  let project: ProjectCopy;
+  beforeAll(async () => {
+    project = await ProjectCopy.make();
+  });
+  afterAll(() => project.close());
+
+  it.each(SHELL.filter((block) => block.page === page && exemptionsOf(block).length === 0))('runs: $text', async ({ text }) => {
+    const { code, output } = await project.run(text);
+    expect(code, output).toBe(0);
+  });
+});

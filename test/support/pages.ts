@@ -1,0 +1,39 @@
+/** The documents of the project. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { filesBelow } from './build.ts';
+import { ROOT } from './cli.ts';
+
+/** All pages for people, as paths from the root. */
+export const PAGES: readonly string[] = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+  'bench/peers/README.md',
+  'input/README.md',
+  'test/fixtures/README.md',
+  ...['docs', 'hosting'].flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`)),
+].filter((path) => path.endsWith('.md'));
+
+export const readPage = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
+
+/** A block between two lines of three backticks. */
+interface CodeBlock {
+  readonly page: string;
+  /** What stands behind the first backticks; empty when nothing does. */
+  readonly label: string;
+  /** With a line feed at its end. */
+  readonly text: string;
+}
+
+const BLOCK = /^([ ]*)```(.*)\n([\s\S]*?)^[ ]*```$/gm;
+
+export const codeBlocksOf = (page: string): CodeBlock[] =>
+  [...readPage(page).matchAll(BLOCK)].map(([, , label = '', text = '']) => ({ page, label, text }));
+
+/** A page without its blocks. */
+export const withoutBlocks = (page: string): string => readPage(page).replace(BLOCK, '');
+
+/** A page without its code, where what looks like a link or a heading is none. */
+export const proseOf = (page: string): string => withoutBlocks(page).replace(/`[^`\n]*`/g, (code) => code.replace(/[[\]#]/g, ''));

@@ -1,0 +1,108 @@
+/** Runs the shell blocks of documents, in a fresh copy of the project for each document. */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { temporaryFolder } from './build.ts';
+import { ROOT } from './cli.ts';
+import { freePort } from './ports.ts';
+
+/** The address that documents use: the default of `npm start`. */
+const ADDRESS = '127.0.0.1:3000';
+
+/**
+ * What stands before each block. `npm ci` does nothing: the packages of this project are linked into the copy, and CI installs them afresh.
+ * `npm start` goes on in the background, in a group of processes of its own, and returns when the server answers.
+ */
+const PRELUDE = `
+npm() {
+  case "$1" in
+    ci) ;;
+    start)
+      shift
+      if [ "\${1:-}" = -- ]; then shift; fi
+      set -m
+      command npm start -- --port "$MIRROR_PORT" "$@" >server.log 2>&1 &
+      set +m
+      echo $! >>servers
+      for _ in $(seq 600); do
+        if grep -q '^Serving' server.log; then return; fi
+        kill -0 $! || { cat server.log >&2; return 1; }
+        sleep 0.1
+      done
+      return 1
+      ;;
+    *) command npm "$@" ;;
+  esac
+}
+`;
+
+interface BlockRun {
+  readonly code: number | null;
+  /** Both of its outputs. */
+  readonly output: string;
+}
+
+/** A copy of the project in which the blocks of one document are run, one after the other. */
+export class ProjectCopy {
+  readonly #folder: string;
+  readonly #port: number;
+
+  private constructor(folder: string, port: number) {
+    this.#folder = folder;
+    this.#port = port;
+  }
+
+  /** Copies what git has or would take. */
+  static async make(): Promise<ProjectCopy> {
+    const folder = join(temporaryFolder(), 'project');
+    const paths = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' }).split('\0');
+    for (const path of paths) {
+      if (path === '' || path.startsWith('test/fixtures/golden/') || !existsSync(join(ROOT, path))) continue;
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      cpSync(join(ROOT, path), join(folder, path));
+    }
+    symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+    return new ProjectCopy(folder, await freePort());
+  }
+
+  /** Runs a block; what it starts with `npm start` goes on. */
+  async run(block: string): Promise<BlockRun> {
+    const script = `${PRELUDE}${block.replaceAll(ADDRESS, `127.0.0.1:${this.#port}`)}`;
+    const child = spawn('bash', ['-eu', '-c', script], {
+      cwd: this.#folder,
+      env: { ...process.env, MIRROR_PORT: String(this.#port) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk: Buffer) => {
+        output += chunk.toString('utf8');
+      });
+    }
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { code, output };
+  }
+
+  /** Ends the servers that blocks started, and waits for them. */
+  async close(): Promise<void> {
+    const list = join(this.#folder, 'servers');
+    const groups = existsSync(list) ? readFileSync(list, 'utf8').trim().split('\n').map(Number) : [];
+    for (const group of groups) {
+      while (isThere(group)) {
+        process.kill(-group, 'SIGTERM');
+        await wait(50);
+      }
+    }
+  }
+}
+
+function isThere(group: number): boolean {
+  try {
+    process.kill(-group, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
