@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { prefixDigitsFor } from '../src/pages/packed.ts';
 import { CASES } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
-import { PAGES, proseOf, readPage as read } from './support/pages.ts';
+import { PAGES, proseOf, readPage as read, withoutBlocks } from './support/pages.ts';
 import { REFUSED_CASES } from './support/refusedCases.ts';
 
 /** The anchors that GitHub gives to the headings of a page. */
@@ -49,6 +49,14 @@ it.each(PAGES)('the links of %s lead to files and headings', (page) => {
     return anchor !== undefined && !anchorsOf(target).has(anchor);
   });
   expect(wrong).toEqual([]);
+});
+
+it('the files of the source that documents name are there', () => {
+  const named = PAGES.filter((page) => page !== 'CHANGELOG.md').flatMap((page) =>
+    [...withoutBlocks(page).matchAll(/`((?:bench|hosting|scripts|src|test)\/[\w./-]+\.\w+)`/g)].map(([, path = '']) => path),
+  );
+  expect(named.length).toBeGreaterThan(50);
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
 it('every document can be reached from the README', () => {

@@ -57,6 +57,12 @@ describe('the documents name', () => {
     expect(names.filter((name) => !new RegExp(`\`${name}[\`=]`).test(readPage('hosting/object-storage.md')))).toEqual([]);
   });
 
+  it('every variable and secret of the workflow', () => {
+    const names = [...read('.github/workflows/mirror.yml').matchAll(/\b(?:vars|secrets)\.(\w+)/g)].map(([, name = '']) => name);
+    expect(names).toContain('PULL_FROM');
+    expect(names.filter((name) => !readPage('docs/ci.md').includes(`\`${name}\``))).toEqual([]);
+  });
+
   it('every dependency, and no other', () => {
     const tables = readPage('CONTRIBUTING.md').split('## Dependencies')[1] ?? '';
     const rows = tables.split('\n').filter((line) => line.startsWith('| `'));
