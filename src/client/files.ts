@@ -15,8 +15,13 @@ export class UnreadableError extends Error {}
  */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
+export interface MirrorFiles extends Files<string> {
+  /** Any JSON of the mirror by its path, as it is. */
+  file(path: string, signal?: AbortSignal): Promise<string | undefined>;
+}
+
 /** `base` ends with a slash. */
-export function filesAt(base: URL, fetch: typeof globalThis.fetch): Files<string> {
+export function filesAt(base: URL, fetch: typeof globalThis.fetch): MirrorFiles {
   const read = async (path: string, signal?: AbortSignal): Promise<string | undefined> => {
     const { href } = new URL(path, base);
     try {
@@ -40,6 +45,11 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch): Files<string
       );
     }
   };
+  const checked = async (path: string, fits: (value: unknown) => boolean, signal?: AbortSignal): Promise<string | undefined> => {
+    const text = await read(path, signal);
+    if (text === undefined || fits(parse(text))) return text;
+    throw new MissingFileError(path, text.trimStart().startsWith('<') ? 'was answered with a web page' : 'is cut, or no file of a mirror');
+  };
   return {
     manifest: async () => {
       const text = await read(MANIFEST_PATH);
@@ -49,16 +59,8 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch): Files<string
         `there is no mirror at ${base.href}: ${MANIFEST_PATH} is ${text === undefined ? 'missing' : 'of something else'}. The base is the address before /runes/v1`,
       );
     },
-    open: async (path, signal) => {
-      const text = await read(path, signal);
-      if (text !== undefined && !isWhole(parse(text))) {
-        throw new MissingFileError(
-          path,
-          text.trimStart().startsWith('<') ? 'was answered with a web page' : 'is cut, or no file of a mirror',
-        );
-      }
-      return text;
-    },
+    open: (path, signal) => checked(path, isWhole, signal),
+    file: (path, signal) => checked(path, (value) => value !== undefined, signal),
     text: async (page) => page,
     close: async () => {},
   };

@@ -6,7 +6,8 @@
  */
 import { MirrorReader } from '../hosts/reader.ts';
 import { errorBody, MissingFileError, notFound, RETRY_LATER } from '../pages/respond.ts';
-import { filesAt, UnreadableError } from './files.ts';
+import { isBuiltFile } from '../pages/siteFiles.ts';
+import { filesAt, type MirrorFiles, UnreadableError } from './files.ts';
 
 /** What a record says that happened to a rune. */
 export type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
@@ -132,11 +133,13 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
  * number of records nor the block is seen in one and not in the other.
  */
 export class Mirror {
+  readonly #files: MirrorFiles;
   readonly #reader: MirrorReader<string>;
 
   /** Throws a TypeError when `base` is no address. */
   constructor(base: string | URL, { fetch = globalThis.fetch, freshMs = FRESH_MS }: MirrorOptions = {}) {
-    this.#reader = new MirrorReader(filesAt(folderOf(base), fetch), freshMs, true);
+    this.#files = filesAt(folderOf(base), fetch);
+    this.#reader = new MirrorReader(this.#files, freshMs, true);
   }
 
   /** A window of a transaction's or a block's activity; see `activity`. */
@@ -149,8 +152,8 @@ export class Mirror {
 
   /**
    * The status and the body, to the byte, that a server of the API gives for GET of a request target, such as
-   * `/runes/v1/blocks/840000/activity?limit=5`. Where that is 400, 404 or 503 it is no error here. Rejects with a MirrorError when the mirror
-   * cannot be read at all.
+   * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Where that is 400, 404 or 503 it is no error here. Rejects with a
+   * MirrorError when the mirror cannot be read at all.
    */
   async get(target: string, signal?: AbortSignal): Promise<{ status: number; body: string }> {
     const { status, body } = await this.#answer(target, signal);
@@ -164,13 +167,21 @@ export class Mirror {
 
   async #answer(target: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string; cause?: Error }> {
     try {
-      const answer = await this.#orMirrorError(this.#reader.answer('GET', target, signal), signal);
-      if (answer.kind === 'page') return { status: 200, body: answer.page };
-      return answer.kind === 'body' ? { status: answer.status, body: answer.body } : notFound('GET', target);
+      return await this.#orMirrorError(this.#read(target, signal), signal);
     } catch (error) {
       if (error instanceof MissingFileError) return { ...errorBody(503, RETRY_LATER), cause: error };
       throw error;
     }
+  }
+
+  async #read(target: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string }> {
+    signal?.throwIfAborted();
+    const answer = await this.#reader.answer('GET', target, signal);
+    if (answer.kind === 'page') return { status: 200, body: answer.page };
+    if (answer.kind === 'body') return { status: answer.status, body: answer.body };
+    const path = /^\/(runes\/[^?]*)/.exec(target)?.[1] ?? '';
+    const body = isBuiltFile(path) ? await this.#files.file(path, signal) : undefined;
+    return body === undefined ? notFound('GET', target) : { status: 200, body };
   }
 
   /** Waits no longer than `signal` allows, and turns errors of reading into those that are for others. */
@@ -189,11 +200,21 @@ export class Mirror {
 /** The address that files are below. */
 function folderOf(base: string | URL): URL {
   const page = (globalThis as { location?: { href: string } }).location?.href;
-  const url = new URL(base, page);
+  const url = parseUrl(base, page);
+  if (url === undefined) throw new TypeError(`${base} is no address of a mirror, such as https://example.org/mirror`);
   url.search = '';
   url.hash = '';
   if (!url.pathname.endsWith('/')) url.pathname += '/';
   return url;
+}
+
+/** As `URL.parse`, which is too new. */
+function parseUrl(url: string | URL, base: string | undefined): URL | undefined {
+  try {
+    return new URL(url, base);
+  } catch {
+    return undefined;
+  }
 }
 
 function targetOf({ transaction, block, offset, limit, operation }: MirrorQuery): string {

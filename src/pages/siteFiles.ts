@@ -10,7 +10,7 @@ const DOCS_PATH = 'docs/index.html';
 
 const API_FILE = /^runes\/v1\/(?:[0-9a-z]+(?:-[0-9a-z]+)?\/)*[0-9a-z]+\.json$/;
 const SITE_FILE =
-  /^(?:index\.html|(?:charts|client|explorer)\.(?:js|css)|openapi\.json|docs\/(?:index\.html|[a-z-]+\.(?:js|css|txt))|activity\/[0-9a-z]+\.(?:parquet|json))$/;
+  /^(?:index\.html|(?:charts|client|explorer)\.(?:js|css)|client\.d\.ts|openapi\.json|docs\/(?:index\.html|[a-z-]+\.(?:js|css|txt))|activity\/[0-9a-z]+\.(?:parquet|json))$/;
 
 /** Whether a build may have a file of this path, and so whether a host that stores other things too may send it. */
 export const isBuiltFile = (path: string): boolean => API_FILE.test(path) || SITE_FILE.test(path);
@@ -38,6 +38,8 @@ const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   txt: 'text/plain; charset=utf-8',
   parquet: 'application/vnd.apache.parquet',
+  // Declarations of types. The ending is registered for videos only.
+  ts: 'text/plain; charset=utf-8',
 };
 
 /** The headers of a file of a build, but those about caching. */

@@ -2,6 +2,7 @@
  * The files of a build that are the same for all data: scripts and styles of the pages for people. They are bundled from this source when a build
  * asks for them, once in a process.
  */
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -16,17 +17,24 @@ const BUNDLES: readonly (readonly [entry: string, path: string])[] = [
   ['explorer/explorer.css', 'explorer.css'],
 ];
 
+/** What is passed on as it is, as paths in this source, and what it is called. */
+const COPIES: readonly (readonly [source: string, path: string])[] = [['client/client.d.ts', 'client.d.ts']];
+
 let assets: Promise<readonly OwnFile[]> | undefined;
 
 /** All of them. Rejects when this program is not whole. */
 export function siteAssets(): Promise<readonly OwnFile[]> {
-  assets ??= Promise.all(BUNDLES.map(([entry, path]) => bundle(entry, path)));
+  assets ??= Promise.all([...BUNDLES.map(([entry, path]) => bundle(entry, path)), ...COPIES.map(([source, path]) => copy(source, path))]);
   return assets;
 }
 
+const inSource = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+const copy = async (source: string, path: string): Promise<OwnFile> => [path, await readFile(inSource(source))];
+
 async function bundle(entry: string, path: string): Promise<OwnFile> {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL(`../${entry}`, import.meta.url))],
+    entryPoints: [inSource(entry)],
     bundle: true,
     // A bundle of its own, which the explorer asks for when there is something to draw.
     external: ['./charts.js'],

@@ -16,6 +16,12 @@ const FILE_HEADERS = {
   'cache-control': 'public, no-cache, must-revalidate',
 };
 
+/** Scripts and declarations have a type of the host's own. */
+function headersOf(path: string): Readonly<Record<string, string>> {
+  if (path.endsWith('.json')) return SECURITY_HEADERS.json;
+  return path === 'index.html' ? SECURITY_HEADERS.page : { 'access-control-allow-origin': '*', 'x-content-type-options': 'nosniff' };
+}
+
 /** Paths that `serve` resolves before it looks: to the landing page, the status, a file by its own path, or the note that marks an output folder. */
 const RESOLVED = [
   '/runes/v1/blocks//840001.json',
@@ -61,7 +67,7 @@ describe('files alone', () => {
     expect(paths.length).toBeGreaterThan(600);
     for (const path of paths) {
       const answer = await ofSample?.send('GET', `/${path}`);
-      const headers = { ...FILE_HEADERS, ...SECURITY_HEADERS[path === 'index.html' ? 'page' : 'json'] };
+      const headers = { ...FILE_HEADERS, ...headersOf(path) };
       expect(answer).toMatchObject({ status: 200, body: readFileSync(join(sample, path), 'utf8'), headers });
     }
     expect(await ofSample?.send('GET', '/')).toMatchObject({ status: 200, headers: SECURITY_HEADERS.page });

@@ -1,0 +1,180 @@
+/** The client, as its source and as builds carry it: exactly what a server of the API answers, from the files of any host. */
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import handler from 'serve-handler';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as source from '../src/client/index.ts';
+import { envelope, manifest } from '../src/contract/schemas.ts';
+import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './support/build.ts';
+import { CASES, SAMPLE_INPUT } from './support/cases.ts';
+import { ROOT } from './support/cli.ts';
+import { type LocalHost, startServer } from './support/server.ts';
+import { judge, readVectors } from './support/vectors.ts';
+
+const work = temporaryFolder();
+const folderOf = (data: string, layout: string, dialect: string) => join(work, `${data}-${layout}-${dialect}`);
+const servers: Server[] = [];
+const started: LocalHost[] = [];
+let bundled: typeof source;
+
+/** A server of files alone, with the shipped settings. */
+async function startFilesOnly(folder: string): Promise<string> {
+  const config = JSON.parse(readFileSync(join(ROOT, 'hosting/files-only/serve.json'), 'utf8')) as Parameters<typeof handler>[2];
+  const server = createServer((request, response) => handler(request, response, { ...config, public: folder }));
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function startExact(folder: string): Promise<LocalHost> {
+  const host = await startServer(folder);
+  started.push(host);
+  return host;
+}
+
+/** The kinds of hosts: the address of a build's folder on each. */
+const HOSTS: Readonly<Record<string, (folder: string) => Promise<string>>> = {
+  'npm start': async (folder) => `http://127.0.0.1:${(await startExact(folder)).port}`,
+  'a host of files alone': startFilesOnly,
+  'a folder of a host of files alone': async (folder) => `${await startFilesOnly(dirname(folder))}/${basename(folder)}/`,
+};
+
+beforeAll(async () => {
+  for (const layout of LAYOUTS) {
+    for (const dialect of DIALECTS) {
+      await testBuild(folderOf('sample', layout, dialect), { inputs: [SAMPLE_INPUT], layout, dialect });
+      await testBuild(folderOf('recorded', layout, dialect), { inputs: CONFORMANCE_INPUTS, layout, dialect });
+    }
+  }
+  bundled = await import(pathToFileURL(join(folderOf('sample', 'files', 'hiro'), 'client.js')).href);
+});
+
+afterAll(async () => {
+  for (const host of started) await host.close();
+  for (const server of servers) server.close().closeAllConnections();
+});
+
+const gets = CASES.filter(({ method = 'GET' }) => method === 'GET');
+/** Without conditions, which are the transport's. */
+const vectors = readVectors().filter(
+  ({ method, path, request_headers = {} }) => method === 'GET' && path.startsWith('/runes') && !('If-None-Match' in request_headers),
+);
+
+describe.each(Object.keys(HOSTS))('from the files of %s', (name) => {
+  describe.each(LAYOUTS)('in layout %s', (layout) => {
+    describe.each(DIALECTS)('and dialect %s', (dialect) => {
+      it('every GET of the case table is answered as by a server of the API, to the byte', async () => {
+        expect(gets.length).toBeGreaterThan(45);
+        const folder = folderOf('sample', layout, dialect);
+        const base = (await HOSTS[name]?.(folder)) ?? '';
+        const exact = await startExact(folder);
+        for (const { Mirror } of [source, bundled]) {
+          const mirror = new Mirror(base);
+          for (const { target, status, ...rest } of gets) {
+            const { body } = await exact.send('GET', target);
+            expect([target, await mirror.get(target)]).toEqual([target, { status, body }]);
+            if (typeof rest.body === 'string' && dialect === 'contract') expect(body).toBe(rest.body);
+          }
+        }
+      });
+
+      it('every recorded GET is answered as recorded, or as a rule of vectors.ts decides', async () => {
+        expect(vectors).toHaveLength(667);
+        const folder = folderOf('recorded', layout, dialect);
+        const base = (await HOSTS[name]?.(folder)) ?? '';
+        const exact = await startExact(folder);
+        const mirror = new bundled.Mirror(base);
+        const wrong: string[] = [];
+        for (const vector of vectors) {
+          const answer = await mirror.get(vector.path);
+          const { body } = await exact.send('GET', vector.path);
+          if (answer.body !== body) wrong.push(`${vector.path} is not as of npm start`);
+          // They were recorded in dialect hiro.
+          const { problems } = dialect === 'hiro' ? judge(vector, { ...answer, headers: {} }) : { problems: [] };
+          if (problems.length > 0) wrong.push(`line ${vector.line} ${vector.path}: ${problems.join('; ')}`);
+        }
+        expect(wrong).toEqual([]);
+      });
+
+      it('a query is answered with the page that its request gets, and refused in the same words', async () => {
+        const folder = folderOf('sample', layout, dialect);
+        const base = (await HOSTS[name]?.(folder)) ?? '';
+        const exact = await startExact(folder);
+        const TX = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
+        const queries: [Omit<source.ActivityQuery, 'base'>, string][] = [
+          [{ block: 2000007 }, 'blocks/2000007/activity'],
+          [{ block: '2000007', limit: 60, offset: 30 }, 'blocks/2000007/activity?offset=30&limit=60'],
+          [{ block: 2000007, operation: 'send', limit: 7 }, 'blocks/2000007/activity?limit=7&operation_type=send'],
+          [{ transaction: `0x${TX}`, offset: 3, limit: 5 }, `transactions/${TX}/activity?offset=3&limit=5`],
+          [{ transaction: 'ff'.repeat(32) }, `transactions/${'ff'.repeat(32)}/activity`],
+          [{ block: 1 }, 'blocks/1/activity'],
+        ];
+        for (const [query, target] of queries) {
+          const page = await bundled.activity({ base, ...query });
+          expect(envelope(dialect).parse(page)).toEqual(JSON.parse((await exact.send('GET', `/runes/v1/${target}`)).body));
+        }
+        const refused: [Omit<source.ActivityQuery, 'base'>, string][] = [
+          [{ block: 'a/../b?c=%zz#\ud800' }, 'blocks/x/activity'],
+          [{ transaction: '' }, 'transactions//activity'],
+          [{ block: 1, limit: 61 }, 'blocks/1/activity?limit=61'],
+          [{ block: 1, limit: Number.NaN }, 'blocks/1/activity?limit=NaN'],
+          [{ block: 1, offset: -1 }, 'blocks/1/activity?offset=-1'],
+          [{ block: 1, operation: 'steal&limit=1' as 'send' }, 'blocks/1/activity?operation_type=steal'],
+        ];
+        for (const [query, target] of refused) {
+          const { message, ...rest } = JSON.parse((await exact.send('GET', `/runes/v1/${target}`)).body) as { message: string };
+          const error = await bundled.activity({ base, ...query }).catch((thrown: unknown) => thrown);
+          expect(error).toBeInstanceOf(bundled.MirrorError);
+          expect({ ...(error as source.MirrorError), message: (error as Error).message }).toEqual({
+            ...rest,
+            message,
+            name: 'MirrorError',
+          });
+        }
+      });
+
+      it('the manifest is what the mirror holds', async () => {
+        const folder = folderOf('sample', layout, dialect);
+        const base = (await HOSTS[name]?.(folder)) ?? '';
+        const found = await new bundled.Mirror(base).manifest();
+        expect(manifest.parse(found)).toEqual(JSON.parse(readFileSync(join(folder, 'runes/v1/manifest.json'), 'utf8')));
+        expect(found).toMatchObject({ layout, dialect });
+      });
+    });
+  });
+});
+
+describe('an address', () => {
+  let port: number;
+  beforeAll(async () => {
+    port = (await startExact(folderOf('sample', 'files', 'contract'))).port;
+  });
+
+  it('may end with a slash, be a URL, and have a query and a fragment', async () => {
+    for (const end of ['', '/', '?a=b', '/#c']) {
+      const base = `http://127.0.0.1:${port}${end}`;
+      for (const each of [base, new URL(base)]) expect((await bundled.activity({ base: each, block: 2000007 })).total).toBe(437);
+    }
+  });
+
+  it('that is none is a TypeError, and so is a query of no list or of two', async () => {
+    expect(() => new bundled.Mirror('mirror')).toThrow(
+      new TypeError('mirror is no address of a mirror, such as https://example.org/mirror'),
+    );
+    const base = `http://127.0.0.1:${port}`;
+    for (const query of [{ base: 'mirror', block: 1 }, { base }, { base, block: 1, transaction: '1' }]) {
+      await expect(bundled.activity(query)).rejects.toThrow(TypeError);
+    }
+  });
+
+  it('where there is no mirror is an error that says so, and no empty list', async () => {
+    const base = `http://127.0.0.1:${port}/runes/v1`;
+    await expect(bundled.activity({ base, block: 2000007 })).rejects.toThrow(
+      `there is no mirror at ${base}/: runes/v1/manifest.json is missing. The base is the address before /runes/v1`,
+    );
+  });
+});

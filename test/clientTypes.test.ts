@@ -1,0 +1,124 @@
+/** The client for programs in TypeScript: its declarations are those of its source and of the contract, and a program that uses them compiles and runs. */
+import { execFile } from 'node:child_process';
+import { cpSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import type { ActivityPage, MirrorManifest, Operation } from '../src/client/index.ts';
+import type { envelope, Manifest } from '../src/contract/schemas.ts';
+import type { Operation as ListedOperation } from '../src/pages/lists.ts';
+import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
+import { SAMPLE_INPUT } from './support/cases.ts';
+import { ROOT } from './support/cli.ts';
+import { type LocalHost, startServer } from './support/server.ts';
+
+/** A type without what differs by intent: readonly, and whether a key that may be left out may also be there without a value. */
+type Plain<T> = T extends readonly (infer Each)[]
+  ? Plain<Each>[]
+  : T extends object
+    ? { -readonly [Key in keyof T]: Plain<Exclude<T[Key], undefined>> | (undefined extends T[Key] ? 'may be left out' : never) }
+    : T;
+type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
+
+it('the types are those of the contract', () => {
+  // These are checked by the compiler: `npm run typecheck` fails when they are not the same.
+  const same: [
+    Same<Plain<ActivityPage>, Plain<z.output<ReturnType<typeof envelope>>>>,
+    Same<Plain<MirrorManifest>, Plain<Manifest>>,
+    Same<Operation, ListedOperation>,
+  ] = [true, true, true];
+  expect(same).toEqual([true, true, true]);
+});
+
+it('client.d.ts declares what index.ts exports (after a change: npx vitest run test/clientTypes.test.ts -u)', async () => {
+  const source = readFileSync(join(ROOT, 'src/client/index.ts'), 'utf8');
+  const { outputText, diagnostics } = ts.transpileDeclaration(source, {
+    reportDiagnostics: true,
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true, newLine: ts.NewLineKind.LineFeed },
+  });
+  expect(diagnostics).toEqual([]);
+  await expect(outputText).toMatchFileSnapshot('../src/client/client.d.ts');
+});
+
+const PROGRAM = `
+import { type Activity, type ActivityPage, type ActivityQuery, activity, Mirror, MirrorError, type MirrorManifest, type Operation } from 'rune-activity-mirror/client';
+
+const base: string = (globalThis as unknown as { process: { argv: string[] } }).process.argv[2] ?? '';
+const operation: Operation = 'send';
+const query: ActivityQuery = { base, block: 2000007, operation, limit: undefined, signal: AbortSignal.timeout(60_000) };
+const page: ActivityPage = await activity(query);
+const first: Activity | undefined = page.results[0];
+const height: number | undefined = first?.location.block_height;
+const mirror = new Mirror(new URL(base), { fetch, freshMs: 1000 });
+const manifest: MirrorManifest = await mirror.manifest();
+const { status, body } = await mirror.get('/runes/v1/blocks/2000007/activity?limit=1');
+let refusal = '';
+try {
+  await mirror.activity({ transaction: 'abc' });
+} catch (error) {
+  if (error instanceof MirrorError) refusal = \`\${error.statusCode} \${error.error}: \${error.message}\`;
+}
+console.log(JSON.stringify({ total: page.total, height, dialect: manifest.dialect, status, length: body.length, refusal }));
+`;
+
+describe.each([
+  ['bundler', 'a browser', { module: 'esnext', lib: ['es2022', 'dom'], types: [] }],
+  ['nodenext', 'Node', { module: 'nodenext', lib: ['es2022'], types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')] }],
+])('a program, with moduleResolution %s and the types of %s', (moduleResolution, _, options) => {
+  const work = temporaryFolder();
+  let host: LocalHost;
+  const compile = async (file: string): Promise<string> => {
+    const config = {
+      compilerOptions: {
+        ...options,
+        moduleResolution,
+        target: 'es2022',
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        skipLibCheck: false,
+        skipDefaultLibCheck: true,
+        outDir: 'made',
+      },
+      files: [file],
+    };
+    writeFiles(work, { 'tsconfig.json': JSON.stringify(config) });
+    return (await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', work])).stdout;
+  };
+  beforeAll(async () => {
+    const installed = join(work, 'node_modules/rune-activity-mirror');
+    await testBuild(join(installed, 'dist'), { inputs: [SAMPLE_INPUT] });
+    cpSync(join(ROOT, 'package.json'), join(installed, 'package.json'));
+    writeFiles(work, { 'package.json': '{"type":"module"}', 'program.ts': PROGRAM });
+    host = await startServer(join(installed, 'dist'));
+  });
+  afterAll(() => host.close());
+
+  it('compiles and runs in Node', async () => {
+    expect(await compile('program.ts')).toBe('');
+    const { stdout } = await promisify(execFile)(process.execPath, [join(work, 'made/program.js'), `http://127.0.0.1:${host.port}`]);
+    const { body } = await host.send('GET', '/runes/v1/blocks/2000007/activity?limit=1');
+    expect(JSON.parse(stdout)).toEqual({
+      total: 244,
+      height: 2000007,
+      dialect: 'contract',
+      status: 200,
+      length: body.length,
+      refusal: '400 Bad Request: params/tx_id must match pattern "^[a-fA-F0-9]{64}$"',
+    });
+  });
+
+  it('does not compile where it is used wrongly', async () => {
+    const uses = [
+      `activity({ base: '', block: 1, limit: '5' })`,
+      `activity({ base: '', block: 1, operation: 'steal' })`,
+      `activity({ block: 1 })`,
+      `activity({ base: '', block: 1 }).then(({ results }) => results.map(({ amount }) => amount.length))`,
+    ];
+    writeFiles(work, { 'wrong.ts': [`import { activity } from 'rune-activity-mirror/client';`, ...uses].join('\n') });
+    const { stdout } = (await compile('wrong.ts').catch((error: unknown) => error)) as { stdout: string };
+    const lines = [...stdout.matchAll(/^wrong\.ts\(([0-9]+),/gm)].map(([, line]) => Number(line));
+    expect([stdout, lines]).toEqual([stdout, [2, 3, 4, 5]]);
+  });
+});
