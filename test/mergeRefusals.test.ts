@@ -44,11 +44,13 @@ describe('what does not fit together', () => {
     await buildParts(work, { sizes: blockOf(4) }, { pageSizes: [20, 60, 100] });
     await buildParts(work, { plain: blockOf(4) }, { operationPages: false });
     await buildParts(work, { gz: blockOf(4) }, { compress: ['gz'] });
+    await buildParts(work, { url: blockOf(4) }, { siteUrl: 'https://example.org/' });
     await testMerge(out, [at('a')]);
   });
 
   const MANIFEST = 'runes/v1/manifest.json';
   const DIGESTS = 'runes/v1/digests/0.json';
+  const STATS = 'runes/v1/stats/0.json';
   const INDEX = `runes/v1/transactions/${hex('tx 4 1')[0]}.json`;
   it.each<[string, () => string[], RegExp]>([
     ['is not there', () => [at('none')], /^the part .*none does not exist$/],
@@ -104,6 +106,34 @@ describe('what does not fit together', () => {
       () => [copy((folder) => edit(folder, DIGESTS, /(\n\{.*\})/, '$1,$1'))],
       /is damaged: runes\/v1\/digests\/0.json cannot be read \(its heights are not ascending/,
     ],
+    [
+      'lost a file of figures',
+      () => [copy((folder) => rmSync(join(folder, STATS)))],
+      /is damaged: runes\/v1\/stats\/0.json cannot be used \(ENOENT/,
+    ],
+    ...(
+      [
+        ['broken', ']}\n', '', 'Expected'],
+        ['that break their schema', '"records":75', '"records":"75"', 'blocks.0.records: '],
+        ['spelled otherwise', '"records":', '"records": ', 'its runes are not in order, or it is not spelled as a build spells it'],
+        ['of other heights', '{"height":1,', '{"height":101,', 'its heights are not ascending, or belong into another file'],
+        ['of other blocks', '{"height":1,', '{"height":0,', 'it has other blocks than the files of digests'],
+        ['with a wrong count of a block', /"send":[0-9]+/, '"send":1', 'block 1 has other records than operations'],
+        ['with a wrong count of a rune', /"mint":[0-9]+(.*\n\]\}\n)$/, '"mint":1$1', 'rune 840000:1 has other records than operations'],
+        ['with a rune too many', /(\n\{"id".*)(\n\]\}\n)$/, '$1,$1$2', 'its runes are not in order'],
+        ['with a rune more', /(\n\{"id":")(.*)(\n\]\}\n)$/, '$1$2,$19$2$3', 'its runes have other records than its blocks'],
+      ] as const
+    ).map(([what, from, to, fault]): [string, () => string[], RegExp] => [
+      `has figures ${what}`,
+      () => [copy((folder) => edit(folder, STATS, from, to))],
+      new RegExp(`is damaged: runes/v1/stats/0.json cannot be used \\(${fault}`),
+    ]),
+    [
+      'has figures with other transactions',
+      () => [copy((folder) => edit(folder, STATS, '"transactions":3', '"transactions":4'))],
+      /is damaged: its files of figures count 10 transactions, and its manifest says 9$/,
+    ],
+    ['has another site URL', () => [at('a'), at('url')], /has another site URL than .*: https:\/\/example.org\/, not none$/],
     [
       'lost a transaction',
       () => [copy((folder) => rmSync(join(folder, `runes/v1/transactions/0x${hex('tx 1 1')}.json`)))],
@@ -205,9 +235,9 @@ describe('what does not fit together', () => {
       const error = await failedMerge(target, [part]);
       expect([error.exitCode, error.message]).toEqual([3, expect.stringContaining('is damaged, or was changed while it was merged')]);
       expect(contents(target)).toEqual(before);
-      expect(() => check(target)).toThrow(/finding/);
+      await expect(check(target)).rejects.toThrow(/finding/);
       await testMerge(target, [at(of)]);
-      check(target);
+      await check(target);
     },
   );
 });

@@ -156,6 +156,27 @@ describe('verification finds', () => {
       (out) => edit(out, `${v1}/manifest.json`, (t) => t.replace('"records": 73', '"records": 74')),
       /says records 74, and there are 73|index\.html/,
     ],
+    ...(
+      [
+        ['stats/0.json', '"receive":37'],
+        ['stats/0.json', '"name":"TESTRUNE"'],
+        ['stats.json', '"records":73'],
+        ['blocks.json', '"transactions":2'],
+        ['feed.json', '71 records'],
+      ] as const
+    ).map(([path, was]): [string, (out: string) => void, RegExp] => [
+      `a change in ${path} of ${was}`,
+      (out) =>
+        edit(out, `${v1}/${path}`, (t) =>
+          t.replace(
+            was,
+            was.replace(/.(?="?$)/, (c) => (c === '9' ? '8' : '9')),
+          ),
+        ),
+      new RegExp(`^${v1}/${path} is not what follows`),
+    ]),
+    ['a missing file of figures', (out) => rmSync(join(out, v1, 'stats/2000.json')), /stats\/2000\.json is missing/],
+    ['figures of no block', (out) => writeFiles(out, { [`${v1}/stats/900.json`]: '{}' }), /stats\/900\.json belongs to nothing$/],
     ['a wrong status', (out) => writeFileSync(join(out, v1, 'index.json'), '{}'), /index\.json is not what follows/],
     [
       'digests that are a file',

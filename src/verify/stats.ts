@@ -16,8 +16,8 @@ export class Recount {
   /** The blocks of the file that is counted, and their runes. */
   #blocks: BlockFigures[] = [];
   #runes = new RuneTotals();
-  /** Whether a block could not be counted: of the file, and of all. */
-  #lacks = { file: false, any: false };
+  /** Whether it has a block that could not be counted. */
+  #isPartial = false;
   #path: string | undefined;
 
   /** `sink` is given each file as it should be. */
@@ -43,16 +43,15 @@ export class Recount {
     this.#blocks.push(block);
   }
 
-  /** The block at this height cannot be read, so the files that it counts in are not compared. */
+  /** The block at this height cannot be read, so the file that it counts in is not compared. */
   skip(height: number): void {
     this.#turnTo(height);
-    this.#lacks = { file: true, any: true };
+    this.#isPartial = true;
   }
 
-  /** Hands over the documents about all blocks. */
+  /** Hands over the last file, and the documents about all blocks, each of which was counted. */
   finish(siteUrl: string | undefined): void {
     this.#endFile();
-    if (this.#lacks.any) return;
     const figures = { blocks: this.#all, runes: mostActive(this.#totals.all) };
     for (const [path, content] of statsDocuments(figures, siteUrl)) this.#sink.file(path, content);
   }
@@ -68,9 +67,9 @@ export class Recount {
     const runes = this.#runes.sorted;
     for (const rune of runes) this.#totals.add(rune);
     this.#all.push(...this.#blocks);
-    if (this.#path !== undefined && !this.#lacks.file) this.#sink.file(this.#path, statsBytes({ blocks: this.#blocks, runes }));
+    if (this.#path !== undefined && !this.#isPartial) this.#sink.file(this.#path, statsBytes({ blocks: this.#blocks, runes }));
     this.#blocks = [];
     this.#runes = new RuneTotals();
-    this.#lacks = { ...this.#lacks, file: false };
+    this.#isPartial = false;
   }
 }

@@ -75,7 +75,6 @@ export async function verify(root: string, progress: Progress): Promise<Verified
     shards?.add(batch, whole, editionName(block.height, block.digest, site.dialect));
   }
   progress.end();
-  figures.finish(manifest.site_url);
   if (findings.count === 0) shards?.check(root, findings);
   if (findings.count === 0) {
     compare(
@@ -83,6 +82,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
       manifest,
       findings,
     );
+    figures.finish(manifest.site_url);
     const index = shards === undefined ? [] : [...prefixes(site.prefixDigits)].map(shardPath);
     const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
     const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...index];
