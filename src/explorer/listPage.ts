@@ -1,7 +1,7 @@
 /**
  * A list of activity as a page: what it is of, its records, and the ways on from there.
  */
-import { defaultLimit, OPERATIONS, type Operation, parseHexId } from '../pages/lists.ts';
+import { defaultLimit, isHeight, OPERATIONS, type Operation, parseHexId } from '../pages/lists.ts';
 import { pagePath, stemOf } from '../pages/paths.ts';
 import { exactPage } from '../pages/window.ts';
 import { el } from './dom.ts';
@@ -23,13 +23,12 @@ export function listPage(view: ListView, result: Result, known: Activity, neighb
   return [...top, ...(view.kind === 'block' ? [filters(view)] : []), ...records, sourceOf(view, result)];
 }
 
-/** What the heading is called, also for the title of the window. */
-export const nameOf = (view: ListView): string =>
-  view.kind === 'transaction'
-    ? `Transaction ${view.id}`
-    : /^[0-9]{1,16}$/.test(view.id)
-      ? `Block ${groupDigits(view.id)}`
-      : `Block ${view.id}`;
+/** What the window is called; a block by its height as soon as a record of it is known. */
+export function nameOf(view: ListView, known?: Activity): string {
+  if (view.kind === 'transaction') return `Transaction ${shorten(view.id)}`;
+  const height = known?.location.block_height ?? (isHeight(view.id) ? view.id : undefined);
+  return `Block ${height === undefined ? shorten(view.id) : groupDigits(height)}`;
+}
 
 function blockHead({ location }: Activity, { previous, next }: Neighbours): Node[] {
   const step = (height: number | undefined, text: string, arrow: string) =>

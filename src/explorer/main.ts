@@ -68,6 +68,7 @@ async function pageOf(view: ListView, signal: AbortSignal): Promise<Node[]> {
     announce('Nothing here');
     return unknownPage(view, heightsInWords(heights));
   }
+  document.title = `${nameOf(view, known)} · ${SITE}`;
   announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
   return listPage(view, result, known, neighboursOf(known.location.block_height, heights));
 }

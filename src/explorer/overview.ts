@@ -3,7 +3,7 @@
  */
 import { OPERATIONS } from '../pages/lists.ts';
 import { byId, el } from './dom.ts';
-import type { NewBlock } from './figures.ts';
+import type { NewBlock, Stats } from './figures.ts';
 import { groupDigits } from './format.ts';
 import { blockLink, timeOf } from './parts.ts';
 import { fetchBlocks, fetchStats, MissingFigures } from './source.ts';
@@ -29,14 +29,19 @@ async function part(id: string, fill: (content: Element) => Promise<void>): Prom
 }
 
 async function charts(): Promise<void> {
-  const stats = fetchStats();
   // The ending of the file that will be there: esbuild leaves this import as it is (src/site/assets.ts).
   const drawing = import('./charts.js').catch((error: unknown) => {
     throw new MissingFigures('charts.js', { cause: error });
   });
+  const both = Promise.all([drawing, fetchStats()]);
+  const draw = async (id: string, how: (charts: Awaited<typeof drawing>, content: Element, stats: Stats) => void) =>
+    part(id, async (content) => {
+      const [charts, stats] = await both;
+      how(charts, content, stats);
+    });
   await Promise.all([
-    part('activity', async (content) => (await drawing).drawActivity(content, await stats)),
-    part('runes', async (content) => (await drawing).drawRunes(content, await stats)),
+    draw('activity', ({ drawActivity }, content, stats) => drawActivity(content, stats)),
+    draw('runes', ({ drawRunes }, content, stats) => drawRunes(content, stats)),
   ]);
 }
 

@@ -56,7 +56,9 @@ const isStats = (value: unknown): boolean => Array.isArray(Object(value)['activi
 async function fetchFigures<T>(path: string, isRight: (value: unknown) => value is T): Promise<T> {
   try {
     const response = await fetch(new URL(path, BASE));
-    const value: unknown = response.ok ? await response.json() : undefined;
+    // Read in any case: an answer that is left unread keeps its connection.
+    const text = await response.text();
+    const value: unknown = response.ok ? JSON.parse(text) : undefined;
     if (isRight(value)) return value;
   } catch (error) {
     throw new MissingFigures(path, { cause: error });

@@ -1,0 +1,106 @@
+/** What the explorer shows, read back from the page, and the same from the API. */
+import { cpSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import type { Page } from 'playwright-core';
+import serveHandler from 'serve-handler';
+import settings from '../../hosting/files-only/serve.json' with { type: 'json' };
+import { temporaryFolder } from '../support/build.ts';
+import type { Activity } from '../support/records.ts';
+import type { Host } from '../support/server.ts';
+
+/** A row of the table of activity: whole ids and amounts, not the shortened text. */
+export interface Row {
+  readonly operation: string;
+  readonly rune: string;
+  readonly amount: string | null;
+  readonly addresses: readonly string[];
+  readonly output: string | null;
+  readonly transaction: string | null;
+}
+
+/** The rows that are shown. A transaction's have no column of their own for it. */
+export const rowsOf = (page: Page): Promise<Row[]> =>
+  page.$$eval('.activity tbody tr', (rows) =>
+    rows.map((row) => {
+      const cell = (name: string) => row.querySelector(`[data-label="${name}"]`);
+      const ids = (name: string) =>
+        [...(cell(name)?.querySelectorAll('code[title]') ?? [])].map((code) => code.getAttribute('title') ?? '');
+      return {
+        operation: cell('Operation')?.textContent ?? '',
+        rune: cell('Rune')?.textContent ?? '',
+        amount: cell('Amount')?.querySelector('data')?.getAttribute('value') ?? null,
+        addresses: ids('Address'),
+        output: ids('Output')[0] ?? null,
+        transaction: ids('Transaction')[0] ?? null,
+      };
+    }),
+  );
+
+/** The row that a record of the API is shown as. */
+export function rowOf({ rune, address, receiver_address, amount, operation, location }: Activity, kind: 'block' | 'transaction'): Row {
+  const [txId = '', vout = location.vout] = (location.output ?? '').replace(/^0x/, '').split(':');
+  return {
+    operation,
+    rune: `${rune.spaced_name} ${rune.id}`,
+    amount: amount ?? null,
+    addresses: [address, receiver_address].filter((each) => each !== undefined),
+    output: location.output === undefined ? null : `${txId}:${vout}`,
+    transaction: kind === 'block' ? location.tx_id : null,
+  };
+}
+
+/** A whole list, by the API of a server. `path` is `blocks/840000`, `query` more of the query. */
+export async function listOf(host: Host, path: string, query = ''): Promise<Activity[]> {
+  const records: Activity[] = [];
+  for (;;) {
+    const { body } = await host.send('GET', `/runes/v1/${path}/activity?limit=60&offset=${records.length}${query}`);
+    const { total, results } = JSON.parse(body) as { total: number; results: Activity[] };
+    records.push(...results);
+    if (records.length >= total) return records;
+  }
+}
+
+/** Waits until a look-up is answered and shown. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForFunction(() => document.querySelector('#view[aria-busy]') === null && document.querySelector('.waiting') === null);
+}
+
+/** Looks something up as people do. */
+export async function lookUp(page: Page, text: string): Promise<void> {
+  await page.fill('#query', text);
+  await page.press('#query', 'Enter');
+  await settled(page);
+}
+
+/** A host of files alone, with a build below a folder as on GitHub Pages: the address of that folder, without a slash. */
+export async function filesBelowFolder(dist: string): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const root = temporaryFolder();
+  const folder = '/people/mirror';
+  cpSync(dist, join(root, folder), { recursive: true });
+  const below = (path: string) => (path.startsWith('/') ? folder + path : path);
+  const config = {
+    ...settings,
+    public: root,
+    rewrites: settings.rewrites.map(({ source, destination }) => ({ source: below(source), destination: below(destination) })),
+    headers: settings.headers.map(({ source, headers }) => ({ source: below(source), headers })),
+  };
+  const server = createServer((request, response) => void serveHandler(request, response, config));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${folder}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** The folder of a build that a test may damage. */
+export function copyOf(dist: string): string {
+  const copy = join(dirname(dist), `copy-${Math.random().toString(36).slice(2)}`);
+  cpSync(dist, copy, { recursive: true });
+  return copy;
+}

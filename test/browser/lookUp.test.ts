@@ -1,0 +1,210 @@
+/** The explorer: what can be looked up, and what is said when nothing is found or something goes wrong. */
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { copyOf, listOf, lookUp, rowOf, rowsOf, settled } from './explorer.ts';
+import { closeBrowser, type OpenPage, openPage } from './support.ts';
+
+const dist = join(temporaryFolder(), 'dist');
+const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
+const HASH = '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5';
+const UNKNOWN = `1${TX.slice(1)}`;
+let host: LocalHost;
+const open: OpenPage[] = [];
+
+/** A page of the mirror, closed after its test. */
+async function openAt(search = '', at = host): Promise<OpenPage> {
+  const opened = await openPage(`http://127.0.0.1:${at.port}/${search}`);
+  open.push(opened);
+  return opened;
+}
+
+beforeAll(async () => {
+  await testBuild(dist, { inputs: [SAMPLE_INPUT] });
+  host = await startServer(dist);
+});
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+});
+afterAll(async () => {
+  await closeBrowser();
+  await host.close();
+});
+
+describe('a look-up', () => {
+  it.each([
+    ['a height', '840000', 'Block 840,000', 'blocks/840000'],
+    ['a height in groups', '2,000,007', 'Block 2,000,007', 'blocks/2000007'],
+    ['a block hash', HASH, 'Block 840,000', 'blocks/840000'],
+    ['a block hash with 0x', `0x${HASH}`, 'Block 840,000', 'blocks/840000'],
+    ['a transaction', TX, 'Transaction', `transactions/${TX}`],
+    ['a transaction with 0x', `0x${TX}`, 'Transaction', `transactions/${TX}`],
+    ['a transaction in capitals', ` 0X${TX.toUpperCase()} `, 'Transaction', `transactions/${TX}`],
+  ])('of %s shows its first records', async (_, text, heading, path) => {
+    const { page, problems } = await openAt();
+    await lookUp(page, text);
+    expect(await page.textContent('h1:visible')).toBe(heading);
+    const kind = path.startsWith('blocks') ? 'block' : 'transaction';
+    expect(await rowsOf(page)).toEqual((await listOf(host, path)).slice(0, 20).map((one) => rowOf(one, kind)));
+    expect(await page.title()).toContain(heading);
+    expect(problems).toEqual([]);
+  });
+
+  it('of a transaction names its block and its time', async () => {
+    const { page } = await openAt(`?tx=${TX}`);
+    expect(await page.textContent('.facts')).toMatch(/Block840,000, transaction 3 of it.*Time.* ago 2024-04-20 00:09:27 UTC/);
+    expect(await page.getAttribute('.facts time', 'datetime')).toBe('2024-04-20T00:09:27Z');
+  });
+
+  it.each([
+    ['nothing', '', /Type a transaction id/],
+    ['63 digits', TX.slice(1), /have 64 hex digits; this has 63/],
+    ['a wrong digit', `${TX.slice(1)}z`, /this has “z” in it/],
+    ['words', '<b>doge</b>', /neither/],
+    ['a rune', '840000:3', /id of a rune.*Show block 840000/],
+  ])('of %s is explained, and changes nothing', async (_, text, words) => {
+    const { page, problems, requested } = await openAt();
+    const before = requested.length;
+    await lookUp(page, text);
+    expect(await page.textContent('#query-problem')).toMatch(words);
+    expect(await page.getAttribute('#query', 'aria-invalid')).toBe('true');
+    expect(new URL(page.url()).search).toBe('');
+    await page.type('#query', '1');
+    expect(await page.textContent('#query-problem')).toBe('');
+    expect([requested.length, problems]).toEqual([before, []]);
+  });
+
+  it('of an unknown id says so, what is held, and offers the other kind of id', async () => {
+    const { page, problems } = await openAt();
+    await lookUp(page, UNKNOWN);
+    expect(await page.textContent('#view')).toContain(`no rune activity of transaction ${UNKNOWN}`);
+    expect(await page.textContent('#view')).toContain('840,000, 2,000,001 to 2,000,004 and 2,000,006 to 2,000,010');
+    await page.click('text=Look for a block of this id');
+    await settled(page);
+    expect(new URL(page.url()).search).toBe(`?block=${UNKNOWN}`);
+    expect(await page.textContent('#view')).toContain(`no rune activity of block ${UNKNOWN}`);
+    expect(await page.textContent('#view')).toContain('Look for a transaction of this id');
+    // Nothing but the files that are not there.
+    expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
+  });
+
+  it('of a height without activity says so', async () => {
+    const { page } = await openAt('?block=2000005');
+    expect(await page.textContent('#view')).toContain('no rune activity of block 2000005');
+    expect(await page.locator('text=Look for a').count()).toBe(0);
+  });
+
+  it('of a link that names nothing is explained', async () => {
+    const { page } = await openAt('?tx=840000');
+    expect(await page.textContent('#view')).toContain('64 hex digits');
+    await page.click('text=Show block 840000');
+    await settled(page);
+    expect(await page.textContent('h1:visible')).toBe('Block 840,000');
+  });
+
+  it('may be overtaken: the last one is shown', async () => {
+    const { page, problems } = await openAt();
+    await page.fill('#query', '2000007');
+    await page.press('#query', 'Enter');
+    await page.fill('#query', '840000');
+    await page.press('#query', 'Enter');
+    await settled(page);
+    await page.waitForLoadState('networkidle');
+    expect(await page.textContent('h1:visible')).toBe('Block 840,000');
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('an error', () => {
+  it('of the API is shown in its words', async () => {
+    const { page } = await openAt('?block=840000&limit=1000');
+    expect(await page.textContent('[role=alert].error')).toBe('400 Bad Requestquerystring/limit must be <= 60');
+    await page.goto(`http://127.0.0.1:${host.port}/?block=840000&limit=abc`, { waitUntil: 'networkidle' });
+    expect(await page.textContent('[role=alert].error')).toContain('querystring/limit must be integer');
+  });
+
+  it('of a missing file is shown, and gone when it is back', async () => {
+    const damaged = copyOf(dist);
+    const at = await startServer(damaged);
+    const [path, away] = [join(damaged, 'runes/v1/blocks/2000007/20/20.json'), join(damaged, 'away.json')];
+    renameSync(path, away);
+    const { page } = await openAt('?block=2000007&offset=20', at);
+    expect(await page.textContent('.error')).toContain('503 Service Unavailable');
+    expect(await page.textContent('.error')).toContain('a file of this mirror is missing or unreadable; try again');
+    renameSync(away, path);
+    await page.click('button:text("Try again")');
+    await page.waitForSelector('.activity');
+    expect(await page.textContent('.range')).toBe('21–40 of 437');
+    await at.close();
+  });
+
+  it('of a server that is gone is shown as such, and not as the device being offline', async () => {
+    const at = await startServer(dist);
+    const { page } = await openAt('', at);
+    await at.close();
+    await lookUp(page, '840000');
+    expect(await page.textContent('.error')).toContain('503 Service Unavailable');
+    expect(await page.textContent('.error')).toContain('cannot be read');
+    await page.context().setOffline(true);
+    await page.click('button:text("Try again")');
+    await page.waitForSelector('text=No connection');
+    await page.context().setOffline(false);
+    await page.waitForSelector('text=503 Service Unavailable');
+  });
+
+  it('of the device being offline is mended by itself', async () => {
+    const { page } = await openAt();
+    await page.context().setOffline(true);
+    await lookUp(page, '840000');
+    expect(await page.textContent('.error')).toContain('No connection');
+    await page.context().setOffline(false);
+    await page.waitForSelector('.activity');
+    expect(await page.textContent('h1:visible')).toBe('Block 840,000');
+  });
+
+  it('of figures that are missing leaves look-ups alone', async () => {
+    const damaged = copyOf(dist);
+    for (const name of ['runes/v1/stats.json', 'runes/v1/blocks.json', 'charts.js'])
+      renameSync(join(damaged, name), join(damaged, `${name}.away`));
+    const at = await startServer(damaged);
+    const { page, problems } = await openAt('', at);
+    for (const id of ['#activity', '#newest', '#runes']) expect(await page.isVisible(id)).toBe(false);
+    expect(await page.textContent('#overview')).toContain('1,227 records');
+    await lookUp(page, '840000');
+    expect(await rowsOf(page)).toHaveLength(4);
+    expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
+    await at.close();
+  });
+});
+
+it('everything can be done from the keyboard', async () => {
+  const { page, problems } = await openAt();
+  const focused = () =>
+    page.evaluate(() => `${document.activeElement?.tagName} ${document.activeElement?.getAttribute('aria-label') ?? ''}`);
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
+  await page.keyboard.press('/');
+  await page.keyboard.type('2000007');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.activity');
+  expect(await focused()).toBe('H1 ');
+  while ((await focused()) !== 'A Next page') await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('text=21–40 of 437');
+  // The focus stays on the step, so the next page is one key away.
+  expect(await focused()).toBe('A Next page');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('text=41–60 of 437');
+  expect(await page.textContent('#announcement')).toBe('Records 41–60 of 437');
+  while (!(await focused()).startsWith('BUTTON Copy the block hash')) await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('/');
+  expect(await page.evaluate(() => document.activeElement?.id)).toBe('query');
+  // In the field itself it is a letter.
+  await page.keyboard.press('End');
+  await page.keyboard.press('/');
+  expect(await page.inputValue('#query')).toBe('2000007/');
+  expect(problems).toEqual([]);
+});
