@@ -84,7 +84,7 @@ describe.each([
       files: [file],
     };
     writeFiles(work, { 'tsconfig.json': JSON.stringify(config) });
-    return (await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', work])).stdout;
+    return (await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', work], { cwd: work })).stdout;
   };
   beforeAll(async () => {
     const installed = join(work, 'node_modules/rune-activity-mirror');
