@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { linkSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Command, type Flags, HELP } from '../src/cli/flags.ts';
+import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT, UsageError } from '../src/errors.ts';
 import { LAYOUTS, type Layout } from '../src/pages/lists.ts';
@@ -26,9 +26,14 @@ export const BENCH_COMMAND: Command = {
     { name: 'runs', value: 'N', byDefault: '5', about: 'How often everything is run, in turn.' },
     { name: 'dir', value: 'DIR', byDefault: 'the temporary folder', about: 'Where to work: the file system that is measured.' },
     { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'As of the build.' },
-    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    LOG,
     HELP,
   ],
+  examples: [
+    { args: '--records 1000000 --dir /mnt/disk', about: 'A million records, on the file system of /mnt/disk.' },
+    { args: '--layout packed --forms parquet --no-floor --runs 1', about: 'Once, and only the builds.' },
+  ],
+  exits: ['done', 'usage', 'buildFailed'],
 };
 
 /** What one run of a build came to. */

@@ -5,7 +5,7 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Command, type Flags, HELP } from '../src/cli/flags.ts';
+import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT } from '../src/errors.ts';
 import { ROOT } from '../test/support/cli.ts';
@@ -28,9 +28,11 @@ export const BENCH_HOSTS_COMMAND: Command = {
     { name: 'seconds', value: 'N', byDefault: '4', about: 'How long a host is loaded with a mix in a round.' },
     { name: 'connections', value: 'N', byDefault: '32', about: 'Connections, each with one request at a time.' },
     { name: 'rounds', value: 'N', byDefault: '5', about: 'How often everything is measured, in turn.' },
-    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    LOG,
     HELP,
   ],
+  examples: [{ args: '--records 20000 --rounds 1 --seconds 1', about: 'A short look.' }],
+  exits: ['done', 'usage', 'buildFailed', 'verificationFailed', 'interrupted'],
 };
 
 interface Host {

@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Command, type Flags, HELP } from '../src/cli/flags.ts';
+import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { createMirrorServer } from '../src/hosts/node.ts';
 import { temporaryFolder, testBuild } from '../test/support/build.ts';
@@ -22,9 +22,11 @@ export const BENCH_PULL_COMMAND: Command = {
     { name: 'records', value: 'N', byDefault: '1000000', about: 'Rows of the smaller table; the larger has four times as many.' },
     { name: 'blocks', value: 'N', byDefault: '200', about: 'Blocks that are pulled over HTTP.' },
     { name: 'concurrency', value: 'N', byDefault: '4', about: 'As of the pull.' },
-    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    LOG,
     HELP,
   ],
+  examples: [{ args: '--records 20000 --blocks 20', about: 'A short look.' }],
+  exits: ['done', 'usage', 'buildFailed'],
 };
 
 const RECORDS_PER_BLOCK = 2000;

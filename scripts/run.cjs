@@ -3,13 +3,15 @@
 const { existsSync, readdirSync } = require('node:fs');
 const [command = ''] = process.argv.splice(2, 1);
 const file = `${__dirname}/${command}.ts`;
+require('tsx/cjs/api').register();
 if (/^[A-Za-z]+$/.test(command) && existsSync(file)) {
-  require('tsx/cjs/api').register();
   require(file);
 } else {
-  const commands = readdirSync(__dirname).filter((name) => name.endsWith('.ts'));
+  const { nearest } = require('../src/cli/suggest.ts');
+  const commands = readdirSync(__dirname).flatMap((name) => (name.endsWith('.ts') ? [name.slice(0, -3)] : []));
+  const near = nearest(command, commands);
   process.stderr.write(
-    `Error: there is no command ${JSON.stringify(command)}; there are ${commands.map((name) => name.slice(0, -3)).join(', ')}\n`,
+    `Error: there is no command ${JSON.stringify(command)}; there are ${commands.join(', ')}\n${near === undefined ? '' : `  Did you mean ${near}?\n`}`,
   );
   process.exitCode = 1;
 }

@@ -2,6 +2,17 @@
  * Errors that are for people. Each carries the exit code of the command; anything else that is thrown is a fault of this program.
  */
 export const EXIT = { done: 0, usage: 1, badInput: 2, buildFailed: 3, verificationFailed: 4, interrupted: 130 } as const;
+export type Exit = keyof typeof EXIT;
+
+/** What the exit codes mean, as the help and the README say it. */
+export const EXIT_MEANINGS: Readonly<Record<Exit, string>> = {
+  done: 'done',
+  usage: 'the command line is wrong',
+  badInput: 'the input, or the folder named, is not fit; nothing was changed',
+  buildFailed: 'the work failed: disk, memory, rights, network, another one at work',
+  verificationFailed: 'verification found that the output is not as it should be',
+  interrupted: 'stopped by Ctrl-C or SIGTERM; a pull goes on when it is run again',
+};
 
 /** Ends a command with a message: what is wrong, where, and what to do. `details` are printed below it, a line each. */
 export class CliError extends Error {
@@ -15,11 +26,11 @@ export class CliError extends Error {
   }
 }
 
-/** The command line is wrong. */
+/** The command line is wrong. Where its flags are explained is added by who runs the command. */
 export class UsageError extends CliError {
   override readonly name = 'UsageError';
   constructor(message: string) {
-    super(message, EXIT.usage, ['Run the command with --help to see its flags.']);
+    super(message, EXIT.usage);
   }
 }
 

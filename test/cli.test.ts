@@ -6,13 +6,19 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BUILD_COMMAND } from '../src/build/command.ts';
+import { BENCH_COMMAND } from '../bench/bench.ts';
+import { BENCH_HOSTS_COMMAND } from '../bench/hosts.ts';
+import { BENCH_PULL_COMMAND } from '../bench/pull.ts';
+import { BUILD_COMMAND, buildOptions } from '../src/build/command.ts';
+import { Flags } from '../src/cli/flags.ts';
 import { status } from '../src/contract/schemas.ts';
+import { EXIT, EXIT_MEANINGS, type Exit } from '../src/errors.ts';
 import { SERVE_COMMAND } from '../src/hosts/command.ts';
 import { MERGE_COMMAND } from '../src/merge/command.ts';
 import { PULL_COMMAND } from '../src/pull/command.ts';
+import { SAMPLE_COMMAND } from '../src/sample/sample.ts';
 import { VERIFY_COMMAND } from '../src/verify/command.ts';
-import { temporaryFolder, tree, writeFiles } from './support/build.ts';
+import { filesBelow, temporaryFolder, tree, writeFiles } from './support/build.ts';
 import { ROOT, run, start } from './support/cli.ts';
 import { ndjson, record } from './support/records.ts';
 import { sendTo } from './support/server.ts';
@@ -52,9 +58,21 @@ function textOf(path: string): string {
 }
 
 describe('scripts/run.cjs', () => {
-  it.each(['', 'builds', '../src/version', 'toString'])('has no command %j, and says which there are', async (command) => {
+  it.each([
+    ['', ''],
+    ['builds', '  Did you mean build?\n'],
+    ['vreify', '  Did you mean verify?\n'],
+    ['benchpull', '  Did you mean benchPull?\n'],
+    ['../src/version', ''],
+    ['toString', ''],
+  ])('has no command %j, and says which there are, and which is near', async (command, near) => {
     const { code, stderr } = await run(command, [], ROOT);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^Error: there is no command ".*"; there are bench, .*build, .*verify\n$/)]);
+    const [first, ...rest] = stderr.split(/(?<=\n)/);
+    expect([code, first, rest.join('')]).toEqual([
+      1,
+      expect.stringMatching(/^Error: there is no command ".*"; there are bench, .*build, .*verify\n$/),
+      near,
+    ]);
   });
 });
 
@@ -64,7 +82,7 @@ describe('npm run build', () => {
     const { code, stdout, stderr } = await run('build', [], work);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(
-      /^Read 1 record of 1 block from 1 file in [\d.]+ s\.\nWrote 5 files \(0\.0 MB\) of 1 transaction and 1 block to dist in [\d.]+ s\.\n$/,
+      /^Read 1 record of 1 block from 1 file in [\d.]+ s\.\nWrote 5 files \(0\.0 MB\) of 1 transaction and 1 block to dist in [\d.]+ s\.\n(?: {2}.*\n)+$/,
     );
     expect(status.parse(JSON.parse(readFileSync(join(work, 'dist/runes/v1/index.json'), 'utf8')))).toMatchObject({ block_height: 5 });
     expect(readdirSync(join(work, '.cache')).sort()).toEqual(['changes', 'state.duckdb']);
@@ -124,13 +142,22 @@ describe('npm run build', () => {
   });
 
   it.each([
-    [['--inptu', 'x'], "Unknown option '--inptu'"],
-    [['dist'], "Unexpected argument 'dist'"],
-    [['--out'], "Option '--out <value>' argument missing"],
+    [['--inptu', 'x'], 'there is no flag --inptu; did you mean --input?'],
+    [['--threads', '2', '--dry'], 'there is no flag --dry; did you mean --dry-run?'],
+    [['-out=a'], 'there is no flag -out; did you mean --out?'],
+    [['--something=SECRET'], 'there is no flag --something\n'],
+    [['-x'], 'there is no flag -x\n'],
+    [['dist'], 'unexpected argument "dist"; npm passes flags on only after a lone --, as in npm run build -- --help'],
+    [['full'], 'unexpected argument "full"; did you mean --full?'],
+    [['https://user:SECRET@host'], 'unexpected argument; npm passes'],
+    [['--out'], '--out needs a value: --out DIR'],
+    [['--out', '--full'], '--out needs a value, and --full is a flag; a value that begins with a dash is given as --out=...'],
+    [['--full', '--full'], '--full is given 2 times; once is enough'],
     [['--out='], '--out has no value'],
     [['--out', 'a', '--out', 'b'], '--out is given 2 times; it takes one value'],
-    [['--dry-run=1'], "Option '--dry-run' does not take an argument"],
-    [['--dialect', 'contrat'], '--dialect "contrat" must be one of contract, hiro'],
+    [['--dry-run=1'], '--dry-run takes no value'],
+    [['--dialect', 'contrat'], '--dialect "contrat" must be one of contract, hiro; did you mean contract?'],
+    [['--layout', 'pakced'], '--layout "pakced" must be one of files, packed; did you mean packed?'],
     [['--threads', '0'], '--threads "0" must be a whole number from 1 to 256'],
     [['--page-sizes', '60,20'], '--page-sizes "60,20" must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000'],
     [['--page-sizes', '20,,60'], '--page-sizes "20,,60" must be ascending'],
@@ -139,12 +166,14 @@ describe('npm run build', () => {
     [['--site-url', 'example.org'], '--site-url "example.org" must be an http or https URL without user, query and fragment'],
     [['--memory-limit', 'much'], '--memory-limit "much" must be a size such as 500MB or 2GB'],
     [['--out', 'a', '--cache', 'a/b'], '--cache a/b is in the output folder a, and would be published with it'],
-    [['--log', 'xml'], '--log "xml" must be one of text, json'],
+    [['--log', 'xml'], '--log "xml" must be one of text, json\n'],
   ])('refuses %j with exit code 1', async (flags, message) => {
     const work = workFolder();
     const { code, stderr } = await run('build', flags, work);
     expect(code).toBe(1);
     expect(stderr).toContain(`Error: ${message}`);
+    expect(stderr).toMatch(/\n {2}See npm run build -- --help\.\n$/);
+    expect(stderr).not.toContain('SECRET');
     expect(existsSync(join(work, 'dist'))).toBe(false);
   });
 
@@ -295,27 +324,77 @@ describe('npm start', () => {
 
 describe('help and documents', () => {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
-  it.each([
+  const commands = [
     ['build', BUILD_COMMAND],
     ['serve', SERVE_COMMAND],
     ['verify', VERIFY_COMMAND],
     ['merge', MERGE_COMMAND],
     ['pull', PULL_COMMAND],
-  ] as const)('of %s name every flag', async (name, command) => {
+    ['sample', SAMPLE_COMMAND],
+    ['bench', BENCH_COMMAND],
+    ['benchPull', BENCH_PULL_COMMAND],
+    ['benchHosts', BENCH_HOSTS_COMMAND],
+  ] as const;
+  const rowsOf = (call: string) => {
+    const [, after = ''] = readme.split(`\n\`${call} [flags]`);
+    const [section = ''] = after.split(/\n(?=`npm )/);
+    return section.split('\n').filter((line) => line.startsWith('| `--'));
+  };
+
+  it('there is no command that they leave out', () => {
+    const scripts = readdirSync(join(ROOT, 'scripts')).filter((name) => name.endsWith('.ts'));
+    expect(commands.map(([name]) => `${name}.ts`).sort()).toEqual(scripts.sort());
+  });
+
+  it.each(commands)('of %s name every flag with its default, and no other', async (name, command) => {
     const { code, stdout } = await run(name, ['--help'], ROOT);
     expect(code).toBe(0);
-    for (const flag of command.flags) {
-      expect(stdout).toContain(`--${flag.name}`);
-      const row = `| \`--${flag.name}${flag.value === undefined ? '' : ` ${flag.value}`}\` |`;
-      expect(readme).toContain(row);
-      // Commands may have flags of the same name.
-      const rows = readme.split('\n').filter((line) => line.startsWith(row));
-      if (flag.byDefault !== undefined) expect(rows.filter((line) => line.includes(flag.byDefault ?? ''))).not.toEqual([]);
+    expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
+    if (name === 'sample') expect((await run(name, ['-h'], ROOT)).stdout).toBe(stdout);
+    const rows = rowsOf(command.call);
+    expect(rows).toHaveLength(command.flags.length);
+    for (const [i, flag] of command.flags.entries()) {
+      const spelled = `--${flag.name}${flag.value === undefined ? '' : ` ${flag.value}`}`;
+      expect(stdout).toContain(`\n  ${spelled} `);
+      const text = stdout.replace(/\s+/g, ' ');
+      if (flag.byDefault !== undefined) expect(text).toContain(`(default: ${flag.byDefault})`);
+      expect(rows[i]).toContain(`| \`${spelled}\` |`);
+      expect(rows[i]?.split('|')[2]?.replaceAll('`', '').trim()).toBe(flag.byDefault ?? '');
+    }
+    for (const exit of command.exits) expect(stdout.replace(/\s+/g, ' ')).toContain(` ${EXIT[exit]} ${EXIT_MEANINGS[exit]}`);
+  });
+
+  it.each(commands)('of %s have examples that its flags allow', async (_name, command) => {
+    expect(command.examples).not.toEqual([]);
+    for (const { args } of command.examples) {
+      const flags = Flags.parse(command, args === '' ? [] : args.split(' '));
+      if (command === BUILD_COMMAND) expect(buildOptions(flags).inputs).not.toEqual([]);
     }
   });
 
-  it('the README names every exit code', () => {
-    for (const row of ['| 0 |', '| 1 |', '| 2 |', '| 3 |', '| 4 |', '| 130 |']) expect(readme).toContain(row);
+  it('the README names every exit code, and what it means', () => {
+    for (const exit of Object.keys(EXIT) as Exit[]) expect(readme).toContain(`\n| ${EXIT[exit]} | ${EXIT_MEANINGS[exit]} |`);
+  });
+});
+
+describe('npm run sample', () => {
+  it('writes the sample of this project', async () => {
+    const work = temporaryFolder();
+    expect(await run('sample', ['--to', 'here'], work)).toMatchObject({ code: 0, stderr: '' });
+    for (const path of filesBelow(join(work, 'here'))) {
+      expect(readFileSync(join(work, 'here', path)).equals(readFileSync(join(ROOT, 'input', path)))).toBe(true);
+    }
+    expect(filesBelow(join(work, 'here'))).toHaveLength(3);
+  });
+
+  it('refuses flags that it does not have, and says when it cannot write', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { file: 'x' });
+    const wrong = await run('sample', ['--too', 'here'], work);
+    expect([wrong.code, wrong.stderr]).toEqual([1, 'Error: there is no flag --too; did you mean --to?\n  See npm run sample -- --help.\n']);
+    const failed = await run('sample', ['--to', 'file/x'], work);
+    expect([failed.code, failed.stderr]).toEqual([3, expect.stringMatching(/^Error: the sample cannot be written: ENOTDIR/)]);
+    expect(filesBelow(work)).toEqual(['file']);
   });
 });
 

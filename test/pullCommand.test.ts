@@ -77,6 +77,11 @@ describe('npm run pull', () => {
     expect(stdout.split('\n')).toEqual([
       `${base} has blocks up to 1010: 10 blocks to fetch.`,
       expect.stringMatching(/^Fetched 10 blocks with 30 records \(0\.0 MB\) in [\d.]+ s\. .*\/input\/pulled holds blocks 1001\.\.1010\.$/),
+      expect.stringMatching(/^ {2}blocks +10 fetched, 0 of those held are others now$/),
+      expect.stringMatching(/^ {2}records +30$/),
+      expect.stringMatching(/^ {2}bytes +[\d,]+$/),
+      expect.stringMatching(/^ {2}seconds +[\d.]+$/),
+      expect.stringMatching(/^ {2}peak memory +[\d,]+ MB$/),
       '',
     ]);
     expect(stderr).toBe('');

@@ -269,9 +269,12 @@ function edit(out: string, path: string, change: (text: string) => string): void
 describe('npm run verify', () => {
   it('says that all is well, and how much that is', async () => {
     const { code, stdout } = await run('verify', ['--dir', whole], work);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/ is whole: \d+ files of 3 blocks, digest [0-9a-f]{64}, in [\d.]+ s\.\n$/)]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/ is whole: \d+ files of 3 blocks, digest [0-9a-f]{64}, in [\d.]+ s\.\n {2}records +73\n/),
+    ]);
     const json = await run('verify', ['--dir', whole, '--log', 'json'], work);
-    expect(JSON.parse(json.stdout)).toMatchObject({ event: 'verified', blocks: 3, records: 73 });
+    expect(JSON.parse(json.stdout)).toMatchObject({ event: 'verified', blocks: 3, records: 73, peak_rss_mb: expect.any(Number) });
   });
 
   it('ends with exit code 4 and the first 20 findings', async () => {

@@ -3,10 +3,12 @@
  * they were, remove what is no more, and then the manifest and the state for the next build.
  */
 import type { Log } from '../cli/log.ts';
+import { Progress } from '../cli/progress.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { CliError, messageOf } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
+import { ReadMeasure } from '../input/readMeasure.ts';
 import type { Site } from '../pages/lists.ts';
 import type { BatchBlock } from '../render/assembler.ts';
 import { renderBatches } from '../render/batches.ts';
@@ -50,9 +52,9 @@ export interface BuildOptions {
  * Builds once. Throws an InputError before anything is written when the input or the output folder is not fit, and a BuildError when
  * writing fails; then what was written stays, and the next build makes the output whole.
  */
-export async function build(options: BuildOptions, log: Log): Promise<BuildResult> {
+export async function build(options: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
   const output = inspectOutput(options.out);
-  const attempt: Attempt = { options, output, log, usesState: !options.dryRun && hasState(options.cache) };
+  const attempt: Attempt = { options, output, log, progress, usesState: !options.dryRun && hasState(options.cache) };
   try {
     return await buildOnce(attempt);
   } catch (error) {
@@ -60,7 +62,9 @@ export async function build(options: BuildOptions, log: Log): Promise<BuildResul
     if (error instanceof CliError || !attempt.usesState) throw error;
     log.notice(`the cache cannot be used (${messageOf(error).split('\n')[0]}), so everything is built`);
     removeState(options.cache);
-    return buildOnce({ ...attempt, output: inspectOutput(options.out) });
+    return await buildOnce({ ...attempt, output: inspectOutput(options.out) });
+  } finally {
+    progress.end();
   }
 }
 
@@ -68,6 +72,7 @@ interface Attempt {
   readonly options: BuildOptions;
   readonly output: OutputState;
   readonly log: Log;
+  readonly progress: Progress;
   /** Whether there is a state of an earlier build. */
   readonly usesState: boolean;
 }
@@ -80,10 +85,11 @@ interface Context {
   readonly state: State;
   readonly pool: WriterPool;
   readonly changes: Changes;
+  readonly progress: Progress;
 }
 
 function buildOnce(attempt: Attempt): Promise<BuildResult> {
-  const { options, output, log } = attempt;
+  const { options, output, log, progress } = attempt;
   const { out, cache, site, threads, memoryLimit, dryRun } = options;
   return withScratch(cache, async (scratch) => {
     const clock = new Stopwatch();
@@ -101,9 +107,12 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
         output.manifest,
         options.full ? '--full was given' : undefined,
       );
-      const loaded = await loadInput(options.inputs, options.blocks, [out, cache], scratch, store);
+      const measure = new ReadMeasure();
+      progress.watch('load', () => measure.at(store.share));
+      const loaded = await loadInput(options.inputs, options.blocks, [out, cache], scratch, store, measure);
+      progress.end();
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
-      const context: Context = { options, output, store, state, pool, changes };
+      const context: Context = { options, output, store, state, pool, changes, progress };
       if (!dryRun && state.whyFull === undefined && !loaded.hasChanges && (await isDescribed(context)))
         return await reportUnchanged(options, await keepAll(context, loaded), clock, log);
 
@@ -116,6 +125,7 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
       clock.lap('write');
       const result = await finish(context, loaded, rendered);
       clock.lap('finish');
+      progress.end();
       reportBuilt(options, result, clock, log);
       return result;
     } finally {
@@ -155,7 +165,7 @@ interface Rendered {
 }
 
 /** Renders all blocks that were read, and writes the pages of those that the state does not know as they are now. */
-async function renderAndWrite({ options, store, pool }: Context): Promise<Rendered> {
+async function renderAndWrite({ options, store, pool, progress }: Context): Promise<Rendered> {
   const rows = await store.rows('SELECT b.*, k.digest FROM blocks b LEFT JOIN known_blocks k USING (block_height) ORDER BY b.block_height');
   const known = new Map(rows.map((row) => [toNumber(row['block_height']), toText(row['digest'])]));
   const expected = rows.map((row) => ({
@@ -164,10 +174,14 @@ async function renderAndWrite({ options, store, pool }: Context): Promise<Render
     records: toNumber(row['records']),
   }));
   const changed = new Map<number, BatchBlock>();
+  const all = expected.reduce((sum, { records }) => sum + records, 0);
+  let unchanged = 0;
+  progress.watch('write', () => ({ done: unchanged + pool.records, all, what: 'records' }));
   if (expected.length > 0) {
     for await (const batch of renderBatches(store, options.site, expected)) {
       const blocks = batch.blocks.filter((block) => known.get(block.height) !== block.digest);
       for (const block of blocks) changed.set(block.height, block);
+      for (const block of batch.blocks) if (!changed.has(block.height)) unchanged += block.records;
       if (blocks.length > 0) await pool.submit({ ...batch, blocks });
     }
   }
@@ -195,11 +209,14 @@ async function updateShards({ options, store, state }: Context, sink: DiskSink):
  * marker. Whoever finds that a file is gone finds a manifest that is not about it.
  */
 async function finish(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
-  const { options, output, store, state, changes } = context;
+  const { options, output, store, state, changes, progress } = context;
   const removedList = changes.removedList();
   const addedList = new PathList(changes.addedPart(Number.MAX_SAFE_INTEGER));
   const sink = new DiskSink(options.out, addedList, wasUnfinished(output));
   let blocks: BlockChanges = { heights: [], written: 0, gone: 0 };
+  progress.watch('finish', () =>
+    sink.totals.files === 0 ? 'taking stock' : { done: sink.totals.files, what: 'files of the index and others' },
+  );
   let removed = 0;
   let manifest: Manifest | undefined;
   const commit = async () => {
@@ -229,5 +246,14 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     await explainFiles(async () => changes.finish(options.out));
     finishOutput(options.out);
   }
-  return { manifest, kept: rendered.kept, removed, blocks, wasFull: state.whyFull !== undefined || options.dryRun };
+  const written = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
+  const othersWritten = sink.totals.files - sink.totals.kept;
+  return {
+    manifest,
+    kept: manifest.files - written,
+    othersWritten,
+    removed,
+    blocks,
+    wasFull: state.whyFull !== undefined || options.dryRun,
+  };
 }

@@ -3,7 +3,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
-import { type Command, type Flags, HELP } from '../cli/flags.ts';
+import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
 import { UsageError } from '../errors.ts';
@@ -15,11 +15,24 @@ export const BUILD_COMMAND: Command = {
   call: 'npm run build --',
   about: 'Turns rune activity records into a static JSON API: every page of every list as a file.',
   flags: [
-    { name: 'input', value: 'PATH', repeatable: true, byDefault: 'input', about: 'A folder, a file or a glob of activity data.' },
+    {
+      heading: 'What goes in',
+      name: 'input',
+      value: 'PATH',
+      repeatable: true,
+      byDefault: 'input',
+      about: 'A folder, a file or a glob of activity data.',
+    },
     { name: 'blocks', value: 'A..B', byDefault: 'all', about: 'Only the blocks of these heights, both included; A.. and ..B are open.' },
-    { name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
+    { heading: 'Where to', name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
     { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'What a build remembers for the next one, and working files.' },
-    { name: 'layout', value: 'NAME', byDefault: 'files', about: 'files: a file for every page; packed: each record once, and an index.' },
+    {
+      heading: 'What comes out',
+      name: 'layout',
+      value: 'NAME',
+      byDefault: 'files',
+      about: 'files: a file for every page; packed: each record once, and an index.',
+    },
     { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'How responses are spelled: contract or hiro.' },
     { name: 'page-sizes', value: 'LIST', byDefault: '20,60', about: 'Ascending; the first is the default limit, the last the maximum.' },
     {
@@ -31,6 +44,7 @@ export const BUILD_COMMAND: Command = {
     { name: 'no-operation-pages', about: 'Leaves out the lists of a block by operation.' },
     { name: 'site-url', value: 'URL', about: 'The public address of the mirror, for absolute links in its feed.' },
     {
+      heading: 'How it works',
       name: 'memory-limit',
       value: 'SIZE',
       byDefault: '1GB',
@@ -39,14 +53,19 @@ export const BUILD_COMMAND: Command = {
     { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Threads to work with.' },
     { name: 'full', about: 'Build everything, and compare every file, whatever the cache says.' },
     { name: 'dry-run', about: 'Validate, render and count, but write nothing.' },
-    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    LOG,
     HELP,
   ],
+  examples: [
+    { args: '', about: 'Builds the files in input/ into dist/; after a build, only what changed.' },
+    { args: '--blocks 840000..849999 --layout packed', about: 'Ten thousand blocks, in few files.' },
+    { args: '--input data --out site --dry-run', about: 'Checks the files in data/ and tells what would be written.' },
+  ],
+  exits: ['done', 'usage', 'badInput', 'buildFailed'],
 };
 
 /** The options that the flags stand for. Throws a UsageError for a value that does not fit. */
 export function buildOptions(flags: Flags): BuildOptions {
-  flags.choice('log', ['text', 'json']);
   const memoryLimit = flags.one('memory-limit') ?? '1GB';
   if (!/^[0-9]+(?:[.][0-9]+)? ?[KMGT]i?B$/.test(memoryLimit)) {
     throw new UsageError(`--memory-limit ${JSON.stringify(memoryLimit)} must be a size such as 500MB or 2GB`);

@@ -1,6 +1,8 @@
 /**
  * What a build took, by stage.
  */
+import type { SummaryRow } from '../cli/log.ts';
+
 export class Stopwatch {
   /** Wall seconds by stage. */
   readonly seconds: Record<string, number> = {};
@@ -26,6 +28,15 @@ export class Stopwatch {
   get total(): number {
     return round((performance.now() - this.#start) / 1000);
   }
+}
+
+/** What it took, for a summary. */
+export function costRows(clock: Stopwatch): SummaryRow[] {
+  const stages = Object.entries(clock.seconds).map(([stage, seconds]) => `${stage} ${seconds}`);
+  return [
+    ['seconds', `${clock.total}${stages.length === 0 ? '' : `: ${stages.join(', ')}`}`],
+    ['peak memory', `${peakMegabytes().toLocaleString('en-US')} MB`],
+  ];
 }
 
 const round = (seconds: number): number => Number(seconds.toFixed(2));

@@ -1,9 +1,11 @@
 /**
  * Runs a command: help, errors and exit codes are the same for all of them.
  */
-import { CliError, EXIT } from '../errors.ts';
-import { type Command, Flags, helpOf } from './flags.ts';
+import { CliError, EXIT, UsageError } from '../errors.ts';
+import { type Command, Flags } from './flags.ts';
+import { helpOf } from './help.ts';
 import { createLog, type Log } from './log.ts';
+import { paintFor, widthOf } from './terminal.ts';
 
 /**
  * Parses the arguments and runs `main`; sets the process's exit code. An error that is not a CliError is a fault of this program or of the
@@ -19,11 +21,12 @@ export async function runCommand(
   const log = createLog(wantsJson ? 'json' : 'text');
   try {
     const flags = Flags.parse(command, args);
-    if (flags.has('help')) process.stdout.write(helpOf(command));
+    if (flags.has('help')) process.stdout.write(helpOf(command, widthOf(process.stdout), paintFor(process.stdout)));
     else await main(flags, log);
   } catch (error) {
     if (error instanceof CliError) {
-      log.error(error.message, error.details, error.exitCode);
+      const advice = error instanceof UsageError ? [`See ${command.call} --help.`] : [];
+      log.error(error.message, [...error.details, ...advice], error.exitCode);
       process.exitCode = error.exitCode;
     } else {
       log.error(`unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, [], EXIT.buildFailed);

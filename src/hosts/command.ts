@@ -23,6 +23,11 @@ export const SERVE_COMMAND: Command = {
     { name: 'no-compression', about: 'Sends everything as it is, for a proxy in front that compresses.' },
     HELP,
   ],
+  examples: [
+    { args: '', about: 'Serves dist/ on http://127.0.0.1:3000.' },
+    { args: '--dir site --host 0.0.0.0 --port 8080 --workers 4', about: 'Serves site/ to other machines, with four processes.' },
+  ],
+  exits: ['done', 'usage', 'badInput', 'buildFailed'],
 };
 
 /** How long open requests may take after a signal, in milliseconds. */

@@ -12,6 +12,7 @@ import { makeActivity } from './canonical.ts';
 import { checkConsistency, type Holdings } from './consistency.ts';
 import { discover } from './discover.ts';
 import { Reading } from './reading.ts';
+import type { ReadMeasure } from './readMeasure.ts';
 import { type FileRow, selectFiles } from './selection.ts';
 import { SHIFT_DECIMALS } from './sources.ts';
 
@@ -37,7 +38,7 @@ export interface Loaded extends Holdings {
 
 /**
  * Loads what changed since the last build, of the blocks in `range` or of all, which the views `known_...` are about (state/state.ts): everything when there was none. `own`
- * are the build's own folders, which are no input. Afterwards the store has, besides the relations of consistency.ts, the tables `affected`
+ * are the build's own folders, which are no input; `measure` is kept up to date. Afterwards the store has, besides the relations of consistency.ts, the tables `affected`
  * (block_height), all blocks that a change is about, and `holds`, which file that was read holds records of which block.
  */
 export async function loadInput(
@@ -46,10 +47,11 @@ export async function loadInput(
   own: readonly string[],
   scratch: string,
   store: Store,
+  measure: ReadMeasure,
 ): Promise<Loaded> {
   const files = await discover(inputs, own);
   const selection = await selectFiles(files, store);
-  const reading = new Reading(selection.unchanged, range, scratch, store);
+  const reading = new Reading(selection.unchanged, range, scratch, store, measure);
   await store.run(SHIFT_DECIMALS);
   await reading.readTouched(selection.touched);
   const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;

@@ -6,17 +6,28 @@ import { join } from 'node:path';
 import { type Store, toNumber } from '../store/duckdb.ts';
 import type { BlockRange } from './blockRange.ts';
 import { reportBadRecords } from './explain.ts';
+import type { ReadMeasure } from './readMeasure.ts';
 import { recognise } from './recognise.ts';
 import { Report } from './report.ts';
 import { haveRunesChanged, loadRunes, reportUnknownRunes } from './runes.ts';
 import type { NumberedFile, UnchangedFile } from './selection.ts';
-import { groupAlike, heldSelect, isInCanonicalForm, type Numbered, type RawSource, readSource, withCanonicalCells } from './sources.ts';
+import {
+  bytesOf,
+  groupAlike,
+  heldSelect,
+  isInCanonicalForm,
+  type Numbered,
+  type RawSource,
+  readSource,
+  withCanonicalCells,
+} from './sources.ts';
 
 export class Reading {
   readonly #unchanged: readonly UnchangedFile[];
   readonly #range: BlockRange | undefined;
   readonly #scratch: string;
   readonly #store: Store;
+  readonly #measure: ReadMeasure;
   readonly #forms: Map<number, string>;
   readonly #read = new Set<number>();
   /** Files by the number that their records carry. */
@@ -25,11 +36,12 @@ export class Reading {
   readonly #withoutRecords: string[] = [];
   hasRunes = false;
 
-  constructor(unchanged: readonly UnchangedFile[], range: BlockRange | undefined, scratch: string, store: Store) {
+  constructor(unchanged: readonly UnchangedFile[], range: BlockRange | undefined, scratch: string, store: Store, measure: ReadMeasure) {
     this.#unchanged = unchanged;
     this.#range = range;
     this.#scratch = scratch;
     this.#store = store;
+    this.#measure = measure;
     this.#forms = new Map(unchanged.map(({ id, form }) => [id, form]));
     this.names = new Map(unchanged.map(({ id, file }) => [id, file.name]));
   }
@@ -57,13 +69,16 @@ export class Reading {
     const sources = await this.#readAll(files);
     const report = new Report();
     for (const source of sources) {
-      if (source.isView && (await isInCanonicalForm(source, this.#store))) this.#replace(source, withCanonicalCells(source));
+      // What is in place is read here first.
+      const check = () => isInCanonicalForm(source, this.#store);
+      if (source.isView && (await this.#measure.scan(bytesOf(source.members), check))) this.#replace(source, withCanonicalCells(source));
       else await reportBadRecords(source, report, this.#store);
     }
     report.throwIfAny(summary);
     const forms = files.map(({ id }) => this.formOf(id));
     const needsRunes = forms.includes('runes') || forms.includes('ledger') || (await this.#lostRunes());
     if (needsRunes) await this.#settleRunes();
+    this.#measure.finish();
     for (const source of this.sources) await this.#hold(source);
   }
 
@@ -76,20 +91,23 @@ export class Reading {
     const related = this.#unchanged.filter(({ id }) => holders.has(id) && !this.#read.has(id));
     const sources = await this.#readAll(related);
     if (!this.hasRunes && sources.some((source) => source.form === 'ledger')) await this.#settleRunes();
+    this.#measure.finish();
     for (const source of sources) await this.#hold(source);
   }
 
   async #readAll(files: readonly NumberedFile[]): Promise<RawSource[]> {
     const recognised: Numbered[] = [];
+    this.#measure.expect(files.length);
     for (const { id, file } of files) {
       const found = await recognise(file, this.#store, join(this.#scratch, `${id}.plain`));
       this.#forms.set(id, found.form);
       this.#read.add(id);
+      this.#measure.found(found.form === 'no-records' ? 0 : found.bytes);
       if (found.form === 'no-records') this.#withoutRecords.push(file.name);
       else recognised.push({ ...found, id });
     }
     const sources: RawSource[] = [];
-    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#range, this.#store));
+    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#range, this.#store, this.#measure));
     this.sources.push(...sources);
     return sources;
   }

@@ -20,6 +20,7 @@ import {
   shapeOf,
 } from './checks.ts';
 import type { InputFile } from './discover.ts';
+import type { ReadMeasure } from './readMeasure.ts';
 import { duckdbMessage, printable, type Recognised, type TableForm } from './recognise.ts';
 
 /** A file of a raw source. */
@@ -93,12 +94,17 @@ export function groupAlike(files: readonly Numbered[]): Numbered[][] {
  * Reads files alike into the store. Of a table whose heights are integers only the rows in `range` are read, and those without a height that can be; other forms are read and checked whole.
  * Throws an InputError when one is broken as a whole (syntax, column types).
  */
-export async function readSource(files: readonly Numbered[], range: BlockRange | undefined, store: Store): Promise<RawSource> {
+export async function readSource(
+  files: readonly Numbered[],
+  range: BlockRange | undefined,
+  store: Store,
+  measure: ReadMeasure,
+): Promise<RawSource> {
   const [first] = files;
   if (first === undefined) throw new Error('no files to read');
   const members = files.map(({ id, file, path, bytes }) => ({ id, file, path, bytes }));
   try {
-    return 'layout' in first ? await readJson(first, members, store) : await readTable(first, members, range, store);
+    return 'layout' in first ? await readJson(first, members, store, measure) : await readTable(first, members, range, store, measure);
   } catch (error) {
     if (error instanceof CliError) throw error;
     const what = 'layout' in first ? 'JSON' : first.format === 'csv' ? 'CSV' : 'Parquet';
@@ -126,6 +132,9 @@ async function sourceNumber(members: readonly Member[], store: Store): Promise<s
   return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(${SOURCE_FILE}::${type}) + 1)`;
 }
 
+/** How much there is to read of the members. */
+export const bytesOf = (members: readonly Member[]): number => members.reduce((sum, { bytes }) => sum + bytes, 0);
+
 /** DuckDB holds buffers for every text file of a scan, so thousands of them are read in portions. */
 const FILES_A_SCAN = 64;
 
@@ -134,19 +143,25 @@ async function fillTable(
   table: string,
   members: readonly Member[],
   store: Store,
+  measure: ReadMeasure,
   select: (source: string, some: readonly Member[]) => string,
 ): Promise<void> {
   for (let i = 0; i < members.length; i += FILES_A_SCAN) {
     const some = members.slice(i, i + FILES_A_SCAN);
     const sql = select(await sourceNumber(some, store), some);
-    await store.run(i === 0 ? `CREATE TEMP TABLE ${table} AS ${sql}` : `INSERT INTO ${table} ${sql}`);
+    await measure.scan(bytesOf(some), () => store.run(i === 0 ? `CREATE TEMP TABLE ${table} AS ${sql}` : `INSERT INTO ${table} ${sql}`));
   }
 }
 
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
 const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 
-async function readJson(first: Numbered & { layout: string }, members: readonly Member[], store: Store): Promise<RawSource> {
+async function readJson(
+  first: Numbered & { layout: string },
+  members: readonly Member[],
+  store: Store,
+  measure: ReadMeasure,
+): Promise<RawSource> {
   const isEnvelope = first.form === 'envelope';
   // DuckDB's buffers are twice this for each thread. A record is small; a saved response may be a whole file.
   const largest = isEnvelope ? Math.max(...members.map(({ bytes }) => bytes)) + 1 : 0;
@@ -160,7 +175,13 @@ async function readJson(first: Numbered & { layout: string }, members: readonly 
   const relation = `raw_${first.id}`;
   if (isEnvelope) {
     const pages = `pages_${first.id}`;
-    await fillTable(pages, members, store, (source, some) => `SELECT ${source} AS source, total, "offset", results FROM ${scan(some)}`);
+    await fillTable(
+      pages,
+      members,
+      store,
+      measure,
+      (source, some) => `SELECT ${source} AS source, total, "offset", results FROM ${scan(some)}`,
+    );
     await checkPages(pages, members, store);
     await store.run(
       `CREATE TEMP TABLE ${relation} AS
@@ -170,7 +191,7 @@ async function readJson(first: Numbered & { layout: string }, members: readonly 
     );
     await store.run(`DROP TABLE ${pages}`);
   } else {
-    await fillTable(relation, members, store, (source, some) => `SELECT ${source} AS source, ${cells('')} FROM ${scan(some)}`);
+    await fillTable(relation, members, store, measure, (source, some) => `SELECT ${source} AS source, ${cells('')} FROM ${scan(some)}`);
   }
   const fields = isEnvelope ? [...ENVELOPE_FIELDS, ...ACTIVITY_FIELDS] : ACTIVITY_FIELDS;
   return {
@@ -201,6 +222,7 @@ async function readTable(
   members: readonly Member[],
   range: BlockRange | undefined,
   store: Store,
+  measure: ReadMeasure,
 ): Promise<RawSource> {
   const { file, form, format, columns } = first;
   const types = new Map(columns.map((c) => [c.name, c.type]));
@@ -245,6 +267,7 @@ async function readTable(
       relation,
       members,
       store,
+      measure,
       (source, some) => `SELECT ${source} AS source, ${cells.join(', ')}
        FROM read_csv(${pathList(some)}, filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
          nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}})`,

@@ -1,7 +1,7 @@
 /**
  * The merge command: its flags, and what it says.
  */
-import { type Command, type Flags, HELP } from '../cli/flags.ts';
+import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { merge } from './merge.ts';
@@ -12,15 +12,20 @@ export const MERGE_COMMAND: Command = {
   positionals: { name: 'OUT PART...', least: 2 },
   flags: [
     { name: 'cache', value: 'DIR', byDefault: '.cache/merge', about: 'Where the lists of changes go, and working files.' },
-    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    LOG,
     HELP,
   ],
+  examples: [{ args: 'dist part-a part-b', about: 'Joins two builds of different heights into dist/.' }],
+  exits: ['done', 'usage', 'badInput', 'buildFailed'],
 };
 
 /** Merges as the flags say. Rejects with a CliError for what is for people to mend. */
 export async function runMerge(flags: Flags, log: Log): Promise<void> {
   const [out = '', ...parts] = flags.positionals;
   const cache = flags.one('cache') ?? '.cache/merge';
-  const format = flags.choice('log', ['text', 'json']);
-  await merge({ out, parts, cache }, log, () => new Progress(log, format === 'text' && process.stderr.isTTY));
+  const progress = Progress.of(flags, log);
+  await merge({ out, parts, cache }, log, (stage) => {
+    progress.begin(stage);
+    return progress;
+  });
 }

@@ -25,6 +25,8 @@ export class Linker {
   readonly crowded: CrowdedFolder[] = [];
   /** Files brought, or there already, without compressed ones. */
   files = 0;
+  /** Files made or replaced, compressed ones included. */
+  written = 0;
   kept = 0;
   copied = 0;
 
@@ -64,6 +66,7 @@ export class Linker {
       if (this.#listKept) this.#added.add(path);
       return;
     } else replaceFile(to, (temporary) => this.#create(root, path, temporary, twin));
+    this.written += 1;
     this.#added.add(path);
   }
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { digestOfBlocks, digestsFiles, runsOf } from '../build/digests.ts';
 import { ownFiles } from '../build/ownFiles.ts';
 import { withScratch } from '../build/scratch.ts';
-import { peakMegabytes, Stopwatch } from '../build/stopwatch.ts';
+import { costRows, peakMegabytes, Stopwatch } from '../build/stopwatch.ts';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import type { Manifest } from '../contract/schemas.ts';
@@ -39,10 +39,12 @@ export interface MergeOptions {
 }
 
 /** Says how far one stage is. */
-type BeginProgress = () => Progress;
+type BeginProgress = (stage: string) => Progress;
 
 export interface MergeResult {
   readonly manifest: Manifest;
+  /** Files that were made or replaced, compressed ones included. */
+  readonly written: number;
   /** Files that were there already, as the same file or with the same bytes. */
   readonly kept: number;
   /** Files of pages that could not be hard-linked. */
@@ -78,7 +80,7 @@ function checkParts(dirs: readonly string[], begin: BeginProgress): Whole {
     const [first] = parts;
     if (first === undefined) throw new InputError('there is no part to merge');
     const placed = joinParts(parts);
-    if (first.site.layout === 'packed') checkShards(parts, placed, begin());
+    if (first.site.layout === 'packed') checkShards(parts, placed, begin('check'));
     else checkTransactions(parts);
     return { site: first.site, parts, placed, figures: readFigures(placed, begin()) };
   } catch (error) {
@@ -140,9 +142,9 @@ function write(
   const lists = [removedList, pages, others];
   try {
     const linker = new Linker(out, output.kind !== 'ours', pages, wasUnfinished);
-    const transactions = bring(whole, linker, begin());
+    const transactions = bring(whole, linker, begin('write'));
     const sink = new DiskSink(out, others, wasUnfinished);
-    if (whole.site.layout === 'packed') writeShards(whole.parts, sink, begin());
+    if (whole.site.layout === 'packed') writeShards(whole.parts, sink, begin('index'));
     for (const [path, content] of digestsFiles(whole.placed.map(({ block }) => block))) sink.file(path, content);
     bringStats(whole.placed, linker, sink);
     checkUnchanged(whole.parts);
@@ -155,7 +157,8 @@ function write(
     for (const list of lists) list.flush();
     changes.finish(out);
     finishOutput(out);
-    return { manifest, kept: linker.kept + sink.totals.kept, copied: linker.copied, removed: remover.count };
+    const written = linker.written + sink.totals.files - sink.totals.kept;
+    return { manifest, written, kept: linker.kept + sink.totals.kept, copied: linker.copied, removed: remover.count };
   } finally {
     for (const list of lists) list.close();
   }
@@ -244,7 +247,7 @@ function describe({ site, parts, placed }: Whole): Manifest {
   };
 }
 
-function report({ out, parts }: MergeOptions, { manifest, kept, copied, removed }: MergeResult, clock: Stopwatch, log: Log): void {
+function report({ out, parts }: MergeOptions, { manifest, written, kept, copied, removed }: MergeResult, clock: Stopwatch, log: Log): void {
   const more = [
     copied === 0 ? '' : ` ${count(copied, 'file')} had to be copied.`,
     kept === 0 ? '' : ` ${count(kept, 'file')} were as they should be.`,
@@ -254,6 +257,7 @@ function report({ out, parts }: MergeOptions, { manifest, kept, copied, removed 
   log.info('merged', `Merged ${count(parts.length, 'part')} into ${out}: ${what}, in ${clock.total} s.${more.join('')}`, {
     ...manifest,
     parts: parts.length,
+    written,
     kept,
     copied,
     removed,
@@ -262,4 +266,17 @@ function report({ out, parts }: MergeOptions, { manifest, kept, copied, removed 
     total_seconds: clock.total,
     peak_rss_mb: peakMegabytes(),
   });
+  const number = (n: number) => n.toLocaleString('en-US');
+  log.summary([
+    ['records', number(manifest.records)],
+    ['transactions', number(manifest.transactions)],
+    ['blocks', number(manifest.blocks)],
+    ['pages', number(manifest.files)],
+    ['bytes', number(manifest.bytes)],
+    [
+      'files',
+      `${number(written)} written${copied === 0 ? '' : ` (${number(copied)} as copies)`}, ${number(kept)} kept, ${number(removed)} removed`,
+    ],
+    ...costRows(clock),
+  ]);
 }

@@ -1,7 +1,7 @@
 /**
  * The pull command's flags, and what they mean.
  */
-import { type Command, type Flags, HELP } from '../cli/flags.ts';
+import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { UsageError } from '../errors.ts';
@@ -13,7 +13,12 @@ export const PULL_COMMAND: Command = {
   call: 'npm run pull --',
   about: 'Fetches blocks into the input folder: from a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
   flags: [
-    { name: 'from', value: 'URL', about: 'Where the data is: postgres://user:pass@host/db, or https://host[/prefix].' },
+    {
+      heading: 'What to fetch',
+      name: 'from',
+      value: 'URL',
+      about: 'Where the data is: postgres://user:pass@host/db, or https://host[/prefix].',
+    },
     { name: 'to', value: 'DIR', byDefault: 'input', about: 'The input folder; files go into its folder pulled.' },
     {
       name: 'blocks',
@@ -28,13 +33,19 @@ export const PULL_COMMAND: Command = {
       byDefault: '6',
       about: 'The last blocks, which are compared again and replaced when they changed.',
     },
-    { name: 'concurrency', value: 'N', byDefault: '4', about: 'Requests or database connections at once.' },
+    { heading: 'How to ask', name: 'concurrency', value: 'N', byDefault: '4', about: 'Requests or database connections at once.' },
     { name: 'rate', value: 'N', byDefault: '10', about: 'HTTP requests a second; 0 for as many as the server answers.' },
     { name: 'retries', value: 'N', byDefault: '8', about: 'How often a failed HTTP request is tried again.' },
     { name: 'timeout', value: 'SECONDS', byDefault: '30', about: 'How long an HTTP server may be silent.' },
-    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
+    LOG,
     HELP,
   ],
+  examples: [
+    { args: '--from https://host', about: 'From a server of this API, or another mirror.' },
+    { args: '--from postgres://user@host/runes --blocks 840000..', about: 'From a database of bitcoin-indexer, heights from 840,000 on.' },
+    { args: '--from https://host --blocks -2016..', about: 'A window: the last 2,016 blocks, and none that are older.' },
+  ],
+  exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
 /** Headers that are not on the command line, where other users of the machine could read them: one a line. */
@@ -45,7 +56,7 @@ const PAUSE_MS = 500;
 
 export async function runPull(flags: Flags, log: Log): Promise<void> {
   const [variable, given] = [process.env[HEADERS_VARIABLE] ?? '', flags.all('header')];
-  const format = flags.choice('log', ['text', 'json']);
+  const progress = Progress.of(flags, log);
   const interruption = new AbortController();
   const request: PullRequest = {
     from: parseFrom(flags.one('from')),
@@ -63,7 +74,7 @@ export async function runPull(flags: Flags, log: Log): Promise<void> {
   const stop = () => interruption.abort();
   process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
-    await pullFrom(request, log, new Progress(log, format === 'text' && process.stderr.isTTY));
+    await pullFrom(request, log, progress);
   } finally {
     process.off('SIGINT', stop).off('SIGTERM', stop);
   }

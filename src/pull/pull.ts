@@ -61,6 +61,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     const written = new Set<string>();
     const all = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
     let done = 0;
+    progress.begin('fetch');
     const fetchUnit = async (unit: Heights) => {
       options.signal.throwIfAborted();
       const { path, records, bytes } = await source.fetch(unit);

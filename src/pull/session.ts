@@ -4,6 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
+import { costRows, peakMegabytes, Stopwatch } from '../build/stopwatch.ts';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
@@ -29,7 +30,7 @@ const MEMORY_LIMIT = '700MB';
 
 /** Pulls. Throws as pull() does, a LockedError when another pull is at work in the folder, and an error of its own when it was told to stop. */
 export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
-  const start = performance.now();
+  const clock = new Stopwatch();
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
   const store = await Store.open({ memoryLimit: MEMORY_LIMIT, threads: availableParallelism(), scratch: work });
@@ -41,7 +42,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
       source = await openSource(request, folder, store, log);
       const result = await pull(request, source, store, log, progress);
       progress.end();
-      report(result, request.to, start, log);
+      report(result, request.to, clock, log);
       return result;
     });
   } catch (error) {
@@ -97,8 +98,8 @@ function closeWork(work: string): void {
   }
 }
 
-function report(result: PullResult, to: string, start: number, log: Log): void {
-  const seconds = Number(((performance.now() - start) / 1000).toFixed(1));
+function report(result: PullResult, to: string, clock: Stopwatch, log: Log): void {
+  const seconds = clock.total;
   const { blocks, records, bytes, replaced, held } = result;
   const runs = held.map(({ first, last }) => `${first}..${last}`);
   const size = (bytes / 1e6).toFixed(1);
@@ -110,9 +111,18 @@ function report(result: PullResult, to: string, start: number, log: Log): void {
     bytes,
     replaced,
     seconds,
-    peak_rss_mb: Math.round(process.resourceUsage().maxRSS / 1024),
+    peak_rss_mb: peakMegabytes(),
     held: held.map(({ first, last }) => [first, last]),
   });
+  const number = (n: number) => n.toLocaleString('en-US');
+  if (blocks > 0) {
+    log.summary([
+      ['blocks', `${number(blocks)} fetched, ${number(replaced)} of those held are others now`],
+      ['records', number(records)],
+      ['bytes', number(bytes)],
+      ...costRows(clock),
+    ]);
+  }
   const others = existsSync(to)
     ? readdirSync(to).filter((name) => name !== PULLED_FOLDER && !name.startsWith('.') && !name.endsWith('.md'))
     : [];

@@ -43,11 +43,19 @@ export class Store {
         'Name a smaller or larger limit, such as 1GB.',
       ]);
     });
-    return new Store(instance, await instance.connect());
+    const store = new Store(instance, await instance.connect());
+    // For `share`; nothing is printed.
+    await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
+    return store;
   }
 
   async run(sql: string): Promise<void> {
     await this.#connection.run(sql).catch(explainResources);
+  }
+
+  /** How much of the query at work is done, 0 to 1; 0 when DuckDB does not know, or no query is at work. */
+  get share(): number {
+    return Math.min(Math.max(this.#connection.progress.percentage, 0), 100) / 100;
   }
 
   /** All rows of a query whose answer is small. */

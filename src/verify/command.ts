@@ -1,7 +1,8 @@
 /**
  * The verify command: its flags, and what it says.
  */
-import { type Command, type Flags, HELP } from '../cli/flags.ts';
+import { costRows, peakMegabytes, Stopwatch } from '../build/stopwatch.ts';
+import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { verify } from './verify.ts';
@@ -9,23 +10,40 @@ import { verify } from './verify.ts';
 export const VERIFY_COMMAND: Command = {
   call: 'npm run verify --',
   about: 'Reads a whole output again, and says what in it is not as it should be.',
-  flags: [
-    { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The output folder of a build.' },
-    { name: 'log', value: 'FORMAT', byDefault: 'text', about: 'text, or json for a JSON object a line.' },
-    HELP,
+  flags: [{ name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The output folder of a build.' }, LOG, HELP],
+  examples: [
+    { args: '', about: 'Reads dist/ again.' },
+    { args: '--dir site --log json', about: 'Reads site/ again, and says the outcome to a program.' },
   ],
+  exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed'],
 };
 
 /** Verifies as the flags say. Rejects with a VerificationError when the output is not as it should be. */
 export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const dir = flags.one('dir') ?? 'dist';
-  const format = flags.choice('log', ['text', 'json']);
-  const start = performance.now();
-  const { manifest, files } = await verify(dir, new Progress(log, format === 'text' && process.stderr.isTTY));
-  const seconds = Number(((performance.now() - start) / 1000).toFixed(1));
+  const clock = new Stopwatch();
+  const { manifest, files } = await verify(dir, Progress.of(flags, log));
+  const number = (n: number) => n.toLocaleString('en-US');
   log.info(
     'verified',
-    `${dir} is whole: ${files.toLocaleString('en-US')} files of ${manifest.blocks.toLocaleString('en-US')} blocks, digest ${manifest.digest}, in ${seconds} s.`,
-    { files, blocks: manifest.blocks, records: manifest.records, digest: manifest.digest, seconds },
+    `${dir} is whole: ${number(files)} files of ${number(manifest.blocks)} blocks, digest ${manifest.digest}, in ${clock.total} s.`,
+    {
+      files,
+      bytes: manifest.bytes,
+      blocks: manifest.blocks,
+      transactions: manifest.transactions,
+      records: manifest.records,
+      digest: manifest.digest,
+      seconds: clock.total,
+      peak_rss_mb: peakMegabytes(),
+    },
   );
+  log.summary([
+    ['records', number(manifest.records)],
+    ['transactions', number(manifest.transactions)],
+    ['blocks', number(manifest.blocks)],
+    ['pages', number(files)],
+    ['bytes', number(manifest.bytes)],
+    ...costRows(clock),
+  ]);
 }

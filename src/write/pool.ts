@@ -25,6 +25,8 @@ export class WriterPool {
   readonly #writers: Writer[];
   readonly #blocks = new Map<number, WrittenBlock>();
   #kept = 0;
+  /** Records of blocks whose pages are written. */
+  records = 0;
   /** What ended a thread, if one ended by itself. */
   #failure: BuildError | undefined;
 
@@ -66,6 +68,7 @@ export class WriterPool {
     if (reply.kind === 'failed') throw writeFailure(reply);
     for (const block of reply.blocks) this.#blocks.set(block.height, block);
     this.#kept += reply.kept;
+    for (const block of batch.blocks) this.records += block.records;
     writer.busy = undefined;
   }
 

@@ -23,6 +23,7 @@ export class RecordingLog implements Log {
   info(event: string, message: string, figures?: Readonly<Record<string, unknown>>): void {
     this.infos.push({ event, message, figures });
   }
+  summary(): void {}
   notice(message: string): void {
     this.notices.push(message);
   }

@@ -1,0 +1,75 @@
+/**
+ * The help of a command, from its table.
+ */
+import { EXIT, EXIT_MEANINGS } from '../errors.ts';
+import type { Command, Flag } from './flags.ts';
+import type { Paint } from './terminal.ts';
+
+const INDENT = 2;
+/** Between a flag and what it is about. */
+const GAP = 2;
+/** A blank where no line may end. */
+const GLUE = '\u00a0';
+/** Where there is less room beside the flags, what they are about goes below them. */
+const LEAST_TEXT = 30;
+const BELOW = 6;
+
+/** How a command line is written: without the dashes that only pass flags on when there are none. */
+const callOf = ({ call }: Command, args: string): string => (args === '' ? call.replace(/ --$/, '') : `${call} ${args}`);
+
+/** The help, in lines of at most `width` columns unless a word is longer. */
+export function helpOf(command: Command, width: number, paint: Paint): string {
+  const { about, flags, positionals, examples, exits } = command;
+  const usage = `Usage: ${callOf(command, `[flags]${positionals === undefined ? '' : ` ${positionals.name}`}`)}`;
+  const table = (rows: readonly Row[]) => layOut(rows, leftWidth(rows), width);
+  const flagRows = flags.map((flag): Row => [spell(flag), aboutOf(flag)]);
+  const left = leftWidth(flagRows);
+  const sections: string[][] = [[usage], wrap(about, width)];
+  for (const [i, flag] of flags.entries()) {
+    const row = flagRows[i];
+    if (row === undefined) continue;
+    if (i === 0 || flag.heading !== undefined) sections.push([paint('bold', flag.heading ?? 'Flags')]);
+    sections.at(-1)?.push(...layOut([row], left, width));
+  }
+  const shown = examples.map((example): string[] => [
+    `${' '.repeat(INDENT)}${callOf(command, example.args)}`,
+    ...wrap(example.about, width - BELOW).map((line) => `${' '.repeat(BELOW)}${line}`),
+  ]);
+  sections.push([paint('bold', examples.length === 1 ? 'Example' : 'Examples'), ...shown.flat()]);
+  sections.push([paint('bold', 'Exit codes'), ...table(exits.map((exit): Row => [String(EXIT[exit]), EXIT_MEANINGS[exit]]))]);
+  return `${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+type Row = readonly [left: string, about: string];
+
+const spell = ({ name, value }: Flag): string => `--${name}${value === undefined ? '' : ` ${value}`}`;
+
+function aboutOf({ about, repeatable, byDefault }: Flag): string {
+  return `${about}${repeatable === true ? ' Repeatable.' : ''}${byDefault === undefined ? '' : ` (default:${GLUE}${byDefault})`}`;
+}
+
+const leftWidth = (rows: readonly Row[]): number => INDENT + GAP + Math.max(...rows.map(([left]) => left.length));
+
+/** Two columns, or one below the other where the second would be too narrow. */
+function layOut(rows: readonly Row[], left: number, width: number): string[] {
+  const isNarrow = width - left < LEAST_TEXT;
+  const indent = isNarrow ? BELOW : left;
+  return rows.flatMap(([name, about]) => {
+    const lines = wrap(about, width - indent).map((line) => `${' '.repeat(indent)}${line}`);
+    const head = `${' '.repeat(INDENT)}${name}`;
+    return isNarrow ? [head, ...lines] : [`${head.padEnd(left)}${lines[0]?.slice(left) ?? ''}`, ...lines.slice(1)];
+  });
+}
+
+/** Lines of at most `width` columns, but for words that are longer. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line].map((one) => one.replaceAll(GLUE, ' '));
+}
