@@ -55,6 +55,7 @@ describe('after any change of the input', () => {
           dialect: fc.constantFrom(...DIALECTS),
           operationPages: fc.boolean(),
           compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
+          parquet: fc.boolean(),
         }),
         async (numbers, steps, site) => {
           const work = temporaryFolder();

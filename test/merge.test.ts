@@ -55,6 +55,7 @@ describe('a merge of any parts, and another after any change', () => {
           fc.record({
             operationPages: fc.boolean(),
             compress: fc.constantFrom([], ['br'] as const, ENCODINGS),
+            parquet: fc.boolean(),
             pageSizes: fc.constantFrom([2, 4], [1], [3, 5, 100]),
           }),
           fc.integer({ min: 1, max: 3 }),
@@ -86,7 +87,7 @@ describe('a merge of any parts, and another after any change', () => {
                 parts.map((part) => join(work, `part-${part}`)),
               );
               expect(tree(out)).toEqual(tree(whole));
-              check(out);
+              await check(out);
               const after = contents(out);
               const changed = Object.keys(after).filter((path) => before[path] !== after[path]);
               const gone = Object.keys(before).filter((path) => after[path] === undefined);

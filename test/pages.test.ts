@@ -10,7 +10,7 @@ import { exactPage, firstRead, secondRead } from '../src/pages/window.ts';
 
 const TX = 'ab'.repeat(32);
 const HASH = '00'.repeat(8) + 'cd'.repeat(24);
-const FILES = { layout: 'files', operationPages: true, compress: [], prefixDigits: 0, tip: 1000 } as const;
+const FILES = { layout: 'files', operationPages: true, compress: [], parquet: false, prefixDigits: 0, tip: 1000 } as const;
 const DEFAULT: BuiltSite = { ...FILES, dialect: 'contract', pageSizes: [20, 60] };
 
 /** Records with text that tries to look like the space between two records. */

@@ -136,6 +136,7 @@ describe('a path that leads out of the folder', () => {
         pageSizes: [20, 60],
         operationPages: true,
         compress: [],
+        parquet: false,
         prefixDigits: layout === 'packed' ? 2 : 0,
         tip: 9,
       }) as const;

@@ -2,6 +2,7 @@
  * The build, top to bottom: load and check what changed in the input, render its blocks in batches, write the files of those that are not as
  * they were, remove what is no more, and then the manifest and the state for the next build.
  */
+import { ChangedRangeError, checkRanges, writeRanges } from '../bulk/build.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import type { Manifest } from '../contract/schemas.ts';
@@ -17,7 +18,7 @@ import { hasState, removeState, State } from '../state/state.ts';
 import { type BlockChanges, type NewBlock, updateBlocks, updateInputs } from '../state/update.ts';
 import { statsDocuments } from '../stats/documents.ts';
 import { figuresOf, writeStats } from '../stats/files.ts';
-import { Store, toNumber, toText } from '../store/duckdb.ts';
+import { DUCKDB_VERSION, Store, toNumber, toText } from '../store/duckdb.ts';
 import { Changes, PathList } from '../write/changes.ts';
 import { claimOutput, digestOf, finishOutput, inspectOutput, type OutputState, releaseOutput } from '../write/outputFolder.ts';
 import { explainFiles, WriterPool } from '../write/pool.ts';
@@ -58,6 +59,10 @@ export async function build(options: BuildOptions, log: Log, progress = new Prog
   try {
     return await buildOnce(attempt);
   } catch (error) {
+    if (error instanceof ChangedRangeError) {
+      log.notice(`${error.message}, so everything is built`);
+      return buildOnce({ ...attempt, whyFull: error.message });
+    }
     // What fails beyond the known ways while there was a state is laid to the state, which may be damaged.
     if (error instanceof CliError || !attempt.usesState) throw error;
     log.notice(`the cache cannot be used (${messageOf(error).split('\n')[0]}), so everything is built`);
@@ -75,6 +80,8 @@ interface Attempt {
   readonly progress: Progress;
   /** Whether there is a state of an earlier build. */
   readonly usesState: boolean;
+  /** Why everything is built, when an earlier try found that out. */
+  readonly whyFull?: string;
 }
 
 /** What the stages share. */
@@ -86,6 +93,7 @@ interface Context {
   readonly pool: WriterPool;
   readonly changes: Changes;
   readonly progress: Progress;
+  readonly scratch: string;
 }
 
 function buildOnce(attempt: Attempt): Promise<BuildResult> {
@@ -103,18 +111,19 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
       state = await State.attach(
         store,
         dryRun ? undefined : cache,
-        { site, blocks: options.blocks },
+        { site, blocks: options.blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}) },
         output.manifest,
-        options.full ? '--full was given' : undefined,
+        options.full ? '--full was given' : attempt.whyFull,
       );
       const measure = new ReadMeasure();
       progress.watch('load', () => measure.at(store.share));
       const loaded = await loadInput(options.inputs, options.blocks, [out, cache], scratch, store, measure);
       progress.end();
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
-      const context: Context = { options, output, store, state, pool, changes, progress };
+      const context: Context = { options, output, store, state, pool, changes, progress, scratch };
       if (!dryRun && state.whyFull === undefined && !loaded.hasChanges && (await isDescribed(context)))
         return await reportUnchanged(options, await keepAll(context, loaded), clock, log);
+      if (!dryRun && site.parquet) await checkRanges(out, store);
 
       if (!dryRun) {
         await claimOutput(out, output, store);
@@ -228,6 +237,7 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     if (options.site.layout === 'packed') gone.push(...(await updateShards(context, sink)));
     gone.push(...(await writeStats(options.site.dialect, sink, store)));
     for (const [path, content] of statsDocuments(await figuresOf(options.site.dialect, store), options.siteUrl)) sink.file(path, content);
+    if (options.site.parquet) gone.push(...(await writeRanges(options.out, context.scratch, sink, store)));
     const own = ownFiles(manifest, await siteAssets());
     for (const [path, content] of own) sink.file(path, content);
     if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);

@@ -41,6 +41,7 @@ export const BUILD_COMMAND: Command = {
       byDefault: 'none',
       about: 'gz, br or gz,br: compressed files beside the pages, for nginx and Caddy.',
     },
+    { name: 'parquet', about: 'Writes all records as Parquet files too, a file for each 100 heights, into activity/.' },
     { name: 'no-operation-pages', about: 'Leaves out the lists of a block by operation.' },
     { name: 'site-url', value: 'URL', about: 'The public address of the mirror, for absolute links in its feed.' },
     {
@@ -88,6 +89,7 @@ export function buildOptions(flags: Flags): BuildOptions {
       pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),
       operationPages: !flags.has('no-operation-pages'),
       compress: parseEncodings(flags.one('compress')),
+      parquet: flags.has('parquet'),
     },
     siteUrl: siteUrlOf(flags.one('site-url')),
     memoryLimit,

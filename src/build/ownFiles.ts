@@ -30,6 +30,7 @@ export async function describeBuild(site: Site, siteUrl: string | undefined, sto
     operation_pages: site.operationPages,
     ...(site.compress.length > 0 ? { compress: [...site.compress] } : {}),
     ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
+    ...(site.parquet ? { parquet: true as const } : {}),
     ...(site.layout === 'packed' ? { transaction_prefix: prefixDigitsFor(transactions) } : {}),
     heights: runs.map((run) => [toNumber(run['first']), toNumber(run['last'])]),
     blocks: toNumber(totals['blocks']),

@@ -144,6 +144,8 @@ export const manifest = z
       .string()
       .refine((url) => parseSiteUrl(url) === url, { error: SITE_URL_RULE })
       .optional(),
+    /** Whether `activity/` has all records as Parquet files; left out when not. `files` and `bytes` are without them. */
+    parquet: z.literal(true).optional(),
     /** Hex digits of a tx id that name its file of the index; layout `packed` only. */
     transaction_prefix: z.int().min(1).max(16).optional(),
     /** Runs of consecutive heights with activity, both ends included. */

@@ -86,6 +86,8 @@ function recogniseJson(common: Common, head: string): Recognised {
   const layout = jsonLayout(head);
   if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
   const keys = topLevelKeys(head);
+  // The list of the Parquet files of a build, which are input themselves.
+  if (keys.join() === 'ranges') return { ...common, form: 'no-records', layout };
   if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
   if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);

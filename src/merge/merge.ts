@@ -10,6 +10,7 @@ import { digestOfBlocks, digestsFiles, runsOf } from '../build/digests.ts';
 import { ownFiles } from '../build/ownFiles.ts';
 import { withScratch } from '../build/scratch.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../build/stopwatch.ts';
+import { bringRanges, type MergedRanges, mergeRanges } from '../bulk/merge.ts';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import type { Manifest } from '../contract/schemas.ts';
@@ -23,7 +24,7 @@ import { Store } from '../store/duckdb.ts';
 import { Changes, PathList } from '../write/changes.ts';
 import { claimOutput, finishOutput, type OutputState, releaseOutput } from '../write/outputFolder.ts';
 import { DiskSink } from '../write/sinks.ts';
-import { Remover } from '../write/stale.ts';
+import { Remover, removeOtherRanges } from '../write/stale.ts';
 import { changedError, Linker } from './linker.ts';
 import { checkPlaces, inspectOut, inspectPart, joinParts, type Part, readPart } from './parts.ts';
 import { checkShards, digitsOf, writeShards } from './shards.ts';
@@ -65,9 +66,10 @@ export async function merge(options: MergeOptions, log: Log, begin: BeginProgres
   const whole = checkParts(options.parts, begin);
   clock.lap('check');
   const assets = await siteAssets();
-  const result = await withScratch(cache, (scratch) =>
-    withOutput(options, output, scratch, () => write(options, output, whole, assets, begin)),
-  );
+  const result = await withScratch(cache, async (scratch) => {
+    const ranges = whole.site.parquet ? await mergeRanges(whole.parts, whole.placed, scratch) : undefined;
+    return withOutput(options, output, scratch, () => write(options, output, whole, ranges, assets, begin));
+  });
   clock.lap('write');
   report(options, result, clock, log);
   return result;
@@ -82,7 +84,7 @@ function checkParts(dirs: readonly string[], begin: BeginProgress): Whole {
     const placed = joinParts(parts);
     if (first.site.layout === 'packed') checkShards(parts, placed, begin('check'));
     else checkTransactions(parts);
-    return { site: first.site, parts, placed, figures: readFigures(placed, begin()) };
+    return { site: first.site, parts, placed, figures: readFigures(placed, begin('check')) };
   } catch (error) {
     if (error instanceof CliError || codeOf(error) === undefined) throw error;
     throw new InputError(`a part cannot be read: ${messageOf(error)}`, ['Make it readable, then merge again.', 'Nothing was written.']);
@@ -128,6 +130,7 @@ function write(
   { out, cache }: MergeOptions,
   output: OutputState,
   whole: Whole,
+  ranges: MergedRanges | undefined,
   assets: readonly OwnFile[],
   begin: BeginProgress,
 ): MergeResult {
@@ -147,12 +150,20 @@ function write(
     if (whole.site.layout === 'packed') writeShards(whole.parts, sink, begin('index'));
     for (const [path, content] of digestsFiles(whole.placed.map(({ block }) => block))) sink.file(path, content);
     bringStats(whole.placed, linker, sink);
+    if (ranges !== undefined) bringRanges(ranges, linker, sink);
     checkUnchanged(whole.parts);
     const manifest = describe(whole);
     for (const [path, content] of statsDocuments(whole.figures, manifest.site_url)) sink.file(path, content);
     for (const [path, content] of ownFiles(manifest, assets)) sink.file(path, content);
     const remover = new Remover(out, removedList);
-    if (output.kind === 'ours') removeStrangers(out, whole, { crowded: linker.crowded, transactions }, remover);
+    if (output.kind === 'ours') {
+      removeStrangers(out, whole, { crowded: linker.crowded, transactions }, remover);
+      removeOtherRanges(
+        out,
+        ranges?.files.map(({ first }) => first),
+        remover,
+      );
+    }
     // All files are there afterwards, if only empty.
     for (const list of lists) list.flush();
     changes.finish(out);

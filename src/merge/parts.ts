@@ -161,6 +161,7 @@ const CHOICES: readonly [string, (part: Part) => string][] = [
   ['pages by operation', ({ site }) => (site.operationPages ? 'yes' : 'no')],
   ['site URL', ({ manifest }) => manifest.site_url ?? 'none'],
   ['choice of compressed files', ({ site }) => site.compress.join() || 'none'],
+  ['choice of Parquet files', ({ site }) => (site.parquet ? 'with them' : 'without them')],
 ];
 
 function checkSameSite(part: Part, first: Part): void {

@@ -43,6 +43,8 @@ export interface Site {
   readonly operationPages: boolean;
   /** The compressed files that lie beside the pages, in the order of ENCODINGS. */
   readonly compress: readonly Encoding[];
+  /** Whether all records lie beside the API as Parquet files too. */
+  readonly parquet: boolean;
 }
 
 /** What the page map has to know of a build. It stands in the build's manifest. */
@@ -70,6 +72,7 @@ export function siteOf(manifest: unknown): BuiltSite {
   const layout = LAYOUTS.find((name) => name === fields['layout']);
   const prefixDigits = fields['transaction_prefix'] ?? 0;
   const compress = fields['compress'] ?? [];
+  const parquet = fields['parquet'] ?? false;
   if (
     generator !== 'rune-activity-mirror' ||
     layout === undefined ||
@@ -77,11 +80,13 @@ export function siteOf(manifest: unknown): BuiltSite {
     typeof operation_pages !== 'boolean' ||
     !arePageSizes(page_sizes) ||
     !areEncodings(compress) ||
+    typeof parquet !== 'boolean' ||
     !isPrefixLength(prefixDigits, layout)
   ) {
     throw new Error('this is not a manifest of rune-activity-mirror, or one of another version');
   }
-  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, prefixDigits, tip: tipOf(fields['heights']) };
+  const tip = tipOf(fields['heights']);
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, prefixDigits, tip };
 }
 
 /** The last height of the manifest's runs of heights. A text that is none makes all blocks unsettled, which is never wrong. */

@@ -14,6 +14,11 @@
  *
  * A page of three records or more may have compressed files beside it: `840000.json.br`, `840000.json.gz`.
  *
+ * With Parquet files, beside the API:
+ *
+ *     activity/index.json                                  which ranges there are
+ *     activity/840000.parquet                              the records of the blocks from 840000 to 840099
+ *
  * In layout `packed`, instead of the lists' files:
  *
  *     runes/v1/pointers/840000.json, pointers/0x<hash>.json    which edition of a block is held, and how many records it has
@@ -66,6 +71,24 @@ export const STATS_PER_FILE = 100;
 
 /** The file with the figures of the block at this height. */
 export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
+/** The folder of bulk data. */
+export const ACTIVITY_FOLDER = 'activity';
+/** The list of the Parquet files. */
+export const RANGES_PATH = `${ACTIVITY_FOLDER}/index.json`;
+
+/** How many heights share a Parquet file: some hundred thousand records, and some ten megabytes. */
+export const HEIGHTS_PER_RANGE = 100;
+
+/** The first height of the range that this one is in. */
+export const firstOfRange = (height: number): number => height - (height % HEIGHTS_PER_RANGE);
+
+/** The Parquet file of the range that begins with this height. */
+export const rangePath = (first: number): string => `${ACTIVITY_FOLDER}/${first}.parquet`;
+
+const RANGE_FILE = /^activity\/(?:index[.]json|[0-9]+[.]parquet)(?:[.]tmp)?$/;
+
+/** Whether this is the name of a file of bulk data, finished or not. What else is in its folder is someone else's. */
+export const isRangeFile = (path: string): boolean => RANGE_FILE.test(path);
 
 /** A page: a window that a file of its own exists for. */
 export interface PageId {

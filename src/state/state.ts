@@ -34,6 +34,8 @@ const TABLES: Readonly<Record<string, string>> = {
   block_runes: BLOCK_RUNES,
   /** `first`: number of its first record in its block. */
   transactions: 'tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT',
+  /** The Parquet files of ranges of heights, by the first height that they are for; digest is SHA-256 of the content. */
+  ranges: 'first BIGINT, bytes BIGINT, digest VARCHAR',
 };
 
 const program = `${VERSION} ${FORMAT}`;
@@ -75,7 +77,8 @@ export class State {
         reason = 'the output is not what the cache was written for';
       else if (toText(basis['program']) !== program) reason = `the cache is of version ${toText(basis['program'])}`;
       else if (toText(basis['settings']) !== JSON.stringify(settings))
-        reason = 'the layout, the dialect, the page sizes, the lists by operation, the compressed files or the range of blocks changed';
+        reason =
+          'the layout, the dialect, the page sizes, the lists by operation, the compressed files, the Parquet files or the range of blocks changed';
     }
     const none = reason === undefined && cache !== undefined ? '' : ' WHERE false';
     for (const table of Object.keys(TABLES)) await store.run(`CREATE TEMP VIEW known_${table} AS SELECT * FROM state.${table}${none}`);

@@ -2,8 +2,11 @@
  * DuckDB, which nothing outside of this folder talks to. Everything is in memory and spills to the scratch folder when it outgrows the limit.
  */
 
-import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
+import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
 import { BuildError, messageOf } from '../errors.ts';
+
+/** Another version may write the same rows as other bytes. */
+export const DUCKDB_VERSION = version();
 
 export interface StoreOptions {
   /** What the whole process should stay near, e.g. `1GB`. */

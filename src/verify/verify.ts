@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../build/digests.ts';
 import { ownFiles } from '../build/ownFiles.ts';
+import { verifyRanges } from '../bulk/verify.ts';
 import type { Progress } from '../cli/progress.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
@@ -15,6 +16,7 @@ import {
   DIGESTS_FOLDER,
   digestsPath,
   editionName,
+  isRangeFile,
   LIST_FOLDERS,
   MANIFEST_PATH,
   STATS_PATHS,
@@ -76,6 +78,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   }
   progress.end();
   if (findings.count === 0) shards?.check(root, findings);
+  const bulk = site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, own, findings, progress) : [];
   if (findings.count === 0) {
     compare(
       { ...totals, files: sink.files, bytes: sink.bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks) },
@@ -85,7 +88,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
     figures.finish(manifest.site_url);
     const index = shards === undefined ? [] : [...prefixes(site.prefixDigits)].map(shardPath);
     const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
-    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...index];
+    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...index, ...bulk];
     reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);
@@ -181,7 +184,7 @@ function reportStrangers(root: string, expected: number, paths: () => ReadonlySe
   const known = paths();
   for (const path of walk(root)) {
     if (known.has(path)) continue;
-    const isSwept = LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+    const isSwept = isRangeFile(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
     findings.add(`${path} belongs to nothing${isSwept ? '' : ', and no build removes it: do it yourself'}`);
   }
 }

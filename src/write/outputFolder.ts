@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
-import { BLOCKS_FOLDER, LIST_FOLDERS, MANIFEST_PATH } from '../pages/paths.ts';
+import { ACTIVITY_FOLDER, BLOCKS_FOLDER, LIST_FOLDERS, MANIFEST_PATH } from '../pages/paths.ts';
 import { type DatabaseFile, lockFile, unlockFile } from '../store/attach.ts';
 import type { Store } from '../store/duckdb.ts';
 import { writeFailure } from './pool.ts';
@@ -31,7 +31,7 @@ export function inspectOutput(root: string): OutputState {
   // A build that died before its first file leaves no more than these two.
   const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined };
-  for (const folder of ['runes', dirname(BLOCKS_FOLDER), ...LIST_FOLDERS]) {
+  for (const folder of ['runes', dirname(BLOCKS_FOLDER), ...LIST_FOLDERS, ACTIVITY_FOLDER]) {
     if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
       throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
         'Replace it by a folder, or name another output folder with --out.',

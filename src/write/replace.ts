@@ -1,7 +1,7 @@
 /**
  * How files take their places: whole, and as links of each other where that can be.
  */
-import { linkSync, lstatSync, readFileSync, renameSync, rmSync, type Stats } from 'node:fs';
+import { closeSync, copyFileSync, linkSync, lstatSync, openSync, readFileSync, readSync, renameSync, rmSync, type Stats } from 'node:fs';
 import { codeOf } from '../errors.ts';
 
 /** Ending of a file that is about to replace another. One that a killed build or merge left behind is swept like any stranger. */
@@ -37,7 +37,38 @@ export function tryLink(from: string, to: string): string | undefined {
 export function isSameFile(a: string, b: string): boolean {
   const [first, second] = [statOf(a), statOf(b)];
   if (first?.isFile() !== true || second?.isFile() !== true) return false;
-  return areLinked(first, second) || (first.size === second.size && readFileSync(a).equals(readFileSync(b)));
+  return areLinked(first, second) || (first.size === second.size && haveSameBytes(a, b, first.size));
+}
+
+/** Larger files are compared in pieces of this many bytes. */
+const PIECE = 1 << 20;
+
+/** Of two files of the same size. */
+function haveSameBytes(a: string, b: string, size: number): boolean {
+  if (size <= PIECE) return readFileSync(a).equals(readFileSync(b));
+  const handles: number[] = [];
+  try {
+    for (const path of [a, b]) handles.push(openSync(path, 'r'));
+    const pieces = handles.map((handle) => [handle, Buffer.allocUnsafe(PIECE)] as const);
+    for (let at = 0; at < size; at += PIECE) {
+      const [first, second] = pieces.map(([handle, piece]) => piece.subarray(0, readSync(handle, piece, 0, PIECE, at)));
+      if (first === undefined || second?.equals(first) !== true) return false;
+    }
+    return true;
+  } finally {
+    for (const handle of handles) closeSync(handle);
+  }
+}
+
+/** Moves a file, to another file system too; `to` is not there. */
+export function moveFile(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (codeOf(error) !== 'EXDEV') throw error;
+    copyFileSync(from, to);
+    rmSync(from);
+  }
 }
 
 /** Whether both are there and the same file. */

@@ -9,7 +9,7 @@ import { sidecarPath } from '../pages/paths.ts';
 import type { FileSink } from '../render/files.ts';
 import type { PathList } from './changes.ts';
 import { compress } from './compress.ts';
-import { isSameFile, replaceFile, tryLink } from './replace.ts';
+import { isSameFile, moveFile, replaceFile, tryLink } from './replace.ts';
 
 /** What a sink was given, without compressed files. Both paths of a linked file count: to a client they are two. */
 export interface SinkTotals {
@@ -89,6 +89,18 @@ export class DiskSink implements FileSink {
     this.totals.files += 1;
     this.totals.bytes += bytes.length;
     if (!this.#put(path, bytes)) this.totals.kept += 1;
+  }
+
+  /** Takes a finished file from elsewhere, unless the same bytes are there already. It counts nowhere: it is no page. */
+  take(path: string, from: string): void {
+    const target = this.#prepare(path);
+    if (isSameFile(from, target)) {
+      rmSync(from);
+      this.#keep(path);
+      return;
+    }
+    replaceFile(target, (temporary) => moveFile(from, temporary));
+    this.#added?.add(path);
   }
 
   link(path: string, target: string, length: number, encodings: readonly Encoding[]): void {

@@ -8,12 +8,14 @@ import { codeOf } from '../errors.ts';
 import { defaultLimit, OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
 import { prefixDigitsFor, prefixes } from '../pages/packed.ts';
 import {
+  ACTIVITY_FOLDER,
   BLOCKS_FOLDER,
   blockStem,
   DIGESTS_FOLDER,
   digestsPath,
   editionName,
   encodingsOf,
+  isRangeFile,
   LEAST_RECORDS_TO_COMPRESS,
   LIST_FOLDERS,
   PAGE_ENDING,
@@ -23,6 +25,8 @@ import {
   pagePath,
   pagesOf,
   pointerPath,
+  RANGES_PATH,
+  rangePath,
   STATS_FOLDER,
   shardPath,
   statsFilePath,
@@ -158,6 +162,7 @@ export async function sweep(root: string, site: Site, removed: PathList, store: 
   if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
   else await sweepShards(root, remover, store);
   await sweepBlocks(root, site, remover, store);
+  await sweepRanges(root, site, remover, store);
   return remover.count;
 }
 
@@ -189,6 +194,20 @@ async function sweepShards(root: string, remover: Remover, store: Store): Promis
   const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions');
   const expected = new Set([...prefixes(prefixDigitsFor(toNumber(transactions)))].map(shardPath));
   for (const entry of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${entry}`, expected);
+}
+
+/** Removes the files of bulk data below `root` that are for other ranges than these; all, when these are undefined. What else lies beside them stays. */
+export function removeOtherRanges(root: string, firsts: Iterable<number> | undefined, remover: Remover): void {
+  const expected = new Set(firsts === undefined ? [] : [RANGES_PATH, ...[...firsts].map(rangePath)]);
+  for (const name of namesIn(join(root, ACTIVITY_FOLDER))) {
+    const path = `${ACTIVITY_FOLDER}/${name}`;
+    if (isRangeFile(path)) remover.removeUnexpected(path, expected);
+  }
+}
+
+async function sweepRanges(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
+  const rows = await store.rows('SELECT first FROM state.ranges');
+  removeOtherRanges(root, site.parquet ? rows.map((row) => toNumber(row['first'])) : undefined, remover);
 }
 
 async function sweepBlocks(root: string, site: Site, remover: Remover, store: Store): Promise<void> {

@@ -37,20 +37,21 @@ export interface TestBuild extends Partial<Omit<BuildOptions, 'inputs' | 'site'>
   readonly pageSizes?: readonly number[];
   readonly operationPages?: boolean;
   readonly compress?: readonly Encoding[];
+  readonly parquet?: boolean;
   readonly log?: Log;
 }
 
 /** Builds into `out`, with the command's defaults. */
 export async function testBuild(out: string, options: TestBuild): Promise<BuildResult> {
   const { inputs, layout = 'files', dialect = 'contract', pageSizes = [20, 60], operationPages = true, ...others } = options;
-  const { compress = [], log = new RecordingLog(), ...rest } = others;
+  const { compress = [], parquet = false, log = new RecordingLog(), ...rest } = others;
   return build(
     {
       inputs,
       blocks: undefined,
       out,
       cache: `${out}.cache`,
-      site: { layout, dialect, pageSizes, operationPages, compress },
+      site: { layout, dialect, pageSizes, operationPages, compress, parquet },
       siteUrl: undefined,
       memoryLimit: '1GB',
       threads: 2,

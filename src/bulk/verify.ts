@@ -1,0 +1,109 @@
+/**
+ * Verifies bulk data: every Parquet file is read whole, and from its rows the digests of its blocks are worked out again, as they were from the
+ * records that the pages were made of. A digest covers every value of a record and the order of records; what is left of a file is compared by itself.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { BlockDigest } from '../build/digests.ts';
+import type { Progress } from '../cli/progress.ts';
+import { messageOf } from '../errors.ts';
+import type { Site } from '../pages/lists.ts';
+import { RANGES_PATH, rangePath } from '../pages/paths.ts';
+import { renderBatches } from '../render/batches.ts';
+import { pathLiteral, Store, toNumber, toText } from '../store/duckdb.ts';
+import type { ComparingSink } from '../verify/comparingSink.ts';
+import type { Findings } from '../verify/findings.ts';
+import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from './ranges.ts';
+import { COLUMNS } from './rows.ts';
+
+const MEMORY = '1GB';
+
+/**
+ * Compares the Parquet files below `root` and their list with the blocks (heights ascending), whose digests are known to be those of their pages.
+ * Returns the paths that belong into the output.
+ */
+export async function verifyRanges(
+  root: string,
+  site: Site,
+  blocks: readonly BlockDigest[],
+  sink: ComparingSink,
+  findings: Findings,
+  progress: Progress,
+): Promise<string[]> {
+  const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
+  const store = await Store.open({ memoryLimit: MEMORY, threads: availableParallelism(), scratch });
+  const stamps = new Map<number, FileStamp>();
+  const ranges = byRange(blocks);
+  try {
+    let done = 0;
+    for (const [first, held] of ranges) {
+      progress.show(done, ranges.size, 'Parquet files');
+      done += 1;
+      const path = rangePath(first);
+      const stamp = await stampOf(join(root, path));
+      if (stamp === undefined) findings.add(`${path} is missing`);
+      else stamps.set(first, stamp);
+      const wrong = stamp === undefined ? undefined : await misfit(resolve(root, path), held, site, store);
+      if (wrong !== undefined) findings.add(`${path}: ${wrong}`);
+    }
+  } finally {
+    store.close();
+    rmSync(scratch, { recursive: true, force: true });
+    progress.end();
+  }
+  if (stamps.size === ranges.size) sink.file(RANGES_PATH, rangesFile(blocks, stamps));
+  return [RANGES_PATH, ...[...ranges.keys()].map(rangePath)];
+}
+
+/** What is wrong with a file that is to hold these blocks. */
+async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
+  const file = pathLiteral(path);
+  try {
+    const columns = await store.rows(`DESCRIBE SELECT * FROM read_parquet(${file})`);
+    const found = columns.map((row) => `${toText(row['column_name'])} ${toText(row['column_type'])}`).join(', ');
+    if (found !== COLUMNS.map((column) => column.join(' ')).join(', ')) return `its columns are ${found}`;
+    const held = await store.rows(
+      `SELECT block_height, block_hash, count(*) AS records FROM read_parquet(${file}) GROUP BY ALL ORDER BY block_height`,
+    );
+    const heights = held.map((row) => ({
+      height: toNumber(row['block_height']),
+      hash: toText(row['block_hash']),
+      records: toNumber(row['records']),
+    }));
+    const expected = blocks.map(({ height, hash, records }) => ({ height, hash, records }));
+    if (JSON.stringify(heights) !== JSON.stringify(expected)) {
+      return `it holds ${recordsOf(heights)} records of ${heights.length} blocks, or of others than the ${recordsOf(expected)} of ${expected.length}`;
+    }
+    if (await isOutOfOrder(file, store)) return 'its rows are not in their order, or their events are not counted as they should be';
+    return await otherBlock(file, blocks, site, store);
+  } catch (error) {
+    return messageOf(error).split('\n')[0];
+  }
+}
+
+/** Whether a row does not come before its successor: blocks ascend, and in them transactions and events descend, the last event being 0. */
+async function isOutOfOrder(file: string, store: Store): Promise<boolean> {
+  const next = (column: string) => `lead(${column}) OVER (ORDER BY file_row_number)`;
+  const { odd } = await store.row(`SELECT count(*) AS odd FROM (
+      SELECT block_height AS height, tx_index AS place, tx_id, event_index AS event, ${next('block_height')} AS next_height,
+        ${next('tx_index')} AS next_place, ${next('tx_id')} AS next_id, ${next('event_index')} AS next_event
+      FROM read_parquet(${file}, file_row_number = true))
+    WHERE NOT coalesce(CASE WHEN next_height = height AND next_place = place THEN next_id = tx_id AND next_event = event - 1
+      ELSE event = 0 AND (next_height IS NULL OR next_height > height OR (next_height = height AND next_place < place)) END, false)`);
+  return toNumber(odd) > 0;
+}
+
+/** The first block whose rows come to another digest than its pages, in words. */
+async function otherBlock(file: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
+  const digests = new Map(blocks.map(({ height, digest }) => [height, digest]));
+  await store.run(`CREATE OR REPLACE TEMP VIEW kept AS SELECT *, event_index AS ord FROM read_parquet(${file})`);
+  let found: string | undefined;
+  for await (const batch of renderBatches(store, { ...site, layout: 'files', dialect: 'contract' }, blocks)) {
+    for (const { height, digest } of batch.blocks) {
+      if (digest !== digests.get(height))
+        found ??= `its rows of block ${height} come to the digest ${digest}, and its pages to ${digests.get(height)}`;
+    }
+  }
+  return found;
+}
