@@ -8,7 +8,7 @@
  * Blocks' digests are in files of a thousand heights, `runes/v1/digests/840000.json`.
  */
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import { digestsFile } from '../contract/schemas.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
 import { type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
@@ -20,11 +20,6 @@ export interface BlockDigest {
   readonly records: number;
   readonly digest: string;
 }
-
-/** The form of a file of digests. */
-const digestsFile = z.strictObject({
-  blocks: z.array(z.strictObject({ height: z.int(), hash: z.string(), records: z.int(), digest: z.string() })).min(1),
-});
 
 /** The blocks of the file of digests at `path`, heights ascending. Throws for a text that is none. */
 export function readDigests(text: string, path: string): BlockDigest[] {

@@ -1,11 +1,13 @@
 /**
  * The files of a build that are not pages of lists.
  */
+import { openapiText } from '../contract/openapi.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import type { Site } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { LANDING_PATH, MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
 import { errorBody } from '../pages/respond.ts';
+import { OPENAPI_PATH } from '../pages/siteFiles.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { explorerPage } from '../site/explorerPage.ts';
 import { type Store, toNumber } from '../store/duckdb.ts';
@@ -49,6 +51,7 @@ export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFil
   return [
     ...assets,
     [LANDING_PATH, Buffer.from(explorerPage(manifest))],
+    [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
     // What a static host answers for a path that is none.
     ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
     [STATUS_PATH, Buffer.from(JSON.stringify(status))],

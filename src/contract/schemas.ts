@@ -88,38 +88,107 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 
 const integer = z.int().min(0);
 
-/** An Activity as a build of this dialect answers it. Fields without a value are left out. */
-function activityOutput(dialect: Dialect) {
+/** What a rune is called. */
+const rune = z
+  .strictObject({
+    id: z.string().describe('Height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
+    number: integer.describe('Number of the rune: runes are counted in the order of their etchings, from 0.'),
+    name: z.string().describe('Name without spacers.'),
+    spaced_name: z.string().describe('Name with its spacers, the bullets between the letters.'),
+  })
+  .describe('What a rune is called.');
+
+/** The parts of a response as a build of this dialect answers it, each under its name in documents. Fields without a value are left out. */
+export function responseSchemas(dialect: Dialect) {
   const hex = dialect === 'contract' ? '0x[0-9a-f]' : '[0-9a-f]';
+  const spelled = dialect === 'contract' ? 'with `0x`' : 'without `0x`';
   const hash = z.string().regex(new RegExp(`^${hex}{64}$`));
   const output = dialect === 'contract' ? /^0x[0-9a-f]+$/ : /^[0-9a-f]+(?::[0-9]+)?$/;
-  return z.strictObject({
-    rune: z.strictObject({ id: z.string(), number: integer, name: z.string(), spaced_name: z.string() }),
-    address: z.string().optional(),
-    receiver_address: z.string().optional(),
-    amount: z.string().regex(whole('amount')).optional(),
-    operation: z.enum(OPERATIONS),
-    location: z.strictObject({
-      block_hash: hash,
-      block_height: integer,
-      tx_id: hash,
-      tx_index: integer,
-      vout: integer.optional(),
-      output: z.string().regex(output).optional(),
-      timestamp: integer,
-    }),
-  });
+  const location = z
+    .strictObject({
+      block_hash: hash.describe(`Hash of the block, in lower case, ${spelled}.`),
+      block_height: integer.describe('Height of the block.'),
+      tx_id: hash.describe(`Id of the transaction, in lower case, ${spelled}.`),
+      tx_index: integer.describe('Index of the transaction in its block, from 0.'),
+      vout: integer.optional().describe('Index of the output in its transaction. Left out where there is none.'),
+      output: z
+        .string()
+        .regex(output)
+        .optional()
+        .describe(
+          dialect === 'contract'
+            ? 'Id of the transaction that the output is of, with `0x`; `vout` is its index. Left out where there is none.'
+            : 'The output as `txid:vout`, without `0x`. Left out where there is none.',
+        ),
+      timestamp: integer.describe('Time of the block, in seconds since 1970 (UTC).'),
+    })
+    .describe('Where in the chain it happened.');
+  const activity = z
+    .strictObject({
+      rune,
+      address: z.string().optional().describe('Address that the event is of. Left out where there is none.'),
+      receiver_address: z.string().optional().describe('Address that received what was sent. Left out where there is none.'),
+      amount: z
+        .string()
+        .regex(whole('amount'))
+        .optional()
+        .describe('Amount of the rune as a decimal number with as many decimals as the rune has: a string, because it may have 128 bits.'),
+      operation: z.enum(OPERATIONS).describe('What happened.'),
+      location,
+    })
+    .describe('One event of a rune. Fields that have no value are left out, and never null.');
+  const list = z
+    .strictObject({
+      limit: z.int().min(1).describe('The limit that was applied, in records.'),
+      offset: integer.describe('The offset that was applied, in records.'),
+      total: integer.describe('Records of the whole list, whatever the window: 0 for an id that this mirror does not hold.'),
+      results: z.array(activity).describe('The records of the window; none when the offset is past the end.'),
+    })
+    .describe('A window of a list.');
+  return { Rune: rune, Location: location, Activity: activity, ActivityList: list };
 }
 
 /** The response of both operations. */
-export const envelope = (dialect: Dialect) =>
-  z.strictObject({ limit: z.int().min(1), offset: integer, total: integer, results: z.array(activityOutput(dialect)) });
+export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityList;
 
 /** The body of every refusal. */
-export const errorResponse = z.strictObject({ statusCode: z.int(), error: z.string(), message: z.string() });
+export const errorResponse = z
+  .strictObject({
+    statusCode: z.int().describe('The HTTP status.'),
+    error: z.string().describe('The name of the status.'),
+    message: z.string().describe('What is wrong: of a bad request, the parameter and the rule that it broke.'),
+  })
+  .describe('Why there is no answer.');
 
-/** The body of `/runes/v1/`. `block_height` is the highest block in the data. */
-export const status = z.strictObject({ server_version: z.string(), status: z.literal('ready'), block_height: integer });
+/** The body of `/runes/v1/`. */
+export const status = z
+  .strictObject({
+    server_version: z.string().describe('The program that made the mirror, and its version.'),
+    status: z.literal('ready').describe('Always `ready`.'),
+    block_height: integer.describe('The highest block that is held.'),
+  })
+  .describe('The status of the mirror.');
+
+/** A file of digests, `runes/v1/digests/840000.json` (build/digests.ts). */
+export const digestsFile = z
+  .strictObject({
+    blocks: z
+      .array(
+        z.strictObject({
+          height: z.int().describe('Height of the block.'),
+          hash: z.string().describe('Hash of the block: 64 hex digits without `0x`.'),
+          records: z.int().describe('How many records the block has.'),
+          digest: z
+            .string()
+            .describe(
+              'SHA-256 of the records in served order, each in the bytes of the dialect `contract`, joined by commas: 64 hex digits.',
+            ),
+        }),
+      )
+      .min(1)
+      .describe('Heights ascending; heights without activity are left out.'),
+  })
+  .describe('Digests of the blocks of a thousand heights.');
 
 /** A list of page sizes: the first is the default limit and the last the maximum. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
@@ -130,38 +199,49 @@ const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascend
  */
 export const manifest = z
   .object({
-    generator: z.literal('rune-activity-mirror'),
-    version: z.string(),
-    layout: z.enum(LAYOUTS),
-    dialect: z.enum(DIALECTS),
-    page_sizes: pageSizes,
-    /** Whether blocks have lists by operation. */
-    operation_pages: z.boolean(),
-    /** Compressed files that lie beside pages of three records or more; left out when there are none. `files` and `bytes` are without them. */
-    compress: z.array(z.enum(ENCODINGS)).min(1).refine(areEncodings, { error: 'must be in the order br, gz' }).optional(),
-    /** The public address of the mirror, which its feed links to; left out when it was not given. */
+    generator: z.literal('rune-activity-mirror').describe('Always `rune-activity-mirror`.'),
+    version: z.string().describe('Version of the program.'),
+    layout: z.enum(LAYOUTS).describe('How the files are laid out. The answers are the same.'),
+    dialect: z.enum(DIALECTS).describe('How responses are spelled: in `contract` hashes begin with `0x`.'),
+    page_sizes: pageSizes.describe('Ascending: the first is the default limit, the last the largest.'),
+    operation_pages: z.boolean().describe('Whether blocks have lists by operation.'),
+    compress: z
+      .array(z.enum(ENCODINGS))
+      .min(1)
+      .refine(areEncodings, { error: 'must be in the order br, gz' })
+      .optional()
+      .describe(
+        'Compressed files that lie beside pages of three records or more; left out when there are none. `files` and `bytes` are without them.',
+      ),
     site_url: z
       .string()
       .refine((url) => parseSiteUrl(url) === url, { error: SITE_URL_RULE })
-      .optional(),
-    /** Whether `activity/` has all records as Parquet files; left out when not. `files` and `bytes` are without them. */
-    parquet: z.literal(true).optional(),
-    /** Hex digits of a tx id that name its file of the index; layout `packed` only. */
-    transaction_prefix: z.int().min(1).max(16).optional(),
-    /** Runs of consecutive heights with activity, both ends included. */
-    heights: z.array(z.tuple([integer, integer])),
-    blocks: integer,
-    transactions: integer,
-    records: integer,
-    /**
-     * Files of pages (and pointers) and what they hold, hash paths counted as the files that they are to a client. The index of layout `packed` has
-     * 16^transaction_prefix files more.
-     */
-    files: integer,
-    bytes: integer,
-    /** SHA-256 over all blocks' digests (build/digests.ts): two mirrors with the same digest hold the same data. */
-    digest: z.string().regex(/^[0-9a-f]{64}$/),
+      .optional()
+      .describe('The public address of the mirror, which its feed links to; left out when it was not given.'),
+    parquet: z
+      .literal(true)
+      .optional()
+      .describe('Whether `activity/` has all records as Parquet files; left out when not. `files` and `bytes` are without them.'),
+    transaction_prefix: z
+      .int()
+      .min(1)
+      .max(16)
+      .optional()
+      .describe("Hex digits of a transaction's id that name its file of the index; in layout `packed` only."),
+    heights: z.array(z.tuple([integer, integer])).describe('Runs of consecutive heights with activity: first and last, both included.'),
+    blocks: integer.describe('Blocks with activity.'),
+    transactions: integer.describe('Transactions with activity.'),
+    records: integer.describe('Records.'),
+    files: integer.describe(
+      'Files of pages (and pointers), hash paths counted as the files that they are to a client. The index of layout `packed` has 16^`transaction_prefix` files more.',
+    ),
+    bytes: integer.describe('What these files hold, in bytes.'),
+    digest: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .describe('SHA-256 over the digests of all blocks: two mirrors with the same digest hold the same data.'),
   })
+  .describe('What a mirror holds.')
   .superRefine(({ layout, blocks, transactions, records, transaction_prefix: digits }, context) => {
     const misfit = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message });
     if (blocks > transactions) misfit('blocks', `${blocks} blocks do not have ${transactions} transactions`);

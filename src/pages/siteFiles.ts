@@ -5,12 +5,14 @@
 import { LANDING_PATH } from './paths.ts';
 import { API_HEADERS, FILE_HEADERS } from './respond.ts';
 
-/** The page that shows the API's description. */
+/** The API's description. It lies at the root: the address of the mirror in it is relative. */
+export const OPENAPI_PATH = 'openapi.json';
+/** The page that shows it. */
 const DOCS_PATH = 'docs/index.html';
 
 const API_FILE = /^runes\/v1\/(?:[0-9a-z]+(?:-[0-9a-z]+)?\/)*[0-9a-z]+\.json$/;
 const SITE_FILE =
-  /^(?:index\.html|(?:charts|client|explorer)\.(?:js|css)|client\.d\.ts|openapi\.json|docs\/(?:index\.html|[a-z-]+\.(?:js|css|txt))|activity\/[0-9a-z]+\.(?:parquet|json))$/;
+  /^(?:index\.html|(?:charts|client|explorer)\.(?:js|css)|client\.d\.ts|openapi\.json|docs\/(?:index\.html|[a-z-]+\.(?:js|css)|LICENSE\.txt)|activity\/[0-9a-z]+\.(?:parquet|json))$/;
 
 /** Whether a build may have a file of this path, and so whether a host that stores other things too may send it. */
 export const isBuiltFile = (path: string): boolean => API_FILE.test(path) || SITE_FILE.test(path);

@@ -1,10 +1,11 @@
 /**
- * The files of a build that are the same for all data: scripts and styles of the pages for people. They are bundled from this source when a build
- * asks for them, once in a process.
+ * The files of a build that are the same for all data: scripts and styles of the pages for people, and the page of the API's description. Scripts are bundled
+ * from this source when a build asks for them, once in a process.
  */
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { docsFiles } from './docsPage.ts';
 
 /** A path in the output, and what it holds. */
 export type OwnFile = readonly [path: string, content: Buffer];
@@ -12,6 +13,7 @@ export type OwnFile = readonly [path: string, content: Buffer];
 /** What is bundled, as paths in this source, and what comes of it. */
 const BUNDLES: readonly (readonly [entry: string, path: string])[] = [
   ['client/index.ts', 'client.js'],
+  ['docs/init.ts', 'docs/init.js'],
   ['explorer/main.ts', 'explorer.js'],
   ['explorer/charts.ts', 'charts.js'],
   ['explorer/explorer.css', 'explorer.css'],
@@ -24,7 +26,10 @@ let assets: Promise<readonly OwnFile[]> | undefined;
 
 /** All of them. Rejects when this program is not whole. */
 export function siteAssets(): Promise<readonly OwnFile[]> {
-  assets ??= Promise.all([...BUNDLES.map(([entry, path]) => bundle(entry, path)), ...COPIES.map(([source, path]) => copy(source, path))]);
+  assets ??= Promise.all([
+    ...BUNDLES.map(([entry, path]) => bundle(entry, path)),
+    ...COPIES.map(([source, path]) => copy(source, path)),
+  ]).then((files) => [...files, ...docsFiles()]);
   return assets;
 }
 

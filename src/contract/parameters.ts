@@ -1,0 +1,21 @@
+/**
+ * The parameters of the API's requests as zod schemas, for documents. Requests themselves are read by pages/request.ts, without the schema library, on
+ * every host; test/openapi.test.ts holds the two together.
+ */
+import { z } from 'zod';
+import { defaultLimit, maximumLimit, OPERATIONS, type Site } from '../pages/lists.ts';
+import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
+import { MAX_INTEGER, RULES } from './fields.ts';
+
+const HASH = RULES.hash.pattern;
+
+/** By name, as a mirror of this site takes them. Numbers are plain decimal digits in a query. */
+export const parameterSchemas = (site: Site) => ({
+  tx_id: z.string().regex(new RegExp(`^${HASH}$`)),
+  block: z.string().regex(new RegExp(`^(?:${HASH}|[0-9]+)$`)),
+  offset: z.int().min(0).max(MAX_INTEGER).default(0),
+  limit: z.int().min(1).max(maximumLimit(site)).default(defaultLimit(site)),
+  operation_type: z.enum(OPERATIONS).optional(),
+  first_of_thousand: z.int().min(0).max(MAX_INTEGER).multipleOf(DIGESTS_PER_FILE),
+  first_of_hundred: z.int().min(0).max(MAX_INTEGER).multipleOf(STATS_PER_FILE),
+});

@@ -1,0 +1,61 @@
+/**
+ * The page at `docs/`: Swagger UI on the mirror's own `openapi.json`. Its files are those of the package `swagger-ui-dist`, unchanged, so that the page asks
+ * no other host for anything.
+ */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { OwnFile } from './assets.ts';
+
+const HTML = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>API - Rune activity mirror</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="swagger-ui.css">
+<style>
+:root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.5 }
+body { margin: 0 }
+header, noscript, footer { display: block; max-width: 1460px; margin: 1rem auto; padding: 0 1.25rem }
+h1 { margin: 0; font-size: 1.25rem }
+header a, footer a { margin-inline-end: 1rem }
+a { color: light-dark(#0b57d0, #a8c7fa) }
+</style>
+</head>
+<body>
+<header>
+<h1>API of this mirror</h1>
+<nav aria-label="Mirror"><a href="../">Back to the mirror</a><a href="../openapi.json">openapi.json</a></nav>
+</header>
+<div id="swagger-ui"></div>
+<noscript>This page needs JavaScript. The same description, for programs, is <a href="../openapi.json">openapi.json</a>.</noscript>
+<footer>Shown with Swagger UI. <a href="LICENSE.txt">Its licences</a></footer>
+<script src="swagger-ui-bundle.js" defer></script>
+<script type="module" src="init.js"></script>
+</body>
+</html>
+`;
+
+/**
+ * The page, Swagger UI's script and styles, and the licences that have to come along: Swagger UI's (Apache 2.0) with its notice, and those of what is bundled in
+ * its script. Throws when the package is not there.
+ */
+export function docsFiles(): OwnFile[] {
+  const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
+  const read = (name: string) => readFileSync(join(folder, name));
+  const licences = [
+    read('NOTICE'),
+    read('LICENSE'),
+    'swagger-ui-bundle.js holds other programs too, under these licences (in the package: swagger-ui-bundle.js.LICENSE.txt):\n',
+    read('swagger-ui-bundle.js.LICENSE.txt'),
+  ];
+  return [
+    ['docs/index.html', Buffer.from(HTML)],
+    ['docs/swagger-ui-bundle.js', read('swagger-ui-bundle.js')],
+    ['docs/swagger-ui.css', read('swagger-ui.css')],
+    ['docs/LICENSE.txt', Buffer.from(licences.join('\n'))],
+  ];
+}

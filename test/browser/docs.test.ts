@@ -1,0 +1,124 @@
+/** The page of the API's description in a real browser, under the policy that `npm start` sends. */
+import { createServer, type IncomingMessage, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { closeBrowser, openPage, violations } from './support.ts';
+
+let host: LocalHost;
+let proxy: Server;
+/** The mirror at a root, and below a path. */
+const bases = { root: '', path: '' };
+
+beforeAll(async () => {
+  const out = join(temporaryFolder(), 'dist');
+  await testBuild(out, { inputs: [SAMPLE_INPUT] });
+  host = await startServer(out);
+  // What a proxy does that has a mirror below a path.
+  proxy = createServer(({ method, url = '', headers }, response) => {
+    if (!url.startsWith('/some/path/')) return void response.writeHead(404).end();
+    const path = url.slice('/some/path'.length);
+    const forward = (answer: IncomingMessage) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    };
+    return void request({ host: '127.0.0.1', port: host.port, method, path, headers }, forward).end();
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  bases.root = `http://127.0.0.1:${host.port}/`;
+  bases.path = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/some/path/`;
+});
+
+afterAll(async () => {
+  await closeBrowser();
+  await host.close();
+  proxy.closeAllConnections();
+  proxy.close();
+});
+
+/** Opens an operation, executes it with the examples that are filled in, and gives the URL that was asked, the status and the body. */
+async function execute(base: string, operation: string) {
+  const { page, problems, requested, close } = await openPage(`${base}docs/#/${operation}`);
+  try {
+    const block = page.locator(`[id="operations-${operation.replace('/', '-')}"]`);
+    await block.locator('.execute').click();
+    const answer = block.locator('.live-responses-table');
+    const status = await answer.locator('tbody td.response-col_status').first().innerText();
+    const body = await answer.locator('tbody .response-col_description pre').first().innerText();
+    return { url: requested.at(-1), status: Number.parseInt(status, 10), body: JSON.parse(body) as unknown, problems, requested };
+  } finally {
+    await close();
+  }
+}
+
+it.each(['root', 'path'] as const)('asks the mirror at its %s, and no other host', async (where) => {
+  const base = bases[where];
+  const { url, status, body, problems, requested } = await execute(base, 'Activity/listBlockActivity');
+  expect({ url, status, problems }).toEqual({
+    url: `${base}runes/v1/blocks/2000010/activity?offset=0&limit=20`,
+    status: 200,
+    problems: [],
+  });
+  const answer = await host.send('GET', '/runes/v1/blocks/2000010/activity?offset=0&limit=20');
+  expect(body).toEqual(JSON.parse(answer.body));
+  expect(requested.filter((each) => !each.startsWith(base))).toEqual([]);
+  expect(requested).toContain(`${base}openapi.json`);
+});
+
+it.each([
+  [
+    'Activity/listTransactionActivity',
+    '/runes/v1/transactions/e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375/activity?limit=20',
+  ],
+  ['Mirror/getStatus', '/runes/v1/'],
+  ['Mirror/getManifest', '/runes/v1/manifest.json'],
+  ['Mirror/getDigests', '/runes/v1/digests/2000000.json'],
+  ['Figures/getStatsOfHundred', '/runes/v1/stats/2000000.json'],
+])('executes %s with its examples', async (operation, target) => {
+  const { status, body, problems } = await execute(bases.root, operation);
+  expect({ status, problems }).toEqual({ status: 200, problems: [] });
+  expect(body).toEqual(JSON.parse((await host.send('GET', target)).body));
+});
+
+it('leads back to the mirror, and to the licences', async () => {
+  const { page, problems, close } = await openPage(`${bases.path}docs/`);
+  expect(await page.title()).toBe('API - Rune activity mirror');
+  expect(await page.getByRole('link', { name: 'Back to the mirror' }).evaluate((link: HTMLAnchorElement) => link.href)).toBe(bases.path);
+  expect(problems).toEqual([]);
+  await page.getByRole('link', { name: 'Its licences' }).click();
+  await page.waitForURL(`${bases.path}docs/LICENSE.txt`);
+  expect(await page.locator('pre').innerText()).toMatch(/SmartBear[\s\S]*Apache License[\s\S]*classnames/);
+  await close();
+});
+
+it('is light or dark as the system is', async () => {
+  const colours: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const { page, close } = await openPage(`${bases.root}docs/`, { colorScheme });
+    await page.locator('.opblock').first().waitFor();
+    const colour = await page.locator('.info .title').evaluate((title) => getComputedStyle(title).color);
+    const [red = 0] = /[0-9]+/.exec(colour)?.map(Number) ?? [];
+    colours.push(red > 127 ? 'light text' : 'dark text');
+    await close();
+  }
+  expect(colours).toEqual(['dark text', 'light text']);
+});
+
+/** What axe-core finds in the parts that Swagger UI makes, by its rule: they are its own, and are looked at again when it is brought up to date. */
+const OF_SWAGGER_UI = { light: ['color-contrast'], dark: [], both: ['heading-order', 'nested-interactive', 'region', 'select-name'] };
+
+it.each(['light', 'dark'] as const)('has no faults of accessibility but those of Swagger UI, %s', async (colorScheme) => {
+  const { page, close } = await openPage(`${bases.root}docs/`, { colorScheme });
+  await page.locator('.opblock').first().waitFor();
+  const rules = (await violations(page)).map((line) => line.split(':')[0]);
+  expect(rules).toEqual([...OF_SWAGGER_UI[colorScheme], ...OF_SWAGGER_UI.both]);
+  const own = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run(context: object): Promise<{ violations: unknown[] }> } };
+    return (await axe.run({ exclude: ['#swagger-ui'] })).violations;
+  });
+  expect(own).toEqual([]);
+  await close();
+});
