@@ -19,6 +19,7 @@ import {
   writeFiles,
 } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
+import { ROOT } from './support/cli.ts';
 import { check, testMerge } from './support/merge.ts';
 import { type Activity, hex, ndjson, record } from './support/records.ts';
 
@@ -128,6 +129,16 @@ async function built(records: readonly unknown[], options: Partial<TestBuild> = 
 }
 
 const rune = (id: string, name = `RUNE${id}`) => ({ id, number: 1, name, spaced_name: name });
+
+it('docs/figures.md shows what the sample has', async () => {
+  const out = join(temporaryFolder(), 'out');
+  await testBuild(out, { inputs: [SAMPLE_INPUT] });
+  const page = readFileSync(join(ROOT, 'docs/figures.md'), 'utf8');
+  expect(page).toContain(readFileSync(join(out, 'runes/v1/stats/840000.json'), 'utf8'));
+  const { activity, runes, ...totals } = statsOf(out);
+  const spelled = (value: object) => JSON.stringify(value).slice(1, -1);
+  for (const part of [activity[0], runes[0], blocksOf(out).blocks[0], totals.operations]) expect(page).toContain(spelled(part ?? {}));
+});
 
 describe('the documents about all blocks', () => {
   it('have the last 100 blocks, the last 30 in the feed, and charts of all', async () => {

@@ -5,7 +5,7 @@ import type { BlockFigures, Feed } from '../contract/stats.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { FEED_PATH } from '../pages/paths.ts';
 
-/** How many blocks a feed has: half a day of them, for readers that ask a few times a day. */
+/** How many blocks a feed has: five hours of them, for readers that ask once an hour or so. */
 const FEED_ITEMS = 30;
 
 /** From the feed to the root of the mirror. */
