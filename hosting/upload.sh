@@ -116,8 +116,14 @@ else
   send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks" --exclude '*.json.{gz,br}'
   send copy --fast-list "$dist" "$remote" --exclude '*.json.{gz,br}' --exclude '/runes/v1/blocks/**' --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
   send copyto "$dist/$manifest" "$root$manifest"
-  # Only removes: all that is there was compared by content just now. What is not in runes/v1/ is left alone.
+  # Only removes: all that is there was compared by content just now. What is not in runes/v1/ is left alone, but files of bulk data.
   must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only --exclude '*.json.{gz,br}' --delete-excluded
+  : >"$work/gone"
+  must lsf --fast-list "${root}activity" --include '/*.parquet' --include '/index.json' >"$work/bulk"
+  while IFS= read -r file; do
+    [ -f "$dist/activity/$file" ] || echo "activity/$file" >>"$work/gone"
+  done <"$work/bulk"
+  if [ -s "$work/gone" ]; then must delete "$remote" --files-from-raw "$work/gone"; fi
   summary='compared with the bucket'
 fi
 

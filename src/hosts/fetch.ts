@@ -15,8 +15,11 @@ import {
 } from '../pages/respond.ts';
 import { type Files, MirrorReader } from './reader.ts';
 
-/** Reads a file of the build by its path (`runes/v1/...`): the response of the host's file server, whatever its status. */
-export type FetchFile = (path: string) => Promise<Response>;
+/**
+ * Reads a file of the build by its path (`runes/v1/...`): the response of the host's file server, whatever its status. `range` is the Range header of a
+ * request for a part of it, which a server may pass over.
+ */
+export type FetchFile = (path: string, range?: string) => Promise<Response>;
 
 /**
  * A mirror behind a file server. It keeps the manifest and files of the index in memory for a while, so a host makes one for the life of its
@@ -144,6 +147,21 @@ export async function sendFile(request: Request, file: Response, more: MoreHeade
   if (!isKnown && request.method === 'GET') return new Response(file.body, { headers });
   await file.body?.cancel();
   return new Response(null, { status: isKnown ? 304 : 200, headers });
+}
+
+/** A file that is read by ranges: all or a part of it, or that there is no such part, as the file server answered. */
+export async function sendByRanges(request: Request, file: Response, more: MoreHeaders): Promise<Response> {
+  const etag = strongEtag(file);
+  const headers = new Headers({ ...cachingHeaders(false), 'accept-ranges': 'bytes', ...more, ...(etag === undefined ? {} : { etag }) });
+  for (const name of ['content-length', 'content-range']) {
+    const value = file.headers.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  const isKnown = etag !== undefined && matchesEtag(request.headers.get('if-none-match'), etag);
+  if (!isKnown && request.method === 'GET') return new Response(file.body, { status: file.status, headers });
+  await file.body?.cancel();
+  if (isKnown) headers.delete('content-length');
+  return new Response(null, { status: isKnown ? 304 : file.status, headers });
 }
 
 async function sendBody(request: Request, body: string, more: MoreHeaders, known?: string): Promise<Response> {

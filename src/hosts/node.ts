@@ -4,6 +4,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { messageOf } from '../errors.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
+import { isReadByRanges } from '../pages/ranges.ts';
 import {
   type Answer,
   errorBody,
@@ -112,7 +113,7 @@ async function sendPlainFile(exchange: Exchange, target: string, files: BuiltFil
   if (redirect !== undefined) return exchange.sendNothing(301, [...REDIRECT, 'location', redirect, 'content-length', '0']);
   const file = path === undefined ? undefined : await openPlain(path, files);
   if (path === undefined || file === undefined) return exchange.sendError(notFound(exchange.method, target));
-  return exchange.sendFile(file, headersOf(path));
+  return isReadByRanges(path) ? exchange.sendByRanges(file, headersOf(path)) : exchange.sendFile(file, headersOf(path));
 }
 
 async function openPlain(path: string, files: BuiltFiles): Promise<BuiltFile | undefined> {

@@ -256,6 +256,7 @@ const REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   404: 'Not Found',
   405: 'Method Not Allowed',
+  416: 'Range Not Satisfiable',
   500: 'Internal Server Error',
   503: 'Service Unavailable',
 };

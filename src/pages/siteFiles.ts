@@ -3,6 +3,7 @@
  * headers hosts send them. All of them have fixed names, so that a host can tell them from other things in the same bucket.
  */
 import { LANDING_PATH } from './paths.ts';
+import { isReadByRanges } from './ranges.ts';
 import { API_HEADERS, FILE_HEADERS } from './respond.ts';
 
 /** The API's description. It lies at the root: the address of the mirror in it is relative. */
@@ -34,6 +35,9 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
+/** Scripts of other origins may see where in a file a part of it is. */
+const RANGE_HEADERS: Readonly<Record<string, string>> = { 'access-control-expose-headers': 'content-range, etag' };
+
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
@@ -49,5 +53,10 @@ export function fileHeaders(path: string): Readonly<Record<string, string>> {
   const ending = path.slice(path.lastIndexOf('.') + 1);
   const type = TYPES[ending];
   if (type === undefined) return API_HEADERS;
-  return { ...FILE_HEADERS, 'content-type': type, ...(ending === 'html' ? PAGE_HEADERS : {}) };
+  return {
+    ...FILE_HEADERS,
+    'content-type': type,
+    ...(ending === 'html' ? PAGE_HEADERS : {}),
+    ...(isReadByRanges(path) ? RANGE_HEADERS : {}),
+  };
 }

@@ -9,8 +9,9 @@ import worker from '../../src/hosts/cloudflare/worker.ts';
 import { LAYOUTS } from '../../src/pages/lists.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { CASES, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
+import { checkRanges } from '../support/ranges.ts';
 import { hex, ndjson, record } from '../support/records.ts';
-import type { Answer } from '../support/server.ts';
+import { type Answer, startServer } from '../support/server.ts';
 import { wrongVectors } from '../support/vectors.ts';
 import { type CloudflareHost, startCloudflare } from './cloudflareHost.ts';
 import { checkFileHeaders } from './fileHeaders.ts';
@@ -21,6 +22,7 @@ const dist = (name: string) => join(work, name);
 
 beforeAll(async () => {
   for (const layout of LAYOUTS) await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout });
+  await testBuild(dist('bulk'), { inputs: [SAMPLE_INPUT], parquet: true });
 });
 
 /** A host for the tests of a `describe`. */
@@ -59,6 +61,24 @@ describe('R2, the 720 recorded vectors', () => {
     // The runtime compresses answers by itself, as Cloudflare does.
     expect(await wrongVectors(host(), ['Accept-Encoding'])).toEqual([]);
     expect(host().log()).toBe('');
+  });
+});
+
+describe('Parquet files', () => {
+  const origin = using(() => startServer(dist('bulk')));
+
+  it('are read by ranges from R2', async () => {
+    const host = await overR2('bulk');
+    await checkRanges(host.port, dist('bulk'));
+    expect(host.log()).toBe('');
+    await host.close();
+  });
+
+  it('are read by ranges from an HTTP origin', async () => {
+    const host = await startCloudflare({ ORIGIN: `http://127.0.0.1:${origin().port}` });
+    await checkRanges(host.port, dist('bulk'));
+    expect(host.log()).toBe('');
+    await host.close();
   });
 });
 
@@ -130,7 +150,8 @@ describe('R2 while it is not as it should be', () => {
   });
 
   it('is a 503 when R2 cannot be read: an id is not called unknown for that', async () => {
-    const bucket = { get: () => Promise.reject(new Error('internal error (10001)')) };
+    const fail = () => Promise.reject(new Error('internal error (10001)'));
+    const bucket = { get: fail, head: fail };
     const response = await worker.fetch(
       new Request('https://m.example/runes/v1/blocks/1/activity'),
       { BUCKET: bucket },
@@ -303,7 +324,7 @@ describe('a private S3 bucket', () => {
 });
 
 describe('settings that cannot be', () => {
-  const bucket = { get: () => Promise.resolve(null) };
+  const bucket = { get: () => Promise.resolve(null), head: () => Promise.resolve(null) };
   const assets = { fetch: () => Promise.resolve(new Response(null, { status: 404 })) };
   it.each([
     [{}, 'as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN'],

@@ -18,7 +18,7 @@ type Deployment = keyof typeof FOLDERS;
 
 // The parts of miniflare that are used. Its own types are not imported, so that the project type-checks without it installed.
 interface R2Bucket {
-  put(key: string, value: string): Promise<unknown>;
+  put(key: string, value: Uint8Array): Promise<unknown>;
   delete(keys: string[]): Promise<void>;
 }
 interface Miniflare {
@@ -131,7 +131,7 @@ async function run(script: string, options: object): Promise<CloudflareHost> {
     send: sendTo(port),
     put: async (dist, prefix = '') => {
       const bucket = await miniflare.getR2Bucket('BUCKET');
-      for (const path of filesBelow(dist)) await bucket.put(prefix + path, readFileSync(join(dist, path), 'utf8'));
+      for (const path of filesBelow(dist)) await bucket.put(prefix + path, Uint8Array.from(readFileSync(join(dist, path))));
     },
     remove: async (keys) => (await miniflare.getR2Bucket('BUCKET')).delete([...keys]),
     log: () => log.join(''),

@@ -165,7 +165,8 @@ async function upload(dist: string, more?: Readonly<Record<string, string>>): Pr
   return stdout;
 }
 
-const build = (dist: string, input: string, layout: Layout) => testBuild(dist, { inputs: [join(work, input)], layout });
+const build = (dist: string, input: string, layout: Layout, parquet = false) =>
+  testBuild(dist, { inputs: [join(work, input)], layout, parquet });
 
 /** The bucket holds the files of the build, byte for byte, and nothing else. */
 function expectSame(dist: string, others: readonly string[] = []): void {
@@ -263,6 +264,26 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
     const sent = changesOf(s3.requests).filter((line) => line.startsWith('PUT '));
     expect(same.length).toBeGreaterThan(10);
     expect(sent.filter((line) => same.some(([key]) => line === `PUT ${key}`))).toEqual([]);
+  });
+
+  it('brings Parquet files along, and removes those that are gone, however it finds out', async () => {
+    const stray = { bytes: Buffer.from('{}'), headers: { etag: '"x"', 'last-modified': new Date().toUTCString() } };
+    const [dist, key] = [newDist(), 'activity/0.parquet'];
+    const others = ['activity/mine.txt', 'activity/below/0.parquet'];
+    for (const env of [{}, { UPLOAD: 'all' }]) {
+      await build(dist, 'before', layout, true);
+      await upload(dist, env);
+      expect(s3.objects.get(key)?.bytes.equals(readFileSync(join(dist, key)))).toBe(true);
+      for (const other of others) s3.objects.set(other, stray);
+      await build(dist, 'after', layout, true);
+      await upload(dist, env);
+      expectSame(dist, others);
+      s3.objects.set('activity/900.parquet', stray);
+      await build(dist, 'after', layout);
+      await upload(dist, env);
+      // What no build put there is found only when the bucket is compared.
+      expectSame(dist, 'UPLOAD' in env ? others : [...others, 'activity/900.parquet']);
+    }
   });
 
   it.each([

@@ -2,6 +2,7 @@
  * Where a worker reads the files of a build: those deployed with it, an R2 bucket, an HTTP origin, or a private bucket that speaks S3.
  */
 import { AwsClient } from 'aws4fetch';
+import { satisfy, type WantedRange, wantedRange } from '../../pages/ranges.ts';
 import type { FetchFile } from '../fetch.ts';
 
 /** The worker's variables, secrets and bindings; `hosting/cloudflare/README.md` explains each. */
@@ -23,7 +24,21 @@ interface Assets {
 
 /** What is used of an R2 binding. Written down here, so that the project does not carry all types of a platform for one method. */
 interface Bucket {
-  get(key: string): Promise<{ readonly body: ReadableStream<Uint8Array>; readonly httpEtag: string } | null>;
+  get(key: string, options?: { readonly range: BucketRange }): Promise<BucketObject | null>;
+  head(key: string): Promise<{ readonly size: number; readonly httpEtag: string } | null>;
+}
+
+/** In bytes. */
+interface BucketRange {
+  readonly offset: number;
+  readonly length: number;
+}
+
+interface BucketObject {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly httpEtag: string;
+  /** Of the whole object, in bytes. */
+  readonly size: number;
 }
 
 /** The worker is not set up as it must be. The message is for its operator and holds no secret. */
@@ -41,7 +56,7 @@ export function originOf(settings: Settings): FetchFile {
   if (named.length > 1) throw new SettingsError(`${named.join(' and ')} are set together; keep one of them`);
   if (BUCKET !== undefined) return bucketOrigin(BUCKET, withSlash(PREFIX ?? ''));
   if (isSet(PREFIX)) throw new SettingsError('PREFIX is for an R2 bucket; make it a part of ORIGIN, or of the folder of ASSETS');
-  if (ASSETS !== undefined) return (path) => ASSETS.fetch(new Request(`https://assets.local/${path}`));
+  if (ASSETS !== undefined) return (path, range) => ASSETS.fetch(new Request(`https://assets.local/${path}`, withRange(range)));
   if (!isSet(ORIGIN)) {
     throw new SettingsError(
       'this worker does not know where the files are: deploy it with a folder of files as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN',
@@ -50,7 +65,9 @@ export function originOf(settings: Settings): FetchFile {
   if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
   const urlOf = (path: string) => withSlash(ORIGIN) + path;
   const fetchSigned = signer(settings);
-  return fetchSigned === undefined ? (path) => fetch(urlOf(path)) : (path) => fetchSigned(urlOf(path));
+  return fetchSigned === undefined
+    ? (path, range) => fetch(urlOf(path), withRange(range))
+    : (path, range) => fetchSigned(urlOf(path), withRange(range));
 }
 
 /**
@@ -65,20 +82,46 @@ export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
 
 /** An object that is not there is a 404, and a bucket that cannot be read rejects: only the first says that an id is unknown. */
 function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
-  return async (path) => {
+  return async (path, range) => {
+    const wanted = wantedRange(range);
+    if (wanted !== undefined) return bucketPart(bucket, prefix + path, wanted);
     const object = await bucket.get(prefix + path);
-    return object === null ? new Response(null, { status: 404 }) : new Response(object.body, { headers: { etag: object.httpEtag } });
+    if (object === null) return new Response(null, { status: 404 });
+    return new Response(object.body, { headers: { etag: object.httpEtag, 'content-length': String(object.size) } });
   };
 }
 
-function signer(settings: Settings): ((url: string) => Promise<Response>) | undefined {
+/** Part of an object. Where the part ends, and whether there is any of it, is known only with the object's size. */
+async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Promise<Response> {
+  const found = await bucket.head(key);
+  if (found === null) return new Response(null, { status: 404 });
+  const part = satisfy(wanted, found.size);
+  if (part === undefined) {
+    return new Response(null, { status: 416, headers: { etag: found.httpEtag, 'content-range': `bytes */${found.size}` } });
+  }
+  const length = part.end - part.start + 1;
+  const object = await bucket.get(key, { range: { offset: part.start, length } });
+  if (object === null) return new Response(null, { status: 404 });
+  // Another object may have taken its place in between.
+  if (object.httpEtag !== found.httpEtag) throw new Error(`${key} was replaced while it was read`);
+  const headers = {
+    etag: object.httpEtag,
+    'content-length': String(length),
+    'content-range': `bytes ${part.start}-${part.end}/${found.size}`,
+  };
+  return new Response(object.body, { status: 206, headers });
+}
+
+const withRange = (range: string | undefined): RequestInit => (range === undefined ? {} : { headers: { range } });
+
+function signer(settings: Settings): ((url: string, init: RequestInit) => Promise<Response>) | undefined {
   const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey, S3_REGION: region } = settings;
   if (!isSet(accessKeyId) && !isSet(secretAccessKey)) return undefined;
   if (!isSet(accessKeyId) || !isSet(secretAccessKey)) {
     throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY belong together; one of them is missing');
   }
   const client = new AwsClient({ accessKeyId, secretAccessKey, service: 's3', retries: S3_RETRIES, ...(isSet(region) ? { region } : {}) });
-  return (url) => client.fetch(url);
+  return (url, init) => client.fetch(url, init);
 }
 
 /** An empty variable is one that is not set: a dashboard keeps them. */

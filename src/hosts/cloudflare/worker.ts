@@ -3,9 +3,10 @@
  * paths. Nothing is kept in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
  */
 import { messageOf } from '../../errors.ts';
+import { isReadByRanges, wantedRange } from '../../pages/ranges.ts';
 import { errorBody, FILE_HEADERS, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
 import { fileHeaders, isBuiltFile, pageOfFolder, redirectOf } from '../../pages/siteFiles.ts';
-import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendFile, unavailable } from '../fetch.ts';
+import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendByRanges, sendFile, unavailable } from '../fetch.ts';
 import { freshMsOf, originOf, type Settings, SettingsError } from './origins.ts';
 
 interface Context {
@@ -49,9 +50,30 @@ async function serveFile(request: Request, fetchFile: FetchFile): Promise<Respon
   if (redirect !== undefined) return new Response(null, { status: 301, headers: { ...FILE_HEADERS, location: redirect } });
   const path = pageOfFolder(pathname) ?? pathname.slice(1);
   if ((request.method !== 'GET' && request.method !== 'HEAD') || !isBuiltFile(path)) return jsonNotFound(request);
+  if (isReadByRanges(path)) return serveByRanges(request, path, fetchFile);
   const file = await fetchFile(path);
   if (file.ok) return sendFile(request, file, fileHeaders(path));
   await file.body?.cancel();
+  if (file.status === 404) return jsonNotFound(request);
+  throw new Error(`${path} was answered with status ${file.status}`);
+}
+
+/** A Parquet file, or a part of one. */
+async function serveByRanges(request: Request, path: string, fetchFile: FetchFile): Promise<Response> {
+  const range = request.method === 'GET' ? request.headers.get('range') : null;
+  let file = range !== null && wantedRange(range) !== undefined ? await fetchFile(path, range) : await fetchFile(path);
+  const condition = request.headers.get('if-range');
+  if (file.status !== 200 && condition !== null && condition !== file.headers.get('etag')) {
+    // The client has a part of another file.
+    await file.body?.cancel();
+    file = await fetchFile(path);
+  }
+  if (file.ok) return sendByRanges(request, file, fileHeaders(path));
+  await file.body?.cancel();
+  if (file.status === 416) {
+    const place = file.headers.get('content-range');
+    return errorResponse(request, errorBody(416, 'the file has no such bytes'), place === null ? {} : { 'content-range': place });
+  }
   if (file.status === 404) return jsonNotFound(request);
   throw new Error(`${path} was answered with status ${file.status}`);
 }

@@ -5,7 +5,8 @@ import { closeSync, createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { API_HEADERS, cachingHeaders, type errorBody, matchesEtag } from '../../pages/respond.ts';
+import { satisfy, wantedRange } from '../../pages/ranges.ts';
+import { API_HEADERS, cachingHeaders, errorBody, matchesEtag } from '../../pages/respond.ts';
 import { takesGzip } from './encoding.ts';
 import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type OpenedFile } from './files.ts';
 
@@ -68,6 +69,30 @@ export class Exchange {
     const content = createReadStream('', { fd, start: 0, end: size - 1 });
     if (isZipped) await pipeline(content, createGzip({ level: GZIP_LEVEL }), this.#response);
     else await pipeline(content, this.#response);
+  }
+
+  /** A file that is read by ranges: all or a part of it, as it is. Never more of it is in memory than a stream holds. */
+  async sendByRanges(file: BuiltFile, headers: Headers): Promise<void> {
+    const { fd, size, etag } = await file.openLarge();
+    const known = this.#knownTag(etag, false);
+    const wanted = this.method === 'GET' && this.#isStill(etag) ? wantedRange(this.request.headers.range) : undefined;
+    const part = wanted === undefined ? { start: 0, end: size - 1 } : satisfy(wanted, size);
+    const all = [...headers, 'accept-ranges', 'bytes', 'etag', etag];
+    if (this.method === 'HEAD' || known !== undefined || part === undefined) closeSync(fd);
+    if (known !== undefined) return this.sendNothing(304, all);
+    if (part === undefined) {
+      return this.sendError(errorBody(416, `the file has ${size} bytes`), ['accept-ranges', 'bytes', 'content-range', `bytes */${size}`]);
+    }
+    const place = wanted === undefined ? [] : ['content-range', `bytes ${part.start}-${part.end}/${size}`];
+    this.#writeHead(wanted === undefined ? 200 : 206, [...all, ...place, 'content-length', String(part.end - part.start + 1)]);
+    if (this.method === 'HEAD') this.#response.end();
+    else await pipeline(createReadStream('', { fd, ...part }), this.#response);
+  }
+
+  /** Whether the file is the one of which the client has a part. */
+  #isStill(etag: string): boolean {
+    const condition = this.request.headers['if-range'];
+    return condition === undefined || condition === etag;
   }
 
   /** A body that was made of the texts of files (a character for each byte) for this request, as a 200 or 304. */
