@@ -79,14 +79,16 @@ export async function filesBelowFolder(dist: string): Promise<{ readonly url: st
   const root = temporaryFolder();
   const folder = '/people/mirror';
   cpSync(dist, join(root, folder), { recursive: true });
-  const below = (path: string) => (path.startsWith('/') ? folder + path : path);
   const config = {
     ...settings,
     public: root,
-    rewrites: settings.rewrites.map(({ source, destination }) => ({ source: below(source), destination: below(destination) })),
-    headers: settings.headers.map(({ source, headers }) => ({ source: below(source), headers })),
+    headers: settings.headers.map(({ source, headers }) => ({ source: source.startsWith('/') ? folder + source : source, headers })),
   };
-  const server = createServer((request, response) => void serveHandler(request, response, config));
+  const server = createServer((request, response) => {
+    // `serve` has index pages only where it is told so, and not below a folder.
+    request.url = request.url?.replace(/\/(?=\?|$)/, '/index.html');
+    void serveHandler(request, response, config);
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${folder}`,

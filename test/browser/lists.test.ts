@@ -1,0 +1,207 @@
+/** The explorer: lists, their pages, filters and links, of every kind of build and on hosts without code. */
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { OPERATIONS } from '../../src/pages/lists.ts';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { filesBelowFolder, listOf, lookUp, type Row, rowOf, rowsOf, settled } from './explorer.ts';
+import { closeBrowser, type OpenPage, openPage } from './support.ts';
+
+const folder = temporaryFolder();
+const BUILDS = {
+  files: { layout: 'files', dialect: 'contract' },
+  hiro: { layout: 'files', dialect: 'hiro' },
+  packed: { layout: 'packed', dialect: 'contract' },
+} as const;
+const hosts = new Map<string, LocalHost>();
+const open: OpenPage[] = [];
+
+const hostOf = (name: string): LocalHost => hosts.get(name) as LocalHost;
+async function openAt(address: string): Promise<OpenPage> {
+  const opened = await openPage(address);
+  open.push(opened);
+  return opened;
+}
+const addressOf = (name: string, search = ''): string => `http://127.0.0.1:${hostOf(name).port}/${search}`;
+
+beforeAll(async () => {
+  for (const [name, site] of Object.entries(BUILDS)) {
+    await testBuild(join(folder, name), { inputs: [SAMPLE_INPUT], ...site });
+    hosts.set(name, await startServer(join(folder, name)));
+  }
+});
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+});
+afterAll(async () => {
+  await closeBrowser();
+  for (const host of hosts.values()) await host.close();
+});
+
+/** Presses `Next` until there is no more, and gives the rows of all pages. */
+async function readAll({ page }: OpenPage): Promise<Row[]> {
+  const rows = await rowsOf(page);
+  for (;;) {
+    const next = page.locator('nav[aria-label=Pages] a[aria-label="Next page"]');
+    if ((await next.count()) === 0) return rows;
+    const range = await page.textContent('.range');
+    await next.click();
+    await page.waitForFunction((before) => document.querySelector('.range')?.textContent !== before, range);
+    rows.push(...(await rowsOf(page)));
+  }
+}
+
+describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
+  it('all pages of a block together are its list, in order', async () => {
+    const opened = await openAt(addressOf(name, '?block=2000007'));
+    const records = await listOf(hostOf(name), 'blocks/2000007');
+    expect(records).toHaveLength(437);
+    expect(await readAll(opened)).toEqual(records.map((one) => rowOf(one, 'block')));
+    expect(await opened.page.textContent('.range')).toBe('421–437 of 437');
+    expect(opened.problems).toEqual([]);
+  });
+
+  it('a transaction of many records has all of them, in pages of 60 too', async () => {
+    const ids = (await listOf(hostOf(name), 'blocks/2000007')).map(({ location }) => location.tx_id);
+    const lengthOf = (id: string) => ids.filter((one) => one === id).length;
+    const id = ids.reduce((longest, one) => (lengthOf(one) > lengthOf(longest) ? one : longest));
+    const records = await listOf(hostOf(name), `transactions/${id}`);
+    expect(records.length).toBeGreaterThan(60);
+    const opened = await openAt(addressOf(name, `?tx=${id}`));
+    await opened.page.click('nav[aria-label=Pages] a[aria-label="60 records a page"]');
+    await opened.page.waitForSelector(`text=1–60 of ${records.length}`);
+    expect(new URL(opened.page.url()).search).toBe(`?tx=${id}&limit=60`);
+    expect(await readAll(opened)).toEqual(records.map((one) => rowOf(one, 'transaction')));
+    expect(opened.problems).toEqual([]);
+  });
+
+  it.each(OPERATIONS)('a block is filtered by %s', async (operation) => {
+    const { page, problems } = await openAt(addressOf(name, '?block=2000008'));
+    await page.click(`.chips >> text="${operation}"`);
+    await page.waitForSelector(`.chip[aria-current] >> text="${operation}"`);
+    await settled(page);
+    const records = await listOf(hostOf(name), 'blocks/2000008', `&operation_type=${operation}`);
+    expect(await page.textContent('.range')).toContain(` of ${records.length}`);
+    expect(await rowsOf(page)).toEqual(records.slice(0, 20).map((one) => rowOf(one, 'block')));
+    expect(new URL(page.url()).search).toBe(`?block=2000008&operation=${operation}`);
+    expect(problems).toEqual([]);
+  });
+
+  it('an operation that a block has none of is told from a block that is not held', async () => {
+    const { page } = await openAt(addressOf(name, '?block=840000&operation=mint'));
+    expect(await page.textContent('#view')).toContain('There is no mint in this block');
+    await page.click('text=Show all of its records');
+    await page.waitForSelector('text=1–4 of 4');
+  });
+
+  it('a page past the end says how long the list is', async () => {
+    const { page } = await openAt(addressOf(name, '?block=840000&offset=60'));
+    expect(await page.textContent('#view')).toContain('This list has 4 records');
+    await page.click('text=Show them from the first');
+    await page.waitForSelector('text=1–4 of 4');
+  });
+
+  it('the command and the raw JSON are the answer that is shown', async () => {
+    const host = hostOf(name);
+    for (const search of ['?block=2000007&operation=mint&limit=60', '?block=2000007&offset=40', '?block=840000&offset=1&limit=2']) {
+      const { page } = await openAt(addressOf(name, search));
+      const [, target = ''] = /^curl 'http:\/\/127\.0\.0\.1:[0-9]+(.*)'$/.exec((await page.textContent('.command')) ?? '') ?? [];
+      const answer = await host.send('GET', target);
+      expect(answer.status).toBe(200);
+      const rows = (JSON.parse(answer.body) as { results: Parameters<typeof rowOf>[0][] }).results.map((one) => rowOf(one, 'block'));
+      expect(await rowsOf(page)).toEqual(rows);
+      const raw = new URL((await page.getAttribute('text=Raw JSON', 'href')) ?? '');
+      expect((await host.send('GET', raw.pathname + raw.search)).body).toBe(answer.body);
+    }
+  });
+});
+
+describe('addresses', () => {
+  it('survive a reload, and back and forward lead through what was seen', async () => {
+    const { page, problems } = await openAt(addressOf('files', '?block=2000007&operation=send&limit=60&offset=60'));
+    const seen = async () => [await page.textContent('h1:visible'), await page.locator('.range').first().textContent()];
+    const first = ['Block 2,000,007', expect.stringMatching(/^61–120 of /)];
+    expect(await seen()).toEqual(first);
+    await page.reload({ waitUntil: 'networkidle' });
+    expect(await seen()).toEqual(first);
+    expect(await page.inputValue('#query')).toBe('2000007');
+    await lookUp(page, '840000');
+    await page.waitForSelector('text=1–4 of 4');
+    await page.click('.brand');
+    await page.waitForSelector('#overview:not([hidden])');
+    expect(await page.title()).toBe('Rune activity mirror');
+    await page.goBack();
+    await page.waitForSelector('text=1–4 of 4');
+    expect(await page.title()).toBe('Block 840,000 · Rune activity mirror');
+    await page.goBack();
+    await page.waitForSelector('text=61–120 of');
+    expect(await seen()).toEqual(first);
+    await page.goForward();
+    await page.waitForSelector('text=1–4 of 4');
+    expect(problems).toEqual([]);
+  });
+
+  it('lead from block to block, over heights without activity, and to the first and the last page', async () => {
+    const { page, problems } = await openAt(addressOf('files', '?block=2000004'));
+    await page.click('[aria-label="Next block held: 2,000,006"]');
+    await page.waitForSelector('text=Block 2,000,006');
+    await page.click('[aria-label="Previous block held: 2,000,004"]');
+    await page.waitForSelector('text=Block 2,000,004');
+    await page.goto(addressOf('files', '?block=2000001'), { waitUntil: 'networkidle' });
+    expect(await page.locator('[aria-label="Previous block held: 840,000"]').count()).toBe(1);
+    await page.goto(addressOf('files', '?block=2000007&offset=40'), { waitUntil: 'networkidle' });
+    await page.locator('[aria-label="Last page"]').first().click();
+    await page.waitForSelector('text=421–437 of 437');
+    await page.locator('[aria-label="First page"]').first().click();
+    await page.waitForSelector('text=1–20 of 437');
+    await page.locator('.activity a').first().click();
+    await page.waitForSelector('h1:text("Transaction")');
+    expect(problems).toEqual([]);
+  });
+
+  it('ids are copied whole', async () => {
+    const { page, context } = await openAt(addressOf('files', '?block=840000'));
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.locator('[aria-label="Copy the transaction id"]').first().click();
+    expect(await page.textContent('#announcement')).toBe('Copied the transaction id');
+    const [row] = await rowsOf(page);
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(row?.transaction);
+  });
+});
+
+it('a mirror without lists by operation says why it cannot filter', async () => {
+  const dist = join(folder, 'plain');
+  await testBuild(dist, { inputs: [SAMPLE_INPUT], operationPages: false });
+  hosts.set('plain', await startServer(dist));
+  const { page, problems } = await openAt(addressOf('plain', '?block=2000008'));
+  expect(await page.textContent('.chips')).toContain('built without lists by operation');
+  expect(await page.locator('.chips a').count()).toBe(1);
+  expect(problems).toEqual([]);
+  await page.goto(addressOf('plain', '?block=2000008&operation=mint'), { waitUntil: 'networkidle' });
+  expect(await page.textContent('.error')).toContain('querystring/operation_type is not available');
+});
+
+describe.each(['files', 'packed'])('files alone, below a folder, layout %s', (name) => {
+  it('are a whole explorer', async () => {
+    const site = await filesBelowFolder(join(folder, name));
+    const opened = await openAt(`${site.url}/`);
+    const { page, problems, requested } = opened;
+    await page.waitForSelector('.plot svg');
+    await lookUp(page, '2000007');
+    const records = await listOf(hostOf(name), 'blocks/2000007');
+    expect(await readAll(opened)).toEqual(records.map((one) => rowOf(one, 'block')));
+    await lookUp(page, records[5]?.location.tx_id ?? '');
+    expect(await page.textContent('h1:visible')).toBe('Transaction');
+    const raw = (await page.getAttribute('text=Raw JSON', 'href')) ?? '';
+    expect(raw.startsWith(`${site.url}/runes/v1/`)).toBe(true);
+    if (name === 'files') expect((await fetch(raw)).status).toBe(200);
+    await page.reload({ waitUntil: 'networkidle' });
+    expect(await page.textContent('h1:visible')).toBe('Transaction');
+    await page.goto(`${site.url}/index.html?block=840000`, { waitUntil: 'networkidle' });
+    expect(await rowsOf(page)).toHaveLength(4);
+    expect(requested.filter((url) => !url.startsWith(`${site.url}/`) && !url.startsWith('data:'))).toEqual([]);
+    expect(problems).toEqual([]);
+    await site.close();
+  });
+});

@@ -1,0 +1,166 @@
+/** The explorer: how it looks and what it can be read with, on phones, in the dark, without scripts, and with names that would like to be markup. */
+import { join } from 'node:path';
+import type { BrowserContextOptions } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { ndjson, record } from '../support/records.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { rowsOf } from './explorer.ts';
+import { closeBrowser, type OpenPage, openPage, violations } from './support.ts';
+
+const TX = '0xe79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
+const PHONE = { width: 360, height: 780 };
+const folder = temporaryFolder();
+const open: OpenPage[] = [];
+const hosts: LocalHost[] = [];
+let host: LocalHost;
+
+async function openAt(search: string, options: BrowserContextOptions = {}, at = host): Promise<OpenPage> {
+  const opened = await openPage(`http://127.0.0.1:${at.port}/${search}`, options);
+  open.push(opened);
+  return opened;
+}
+
+async function mirrorOf(name: string, inputs: readonly string[]): Promise<LocalHost> {
+  await testBuild(join(folder, name), { inputs });
+  const started = await startServer(join(folder, name));
+  hosts.push(started);
+  return started;
+}
+
+beforeAll(async () => {
+  host = await mirrorOf('sample', [SAMPLE_INPUT]);
+});
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+});
+afterAll(async () => {
+  await closeBrowser();
+  for (const each of hosts) await each.close();
+});
+
+const VIEWS = [
+  ['the overview', ''],
+  ['a block', '?block=2000007'],
+  ['a filtered block', '?block=2000008&operation=mint'],
+  ['a transaction', `?tx=${TX}`],
+  ['nothing found', '?block=2000005'],
+  ['a misread link', '?block=840000:3'],
+  ['an error', '?block=840000&limit=1000'],
+] as const;
+
+describe.each(['light', 'dark'] as const)('in the %s', (colorScheme) => {
+  it.each(VIEWS)('%s can be read by everyone', async (_, search) => {
+    const { page } = await openAt(search, { colorScheme });
+    if (search === '') await page.click('summary');
+    expect(await violations(page)).toEqual([]);
+    await page.setViewportSize(PHONE);
+    expect(await violations(page)).toEqual([]);
+  });
+
+  it('the ground is as the system has it', async () => {
+    const { page } = await openAt('', { colorScheme });
+    const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    expect(ground).toBe(colorScheme === 'light' ? 'rgb(255, 255, 255)' : 'rgb(19, 20, 26)');
+  });
+});
+
+it.each(VIEWS)('%s is no wider than a phone', async (_, search) => {
+  const { page } = await openAt(search, { viewport: PHONE, hasTouch: true, isMobile: true });
+  expect(await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth])).toEqual([PHONE.width, PHONE.width]);
+});
+
+describe('the overview', () => {
+  it('has the figures as charts, as tables and as a list of blocks', async () => {
+    const { page, problems } = await openAt('');
+    await page.waitForSelector('.plot svg');
+    expect(await page.getAttribute('.plot svg', 'aria-label')).toMatch(/from block 840,000 to 2,000,010/);
+    await page.click('summary');
+    const rows = await page.$$eval('#activity details tbody tr', (all) =>
+      all.map((row) => [...row.children].map((cell) => cell.textContent)),
+    );
+    expect(rows).toHaveLength(10);
+    const stats = JSON.parse((await host.send('GET', '/runes/v1/stats.json')).body) as {
+      runes: { spaced_name: string; records: number }[];
+    };
+    expect(
+      rows
+        .find(([height]) => height === '2,000,007')
+        ?.slice(2)
+        .reduce((sum, cell) => sum + Number(cell), 0),
+    ).toBe(437);
+    const [busiest] = await page.$$eval('#runes tbody tr', (all) =>
+      all.map((row) => [row.querySelector('.rune')?.textContent, row.lastChild?.textContent]),
+    );
+    expect(busiest).toEqual([stats.runes[0]?.spaced_name, String(stats.runes[0]?.records)]);
+    expect(await page.$$eval('#newest tbody a', (all) => all.map((one) => one.textContent))).toHaveLength(10);
+    await page.click('#newest tbody a >> nth=0');
+    await page.waitForSelector('h1:text("Block 2,000,010")');
+    expect(problems).toEqual([]);
+  });
+
+  it('breaks the axis where heights are missing, and says under the pointer what a column is', async () => {
+    const { page } = await openAt('');
+    expect(await page.locator('.plot .break').count()).toBe(1);
+    const box = await page.locator('.plot svg').boundingBox();
+    await page.mouse.move((box?.x ?? 0) + 80, (box?.y ?? 0) + 100);
+    expect(await page.textContent('.readout')).toContain('840,000');
+    await page.mouse.move(0, 0);
+    expect(await page.isVisible('.readout')).toBe(false);
+  });
+
+  it('is whole without charts: they are asked for later', async () => {
+    const { requested } = await openAt('');
+    const names = requested.map((url) => new URL(url).pathname);
+    expect(names.slice(0, 3).sort()).toEqual(['/', '/explorer.css', '/explorer.js']);
+    expect(names).toContain('/charts.js');
+    const { requested: ofBlock } = await openAt('?block=840000');
+    expect(ofBlock.filter((url) => /charts|stats/.test(url))).toEqual([]);
+  });
+});
+
+it('without scripts, the page says what the mirror holds and how to ask it', async () => {
+  const { page, problems } = await openAt('?block=840000', { javaScriptEnabled: false });
+  const text = await page.innerText('body');
+  expect(text).toContain('1,227 records of 193 transactions in 10 blocks');
+  expect(text).toContain('GET runes/v1/transactions/tx_id/activity?offset=&limit=');
+  expect(text).toContain('Look-ups and charts on this page need JavaScript');
+  for (const id of ['#look-up', '#activity', '#newest', '#runes']) expect(await page.isVisible(id)).toBe(false);
+  expect(problems).toEqual([]);
+});
+
+it('runs nothing of what is in the data', async () => {
+  const markup = '<img src=x onerror="document.title=1"><script>document.title=2</script>"\'&amp;';
+  const nasty = record(840_001, 1, {
+    rune: { id: '840000:1', number: 1, name: markup, spaced_name: markup },
+    address: markup,
+    receiver_address: `javascript:${markup}`,
+    operation: 'send',
+    amount: '340282366920938463463374607431768211455',
+  });
+  const input = join(folder, 'nasty');
+  writeFiles(input, { 'nasty.ndjson': ndjson([nasty]) });
+  const at = await mirrorOf('nasty-mirror', [input]);
+  const { page, problems, requested } = await openAt('', {}, at);
+  await page.waitForSelector('#runes .rune');
+  expect(await page.textContent('#runes .rune')).toBe(markup);
+  for (const search of ['?block=840001', `?tx=${nasty.location.tx_id}`]) {
+    await page.goto(`http://127.0.0.1:${at.port}/${search}`, { waitUntil: 'networkidle' });
+    expect(await page.textContent('.rune')).toBe(markup);
+    expect(await rowsOf(page)).toMatchObject([
+      { addresses: [markup, `javascript:${markup}`], amount: '340282366920938463463374607431768211455' },
+    ]);
+    expect(await page.textContent('data')).toBe('340,282,366,920,938,463,463,374,607,431,768,211,455');
+    expect(await page.locator('main img, main script').count()).toBe(0);
+    expect(await page.title()).toMatch(/Rune activity mirror$/);
+    await page.setViewportSize(PHONE);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(PHONE.width);
+  }
+  // A link is text too.
+  await page.goto(`http://127.0.0.1:${at.port}/?block=${encodeURIComponent(markup)}`, { waitUntil: 'networkidle' });
+  expect(await page.locator('main img').count()).toBe(0);
+  expect(await page.inputValue('#query')).toBe(markup);
+  expect(requested.filter((url) => new URL(url).pathname === '/x')).toEqual([]);
+  expect(problems).toEqual([]);
+});
