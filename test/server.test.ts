@@ -62,7 +62,8 @@ describe('files', () => {
   it('include the explorer, which says what is held', async () => {
     const { status, headers, body } = await host.send('GET', '/');
     expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-    expect(body).toContain('1,227 records of 193 transactions in 10 blocks');
+    expect(body).toContain('<dt>Records</dt><dd>1,227</dd>');
+    expect(body).toContain('840,000, 2,000,001 to 2,000,004 and 2,000,006 to 2,000,010');
     const links = [...body.matchAll(/(?:href|src)="(?!data:)([^"]+)"/g)].map((match) => match[1] ?? '');
     expect(links.length).toBeGreaterThan(10);
     for (const link of links) {

@@ -212,12 +212,12 @@ export function drawRunes(content: Element, stats: Stats): void {
       'table',
       { class: 'bars', 'aria-labelledby': 'runes-title' },
       el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Rune'), el('th', { scope: 'col', class: 'number' }, 'Records'))),
-      el('tbody', {}, ...runes.map((rune) => runeRow(rune, most))),
+      el('tbody', {}, ...runes.map((rune) => runeRow(rune, most, stats))),
     ),
   );
 }
 
-function runeRow(rune: ActiveRune, most: number): HTMLElement {
+function runeRow(rune: ActiveRune, most: number, { first, last }: Stats): HTMLElement {
   const parts = FROM_BELOW.filter((name) => rune[name] > 0);
   const bar = el(
     'span',
@@ -226,7 +226,9 @@ function runeRow(rune: ActiveRune, most: number): HTMLElement {
   );
   const [block = ''] = rune.id.split(':');
   const name = el('span', { class: 'rune' }, rune.spaced_name);
-  const id = /^[0-9]{1,16}$/.test(block)
+  // Most mirrors hold no more than a window of blocks, in which few of its runes were etched.
+  const isHeld = /^[0-9]{1,16}$/.test(block) && Number(block) >= first && Number(block) <= last;
+  const id = isHeld
     ? linkTo({ kind: 'block', id: block, operation: undefined, offset: 0 }, rune.id, `Etched in block ${groupDigits(block)}`)
     : el('span', {}, rune.id);
   id.classList.add('rune-id');

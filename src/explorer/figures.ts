@@ -5,6 +5,9 @@ import type { Operation } from '../pages/lists.ts';
 
 /** `runes/v1/stats.json`. */
 export interface Stats {
+  /** The lowest and the highest height held. */
+  readonly first: number;
+  readonly last: number;
   /** How many heights an entry of `activity` stands for. */
   readonly bucket: number;
   readonly operations: Readonly<Record<Operation, number>>;

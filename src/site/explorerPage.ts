@@ -56,7 +56,7 @@ export function explorerPage(manifest: Manifest): string {
 <div id="view" class="scripted" hidden></div>
 <div id="overview">
 <h1>Bitcoin rune activity</h1>
-<p class="lead">A read-only mirror, made of static files: ${count(manifest.records, 'record')} of ${count(manifest.transactions, 'transaction')} in ${count(manifest.blocks, 'block')}. Heights with activity: ${heightsInWords(manifest.heights)}.</p>
+<p class="lead">A read-only mirror, made of static files: what happened to runes in each transaction and each block. Heights with activity: ${heightsInWords(manifest.heights)}.</p>
 <dl class="figures">
 ${figure('Records', manifest.records)}
 ${figure('Transactions', manifest.transactions)}
