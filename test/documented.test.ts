@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { EXIT } from '../src/errors.ts';
-import { filesBelow, temporaryFolder } from './support/build.ts';
-import { ROOT, run } from './support/cli.ts';
+import { filesBelow } from './support/build.ts';
+import { ROOT } from './support/cli.ts';
 import { PAGES, readPage } from './support/pages.ts';
 
 const ALL_PAGES = PAGES.filter((page) => page !== 'CHANGELOG.md')
@@ -78,12 +78,6 @@ const withoutValues = (text: string): string =>
     .replace(/\\(['"])/g, '$1')
     .replace(/…(?:…)+/g, '…');
 
-/** Messages that are Node's own, and a command that gives each. */
-const OF_NODE: Readonly<Record<string, readonly string[]>> = {
-  "Unknown option '…'": ['--inptu', 'x'],
-  "Unexpected argument '…'": ['site'],
-};
-
 describe('docs/troubleshooting.md', () => {
   const quoted = readPage('docs/troubleshooting.md')
     .split('\n')
@@ -96,15 +90,9 @@ describe('docs/troubleshooting.md', () => {
     expect(quoted.length).toBeGreaterThan(40);
   });
 
-  it.each(quoted)('%s: is a message of the program', async (message) => {
+  it.each(quoted)('%s: is a message of the program', (message) => {
     const parts = message.split('…').filter((part) => part.trim().length > 3);
     const pattern = parts.map((part) => part.trim().replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^\\n]*');
-    const args = OF_NODE[message];
-    if (args === undefined) {
-      expect(sources.filter((text) => new RegExp(pattern).test(text))).not.toEqual([]);
-      return;
-    }
-    const { code, stderr } = await run('build', args, temporaryFolder());
-    expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(pattern))]);
+    expect(sources.filter((text) => new RegExp(pattern).test(text))).not.toEqual([]);
   });
 });
