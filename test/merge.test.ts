@@ -145,7 +145,7 @@ describe('parts', () => {
       const out = join(work, `out-${i}`);
       const { kept, copied, removed } = await testMerge(out, order);
       expect([tree(out), kept, copied, removed]).toEqual([tree(whole), 0, 0, 0]);
-      check(out);
+      await check(out);
     }
   });
 
@@ -163,7 +163,7 @@ describe('parts', () => {
     // A build replaces files and never writes into them.
     writeFiles(work, { 'other/a.ndjson': ndjson([...blockOf(1, '7'), ...blockOf(2, '7')]) });
     await testBuild(out, { inputs: [join(work, 'other')], layout });
-    check(out);
+    await check(out);
     expect(parts.map(tree)).toEqual(before);
     // And the merge brings the parts' bytes back.
     const [whole = ''] = await buildParts(work, { whole: [...blockOf(1), ...blockOf(2)] }, { layout });
@@ -200,7 +200,7 @@ describe('parts', () => {
       }
       await testMerge(out, parts);
       expect(tree(out)).toEqual(tree(whole));
-      check(out);
+      await check(out);
     }
   });
 });
@@ -230,7 +230,7 @@ describe.skipIf(!isApart)('parts on another file system (skipped where /dev/shm 
     expect(first.copied).toBe(first.manifest.files - hashes.length);
     for (const path of hashes) expect(statSync(join(out, path)).nlink).toBe(2);
     expect(tree(out)).toEqual(tree(whole));
-    check(out);
+    await check(out);
     const again = await testMerge(out, [a, b]);
     expect([again.copied, again.kept]).toEqual([0, Object.keys(contents(out)).length]);
     // A block changes: its height and its hash are one file again.
@@ -310,7 +310,7 @@ describe.each(LAYOUTS)('a merge in layout %s that is killed', (layout: Layout) =
       }
       await testMerge(out, parts('after'));
       expect(contents(out)).toEqual(fresh);
-      check(out);
+      await check(out);
       const [added, removed] = [new Set(list(out, 'added')), new Set(list(out, 'removed'))];
       expect(Object.keys(fresh).filter((path) => old[path] !== fresh[path] && !added.has(path))).toEqual([]);
       expect(Object.keys(old).filter((path) => fresh[path] === undefined && !removed.has(path))).toEqual([]);
