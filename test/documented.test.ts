@@ -29,7 +29,7 @@ describe('the documents name', () => {
   });
 
   it('every exit code', () => {
-    expect(Object.values(EXIT).filter((code) => !readPage('README.md').includes(`\n| ${code} |`))).toEqual([]);
+    expect(Object.values(EXIT).filter((code) => !readPage('docs/commands.md').includes(`\n| ${code} |`))).toEqual([]);
   });
 
   it('every variable of the environment that the program reads', () => {
