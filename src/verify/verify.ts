@@ -6,7 +6,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../build/digests.ts';
 import { ownFiles } from '../build/ownFiles.ts';
-import { verifyRanges } from '../bulk/verify.ts';
 import type { Progress } from '../cli/progress.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
@@ -30,6 +29,7 @@ import { inspectOutput, LOCK, MARKER } from '../write/outputFolder.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings } from './findings.ts';
+import { verifyRanges } from './ranges.ts';
 import { ShardSums } from './shards.ts';
 import { Recount } from './stats.ts';
 

@@ -6,16 +6,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { BlockDigest } from '../build/digests.ts';
+import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from '../bulk/ranges.ts';
+import { COLUMNS } from '../bulk/rows.ts';
 import type { Progress } from '../cli/progress.ts';
 import { messageOf } from '../errors.ts';
 import type { Site } from '../pages/lists.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
 import { renderBatches } from '../render/batches.ts';
 import { pathLiteral, Store, toNumber, toText } from '../store/duckdb.ts';
-import type { ComparingSink } from '../verify/comparingSink.ts';
-import type { Findings } from '../verify/findings.ts';
-import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from './ranges.ts';
-import { COLUMNS } from './rows.ts';
+import type { ComparingSink } from './comparingSink.ts';
+import type { Findings } from './findings.ts';
 
 const MEMORY = '1GB';
 

@@ -7,14 +7,14 @@ import { readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from '../bulk/ranges.ts';
+import { rowsOfFiles, writeRows } from '../bulk/rows.ts';
 import { misfitOf } from '../contract/schemas.ts';
-import type { Linker } from '../merge/linker.ts';
-import { type Part, type PlacedBlock, refuseDamaged } from '../merge/parts.ts';
 import { ACTIVITY_FOLDER, RANGES_PATH, rangePath } from '../pages/paths.ts';
 import { pathLiteral, Store } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
-import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from './ranges.ts';
-import { rowsOfFiles, writeRows } from './rows.ts';
+import type { Linker } from './linker.ts';
+import { type Part, type PlacedBlock, refuseDamaged } from './parts.ts';
 
 /** What a shared range may take: one file is made at a time. */
 const MEMORY = '1GB';
