@@ -5,11 +5,13 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { satisfy, wantedRange } from '../src/pages/ranges.ts';
-import { temporaryFolder, testBuild } from './support/build.ts';
+import { isBuiltFile } from '../src/pages/siteFiles.ts';
+import { filesBelow, temporaryFolder, testBuild } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
 import { checkRanges } from './support/ranges.ts';
 import { type LocalHost, startServer } from './support/server.ts';
+import { checkSiteFiles } from './support/siteFiles.ts';
 
 const dist = join(temporaryFolder(), 'dist');
 let host: LocalHost;
@@ -21,6 +23,12 @@ afterAll(() => host.close());
 
 describe('npm start', () => {
   it('answers requests for ranges of Parquet files', () => checkRanges(host.port, dist));
+
+  it('serves the pages for people, their scripts and bulk data', () => checkSiteFiles(host, dist));
+
+  it('knows every file of a build, which hosts that store other things too go by', () => {
+    expect(filesBelow(dist).filter((path) => !isBuiltFile(path))).toEqual(['.rune-activity-mirror', '404.json']);
+  });
 
   it('answers them of a file that is too large to be held, and sends no more of it than was asked for', async () => {
     const large = Buffer.alloc(80 * 1024 * 1024, 7);

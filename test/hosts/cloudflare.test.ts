@@ -12,6 +12,7 @@ import { CASES, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
 import { checkRanges } from '../support/ranges.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { type Answer, startServer } from '../support/server.ts';
+import { checkSiteFiles } from '../support/siteFiles.ts';
 import { wrongVectors } from '../support/vectors.ts';
 import { type CloudflareHost, startCloudflare } from './cloudflareHost.ts';
 import { checkFileHeaders } from './fileHeaders.ts';
@@ -70,6 +71,7 @@ describe('Parquet files', () => {
   it('are read by ranges from R2', async () => {
     const host = await overR2('bulk');
     await checkRanges(host.port, dist('bulk'));
+    await checkSiteFiles(host, dist('bulk'));
     expect(host.log()).toBe('');
     await host.close();
   });

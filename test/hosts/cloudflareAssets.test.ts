@@ -6,7 +6,9 @@ import worker from '../../src/hosts/cloudflare/worker.ts';
 import { LAYOUTS } from '../../src/pages/lists.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
+import { checkRanges } from '../support/ranges.ts';
 import type { LocalHost } from '../support/server.ts';
+import { checkSiteFiles } from '../support/siteFiles.ts';
 import { wrongVectors } from '../support/vectors.ts';
 import { type Logged, startCloudflareAssets } from './cloudflareHost.ts';
 import { checkFileHeaders } from './fileHeaders.ts';
@@ -15,7 +17,7 @@ const work = temporaryFolder();
 const dist = (name: string) => join(work, name);
 
 beforeAll(async () => {
-  for (const layout of LAYOUTS) await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout });
+  for (const layout of LAYOUTS) await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout, parquet: true });
 });
 
 /** A host for the tests of a `describe`. */
@@ -44,6 +46,10 @@ describe.each(LAYOUTS)('layout %s', (layout) => {
   });
 
   it('gives files the headers of the API and their own type', () => checkFileHeaders(host()));
+
+  it('serves the pages for people, their scripts and bulk data', () => checkSiteFiles(host(), dist(layout)));
+
+  it('answers requests for ranges of Parquet files', () => checkRanges(host().port, dist(layout)));
 
   it.each([
     ['GET', '/.rune-activity-mirror'],

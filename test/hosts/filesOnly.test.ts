@@ -7,6 +7,7 @@ import { CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
+import { checkPlainRanges, checkSiteFiles } from '../support/siteFiles.ts';
 import { classifyAll, countVerdicts, judgeCases, problemOfOwnError, startProgram } from './plainHost.ts';
 import { ODD_TARGETS, type PlainRequest, vectorRequests } from './requests.ts';
 
@@ -15,12 +16,6 @@ const FILE_HEADERS = {
   'access-control-expose-headers': 'etag',
   'cache-control': 'public, no-cache, must-revalidate',
 };
-
-/** Scripts and declarations have a type of the host's own. */
-function headersOf(path: string): Readonly<Record<string, string>> {
-  if (path.endsWith('.json')) return SECURITY_HEADERS.json;
-  return path === 'index.html' ? SECURITY_HEADERS.page : { 'access-control-allow-origin': '*', 'x-content-type-options': 'nosniff' };
-}
 
 /** Paths that `serve` resolves before it looks: to the landing page, the status, a file by its own path, or the note that marks an output folder. */
 const RESOLVED = [
@@ -51,7 +46,7 @@ describe('files alone', () => {
   const open: LocalHost[] = [];
   let [ofSample, ofRecorded, exact]: LocalHost[] = [];
   beforeAll(async () => {
-    await testBuild(sample, { inputs: [SAMPLE_INPUT] });
+    await testBuild(sample, { inputs: [SAMPLE_INPUT], parquet: true });
     await testBuild(recorded, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' });
     ofSample = await startServe(sample);
     ofRecorded = await startServe(recorded);
@@ -62,18 +57,23 @@ describe('files alone', () => {
     for (const host of open) await host.close();
   });
 
-  it('serves every file by its own path, with CORS and an ETag that it knows again', async () => {
-    const paths = filesBelow(sample).filter((path) => !path.startsWith('.'));
+  it('serves every file of the API by its own path, with CORS and an ETag that it knows again', async () => {
+    const paths = filesBelow(sample).filter((path) => path.endsWith('.json'));
     expect(paths.length).toBeGreaterThan(600);
     for (const path of paths) {
       const answer = await ofSample?.send('GET', `/${path}`);
-      const headers = { ...FILE_HEADERS, ...headersOf(path) };
+      const headers = { ...FILE_HEADERS, ...SECURITY_HEADERS.json };
       expect(answer).toMatchObject({ status: 200, body: readFileSync(join(sample, path), 'utf8'), headers });
     }
-    expect(await ofSample?.send('GET', '/')).toMatchObject({ status: 200, headers: SECURITY_HEADERS.page });
     const { headers } = (await ofSample?.send('GET', '/runes/v1/manifest.json')) ?? {};
     expect(headers?.etag).toMatch(/^"[^"]+"$/);
     expect((await ofSample?.send('GET', '/runes/v1/manifest.json', { 'if-none-match': String(headers?.etag) }))?.status).toBe(304);
+  });
+
+  it('serves the pages for people, their scripts and bulk data', async () => {
+    const { port } = ofSample as LocalHost;
+    await checkSiteFiles({ port, hasOwnTypes: true }, sample);
+    await checkPlainRanges(port, sample);
   });
 
   it('answers no case of the table, and gives none of them a page', async () => {

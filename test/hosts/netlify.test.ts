@@ -9,6 +9,7 @@ import { type FetchFile, FetchMirror, jsonNotFound } from '../../src/hosts/fetch
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from '../support/build.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import type { Answer } from '../support/server.ts';
+import { checkSiteFiles } from '../support/siteFiles.ts';
 import { readVectors } from '../support/vectors.ts';
 import { type NetlifyHost, startNetlify } from './netlifyChain.ts';
 
@@ -54,7 +55,7 @@ async function toCase(target: string, headers: Readonly<Record<string, string>> 
 }
 
 beforeAll(async () => {
-  await testBuild(dist, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' });
+  await testBuild(dist, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', parquet: true });
   const vectors = readVectors().filter((v) => v.method === 'GET' && [200, 400, 404].includes(v.status));
   cases = await Promise.all([...vectors.map((v) => toCase(v.path, v.request_headers)), ...MORE_TARGETS.map((target) => toCase(target))]);
 });
@@ -158,12 +159,7 @@ describe('Netlify with the edge function', () => {
       expect(answer.headers['x-nf-edge-functions']).toBeUndefined();
       expect(answer.body).toBe(await readText(path));
     }
-    for (const path of ['/', '/index.html']) {
-      expect(await host().send('GET', path)).toMatchObject({
-        status: 200,
-        headers: { ...SECURITY_HEADERS.page, ...EXPOSED, 'content-type': expect.stringContaining('text/html') },
-      });
-    }
+    await checkSiteFiles({ port: host().port, hasOwnTypes: true }, dist);
   });
 });
 

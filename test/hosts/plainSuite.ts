@@ -10,6 +10,7 @@ import { sendRaw } from '../support/raw.ts';
 import { REFUSED_CASES } from '../support/refusedCases.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
+import { checkPlainRanges, checkSiteFiles } from '../support/siteFiles.ts';
 import { classifyAll, countVerdicts, fetchRaw, judgeCases, notExact, type Verdict } from './plainHost.ts';
 import { inventedTargets, ODD_TARGETS, type PlainRequest, requestsOf, vectorRequests } from './requests.ts';
 
@@ -52,7 +53,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
   let exact: { readonly sample: LocalHost; readonly recorded: LocalHost };
 
   beforeAll(async () => {
-    await testBuild(sample, { inputs: [SAMPLE_INPUT] });
+    await testBuild(sample, { inputs: [SAMPLE_INPUT], parquet: true });
     await testBuild(recorded, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' });
     exact = { sample: await keep(startServer(sample)), recorded: await keep(startServer(recorded)) };
   });
@@ -129,11 +130,16 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
         const head = await host().send('HEAD', target);
         expect(head).toMatchObject({ status: 200, body: '', headers: { ...API_HEADERS, ...CACHED, etag: answer.headers.etag } });
       }
-      const landing = await host().send('GET', '/');
-      expect(landing).toMatchObject({
-        status: 200,
-        headers: SECURITY_HEADERS.page,
-      });
+    });
+
+    it('serves the pages for people, their scripts and bulk data', async () => {
+      const own = await start(sample);
+      try {
+        await checkSiteFiles(own, sample);
+        await checkPlainRanges(own.port, sample);
+      } finally {
+        await own.close();
+      }
     });
 
     it('sends the headers of the API with errors, which are never kept', async () => {

@@ -7,7 +7,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/lists.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { CASES, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
+import { checkRanges } from '../support/ranges.ts';
 import { ndjson, record } from '../support/records.ts';
+import { checkSiteFiles } from '../support/siteFiles.ts';
 import { wrongVectors } from '../support/vectors.ts';
 import { RUNTIMES, type Runtime, type RuntimeHost, startRuntime } from './runtimeHost.ts';
 
@@ -15,7 +17,7 @@ const work = temporaryFolder();
 const dist = (name: string) => join(work, name);
 
 beforeAll(async () => {
-  for (const layout of LAYOUTS) await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout });
+  for (const layout of LAYOUTS) await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout, parquet: true });
   await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' });
   writeFiles(work, { 'large.ndjson': ndjson(Array.from({ length: 2000 }, (_, i) => record(5, i))) });
   await testBuild(dist('large'), { inputs: [dist('large.ndjson')], pageSizes: [20, 2000] });
@@ -56,6 +58,11 @@ describe.each(RUNTIMES)('%s', (runtime) => {
 
   describe('files', () => {
     const host = using(runtime, 'files');
+
+    it('are served for people too: pages, scripts and bulk data', async () => {
+      await checkSiteFiles(host(), dist('files'));
+      await checkRanges(host().port, dist('files'));
+    });
 
     it('are served by their own paths, with CORS and an ETag', async () => {
       for (const [target, path] of [

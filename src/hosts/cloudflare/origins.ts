@@ -2,7 +2,7 @@
  * Where a worker reads the files of a build: those deployed with it, an R2 bucket, an HTTP origin, or a private bucket that speaks S3.
  */
 import { AwsClient } from 'aws4fetch';
-import { satisfy, type WantedRange, wantedRange } from '../../pages/ranges.ts';
+import { isReadByRanges, satisfy, type WantedRange, wantedRange } from '../../pages/ranges.ts';
 import type { FetchFile } from '../fetch.ts';
 
 /** The worker's variables, secrets and bindings; `hosting/cloudflare/README.md` explains each. */
@@ -56,7 +56,7 @@ export function originOf(settings: Settings): FetchFile {
   if (named.length > 1) throw new SettingsError(`${named.join(' and ')} are set together; keep one of them`);
   if (BUCKET !== undefined) return bucketOrigin(BUCKET, withSlash(PREFIX ?? ''));
   if (isSet(PREFIX)) throw new SettingsError('PREFIX is for an R2 bucket; make it a part of ORIGIN, or of the folder of ASSETS');
-  if (ASSETS !== undefined) return (path, range) => ASSETS.fetch(new Request(`https://assets.local/${path}`, withRange(range)));
+  if (ASSETS !== undefined) return deployedOrigin(ASSETS);
   if (!isSet(ORIGIN)) {
     throw new SettingsError(
       'this worker does not know where the files are: deploy it with a folder of files as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN',
@@ -78,6 +78,27 @@ export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
   if (!isSet(FRESH_SECONDS)) return ASSETS === undefined ? 30_000 : Number.POSITIVE_INFINITY;
   if (!/^[0-9]{1,6}$/.test(FRESH_SECONDS)) throw new SettingsError('FRESH_SECONDS must be a whole number of seconds');
   return Number(FRESH_SECONDS) * 1000;
+}
+
+/**
+ * Files that were deployed with the worker. The binding tells no length and gives no parts, and such a file has at most 25 MiB: what is read by ranges
+ * is read whole, and cut here.
+ */
+function deployedOrigin(assets: Assets): FetchFile {
+  return async (path, range) => {
+    const file = await assets.fetch(new Request(`https://assets.local/${path}`));
+    if (!file.ok || !isReadByRanges(path)) return file;
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    const etag = file.headers.get('etag');
+    const headers = etag === null ? {} : { etag };
+    const wanted = wantedRange(range);
+    const part = wanted === undefined ? { start: 0, end: bytes.length - 1 } : satisfy(wanted, bytes.length);
+    if (part === undefined) return new Response(null, { status: 416, headers: { ...headers, 'content-range': `bytes */${bytes.length}` } });
+    const body = bytes.subarray(part.start, part.end + 1);
+    const place = { 'content-length': String(body.length), 'content-range': `bytes ${part.start}-${part.end}/${bytes.length}` };
+    if (wanted !== undefined) return new Response(body, { status: 206, headers: { ...headers, ...place } });
+    return new Response(body, { headers: { ...headers, 'content-length': place['content-length'] } });
+  };
 }
 
 /** An object that is not there is a 404, and a bucket that cannot be read rejects: only the first says that an id is unknown. */

@@ -1,0 +1,84 @@
+/** The files of a build that are not of the API, on every host: the pages for people, their scripts, documents and bulk data. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { isBuiltFile } from '../../src/pages/siteFiles.ts';
+import { filesBelow } from './build.ts';
+import { SECURITY_HEADERS } from './securityHeaders.ts';
+
+const PARQUET = 'application/vnd.apache.parquet';
+
+/** What a file is sent with, by its ending. */
+const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  css: { ...SECURITY_HEADERS.other, 'content-type': 'text/css; charset=utf-8' },
+  html: SECURITY_HEADERS.page,
+  js: { ...SECURITY_HEADERS.other, 'content-type': 'text/javascript; charset=utf-8' },
+  json: SECURITY_HEADERS.json,
+  parquet: { ...SECURITY_HEADERS.other, 'content-type': PARQUET },
+  ts: { ...SECURITY_HEADERS.other, 'content-type': 'text/plain; charset=utf-8' },
+  txt: { ...SECURITY_HEADERS.other, 'content-type': 'text/plain; charset=utf-8' },
+};
+
+const endingOf = (path: string) => path.slice(path.lastIndexOf('.') + 1);
+
+/** The paths of these files in a build. */
+const sitePaths = (dist: string): string[] => filesBelow(dist).filter((path) => isBuiltFile(path) && !path.startsWith('runes/'));
+
+interface SiteHost {
+  readonly port: number;
+  /** Whether the host has types and ways to pages of its own, which its configuration cannot change. */
+  readonly hasOwnTypes?: boolean;
+}
+
+/** All of them are there, to the byte, with their headers; `/docs` leads to the page of the API; parts of Parquet files can be had. */
+export async function checkSiteFiles({ port, hasOwnTypes = false }: SiteHost, dist: string): Promise<void> {
+  const origin = `http://127.0.0.1:${port}`;
+  const paths = sitePaths(dist);
+  // The explorer and its parts, the documents, and at least one bulk file.
+  expect(new Set(paths.map(endingOf))).toEqual(new Set(Object.keys(HEADERS)));
+  const expectHeaders = (path: string, response: Response) => {
+    const { 'content-type': type = '', ...others } = HEADERS[endingOf(path)] ?? {};
+    const found = Object.fromEntries(Object.keys(others).map((name) => [name, response.headers.get(name)]));
+    expect([path, found]).toEqual([path, others]);
+    const [bare = ''] = type.split(';');
+    if (hasOwnTypes && ['parquet', 'ts'].includes(endingOf(path))) return;
+    expect(response.headers.get('content-type')?.replace('application/javascript', 'text/javascript')).toContain(hasOwnTypes ? bare : type);
+  };
+  for (const path of paths) {
+    const response = await fetch(`${origin}/${path}`);
+    expect([path, response.status]).toEqual([path, 200]);
+    expectHeaders(path, response);
+    expect(response.headers.get('etag'), path).toMatch(/^(?:W\/)?"[^"]+"$/);
+    expect(Buffer.from(await response.arrayBuffer()).equals(readFileSync(join(dist, path))), path).toBe(true);
+    const head = await fetch(`${origin}/${path}`, { method: 'HEAD' });
+    expect([path, head.status, await head.text()]).toEqual([path, 200, '']);
+  }
+  for (const path of ['docs/index.html', 'index.html']) {
+    const response = await fetch(`${origin}/${path.replace('index.html', '')}?x=1`);
+    expect(await response.text()).toBe(readFileSync(join(dist, path), 'utf8'));
+    expectHeaders(path, response);
+  }
+  // Some hosts lead to the folder, and others show its page at once, whose own paths work at both.
+  const docs = await fetch(`${origin}/docs`);
+  if (!hasOwnTypes) expect(new URL(docs.url).pathname).toBe('/docs/');
+  expect([docs.status, await docs.text()]).toEqual([200, readFileSync(join(dist, 'docs/index.html'), 'utf8')]);
+}
+
+/** What readers of Parquet files ask for: the size, the last bytes, and a part from within. */
+export async function checkPlainRanges(port: number, dist: string): Promise<void> {
+  const path = sitePaths(dist).find((one) => one.endsWith('.parquet')) ?? '';
+  const bytes = readFileSync(join(dist, path));
+  const url = `http://127.0.0.1:${port}/${path}`;
+  const head = await fetch(url, { method: 'HEAD', headers: { 'accept-encoding': 'identity' } });
+  expect([head.headers.get('accept-ranges'), head.headers.get('content-length')]).toEqual(['bytes', String(bytes.length)]);
+  for (const [range, first, last] of [
+    ['bytes=0-3', 0, 3],
+    ['bytes=-8', bytes.length - 8, bytes.length - 1],
+    [`bytes=100-${bytes.length + 10}`, 100, bytes.length - 1],
+  ] as const) {
+    const part = await fetch(url, { headers: { range } });
+    expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes ${first}-${last}/${bytes.length}`]);
+    expect(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(first, last + 1))).toBe(true);
+  }
+  expect((await fetch(url, { headers: { range: `bytes=${bytes.length}-` } })).status).toBe(416);
+}
