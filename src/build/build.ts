@@ -61,7 +61,7 @@ export async function build(options: BuildOptions, log: Log, progress = new Prog
   } catch (error) {
     if (error instanceof ChangedRangeError) {
       log.notice(`${error.message}, so everything is built`);
-      return buildOnce({ ...attempt, whyFull: error.message });
+      return await buildOnce({ ...attempt, whyFull: error.message });
     }
     // What fails beyond the known ways while there was a state is laid to the state, which may be damaged.
     if (error instanceof CliError || !attempt.usesState) throw error;
