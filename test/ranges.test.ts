@@ -65,6 +65,13 @@ describe('npm start', () => {
     expect(answer.status).toBe(200);
   });
 
+  it('answers for an empty file, and goes on', async () => {
+    writeFileSync(join(dist, 'activity/9800.parquet'), '');
+    const ask = (headers = {}) => host.send('GET', '/activity/9800.parquet', headers);
+    expect(await ask()).toMatchObject({ status: 200, body: '', headers: { 'content-length': '0', 'accept-ranges': 'bytes' } });
+    expect(await ask({ range: 'bytes=0-3' })).toMatchObject({ status: 416, headers: { 'content-range': 'bytes */0' } });
+  });
+
   it('answers no ranges of the API and of other files', async () => {
     for (const target of ['/runes/v1/blocks/2000001/activity', '/activity/index.json', '/runes/v1/manifest.json']) {
       const answer = await host.send('GET', target, { range: 'bytes=0-3' });

@@ -78,14 +78,15 @@ export class Exchange {
     const wanted = this.method === 'GET' && this.#isStill(etag) ? wantedRange(this.request.headers.range) : undefined;
     const part = wanted === undefined ? { start: 0, end: size - 1 } : satisfy(wanted, size);
     const all = [...headers, 'accept-ranges', 'bytes', 'etag', etag];
-    if (this.method === 'HEAD' || known !== undefined || part === undefined) closeSync(fd);
+    if (this.method === 'HEAD' || known !== undefined || part === undefined || size === 0) closeSync(fd);
     if (known !== undefined) return this.sendNothing(304, all);
     if (part === undefined) {
       return this.sendError(errorBody(416, `the file has ${size} bytes`), ['accept-ranges', 'bytes', 'content-range', `bytes */${size}`]);
     }
     const place = wanted === undefined ? [] : ['content-range', `bytes ${part.start}-${part.end}/${size}`];
     this.#writeHead(wanted === undefined ? 200 : 206, [...all, ...place, 'content-length', String(part.end - part.start + 1)]);
-    if (this.method === 'HEAD') this.#response.end();
+    // A stream cannot be asked for no bytes.
+    if (this.method === 'HEAD' || size === 0) this.#response.end();
     else await pipeline(createReadStream('', { fd, ...part }), this.#response);
   }
 
