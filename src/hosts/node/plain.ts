@@ -48,12 +48,17 @@ const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
 const CACHING = cachingHeaders(false);
 const JSON_HEADERS = headerList({ ...API_HEADERS, ...CACHING });
 const OTHER = headerList({ ...FILE_HEADERS, ...CACHING });
+/** Of files of a build but JSON, by their ending. They differ by nothing else, and have few. */
+const BUILT = new Map<string, Headers>();
 
 /** The headers of a file by its path. A page that the owner of the folder added may have scripts of any kind. */
 export function headersOf(path: string): Headers {
   const type = extname(path).toLowerCase();
   if (type === '.json') return JSON_HEADERS;
-  return isBuiltFile(path)
-    ? headerList({ ...fileHeaders(path), ...CACHING })
-    : [...OTHER, 'content-type', TYPES[type] ?? 'application/octet-stream'];
+  if (!isBuiltFile(path)) return [...OTHER, 'content-type', TYPES[type] ?? 'application/octet-stream'];
+  const known = BUILT.get(type);
+  if (known !== undefined) return known;
+  const headers = headerList({ ...fileHeaders(path), ...CACHING });
+  BUILT.set(type, headers);
+  return headers;
 }
