@@ -14,11 +14,14 @@ import { SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
 import { type LocalHost, startServer } from './support/server.ts';
 
-/** A type without what differs by intent: readonly, and whether a key that may be left out may also be there without a value. */
+/**
+ * A type without what differs by intent: readonly, and whether a key that may be left out may also be there without a value. Every key is there: a type
+ * that lacks one that may be left out would pass for the other.
+ */
 type Plain<T> = T extends readonly (infer Each)[]
   ? Plain<Each>[]
   : T extends object
-    ? { -readonly [Key in keyof T]: Plain<Exclude<T[Key], undefined>> | (undefined extends T[Key] ? 'may be left out' : never) }
+    ? { -readonly [Key in keyof T]-?: Plain<Exclude<T[Key], undefined>> | (undefined extends T[Key] ? 'may be left out' : never) }
     : T;
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 

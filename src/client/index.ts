@@ -53,6 +53,10 @@ export interface MirrorManifest {
   /** Whether blocks can be asked for by operation. */
   readonly operation_pages: boolean;
   readonly compress?: readonly ('br' | 'gz')[];
+  /** The public address of the mirror, with a slash at its end, when its build was told. */
+  readonly site_url?: string;
+  /** Whether all records lie in `activity/` as Parquet files too. */
+  readonly parquet?: true;
   readonly transaction_prefix?: number;
   /** Runs of consecutive heights with activity, both ends included. */
   readonly heights: readonly (readonly [first: number, last: number])[];
