@@ -32,10 +32,11 @@ export async function verifyRanges(
   progress: Progress,
 ): Promise<string[]> {
   const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
-  const store = await Store.open({ memoryLimit: MEMORY, threads: availableParallelism(), scratch });
+  let store: Store | undefined;
   const stamps = new Map<number, FileStamp>();
   const ranges = byRange(blocks);
   try {
+    store = await Store.open({ memoryLimit: MEMORY, threads: availableParallelism(), scratch });
     let done = 0;
     for (const [first, held] of ranges) {
       progress.show(done, ranges.size, 'Parquet files');
@@ -48,7 +49,7 @@ export async function verifyRanges(
       if (wrong !== undefined) findings.add(`${path}: ${wrong}`);
     }
   } finally {
-    store.close();
+    store?.close();
     rmSync(scratch, { recursive: true, force: true });
     progress.end();
   }
