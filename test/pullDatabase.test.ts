@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BLOCKS_FOLDER } from '../src/pages/paths.ts';
@@ -296,8 +297,11 @@ describe('a pull from PostgreSQL', () => {
       child.stderr?.on('data', (chunk: Buffer) => {
         error += chunk.toString();
       });
-      setTimeout(() => child.kill('SIGTERM'), 1500);
-      expect((await once(child, 'exit'))[0]).toBe(130);
+      const ended = once(child, 'exit');
+      const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      while (child.exitCode === null && (await database.sql.query(waiting)).rows.length === 0) await sleep(50);
+      child.kill('SIGTERM');
+      expect((await ended)[0]).toBe(130);
       expect(error).toMatch(/^Error: stopped; what was fetched is kept/);
     } finally {
       await database.sql.query('ROLLBACK');
