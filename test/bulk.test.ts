@@ -62,6 +62,7 @@ async function built(heights: readonly number[], options: Omit<TestBuild, 'input
 describe('the files', () => {
   it('hold every record, a file for each 100 heights, and a list says which there are', async () => {
     const { out } = await built([99, 100, 101, 199, 500]);
+    expect(readFileSync(join(out, 'index.html'), 'utf8')).toContain('<a href="activity/index.json">');
     expect(Object.keys(bulk(out))).toEqual(['0', '100', '500'].map((first) => `activity/${first}.parquet`).concat('activity/index.json'));
     const there = index(out).ranges.map(({ file, first, last, blocks, records }) => [file, first, last, blocks, records]);
     expect(there).toEqual([
@@ -162,6 +163,7 @@ describe('the files', () => {
     const { out } = await built([1], { parquet: false });
     expect(bulk(out)).toEqual({});
     expect(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')).not.toContain('parquet');
+    expect(readFileSync(join(out, 'index.html'), 'utf8')).not.toContain('activity/index.json');
   });
 });
 

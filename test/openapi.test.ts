@@ -67,6 +67,7 @@ const VARIANTS: readonly Partial<Manifest>[] = [
   { dialect: 'hiro' },
   { layout: 'packed', transaction_prefix: 1 },
   { operation_pages: false },
+  { parquet: true },
   { page_sizes: [1] },
   { page_sizes: [20, 60, 1000], dialect: 'hiro', operation_pages: false },
   { heights: [], blocks: 0, transactions: 0, records: 0, files: 0, bytes: 0 },
@@ -159,6 +160,8 @@ describe('openapi.json', () => {
     const { parameters, schemas } = documentOf({ page_sizes: [5, 100], operation_pages: false, dialect: 'hiro' }).components;
     expect(parameters['limit']?.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 5 });
     expect(parameters).not.toHaveProperty('operation_type');
+    expect(documentOf().paths).not.toHaveProperty('/activity/index.json');
+    expect(documentOf({ parquet: true }).paths).toHaveProperty('/activity/index.json');
     expect(documentOf().components.parameters['operation_type']?.schema).toMatchObject({ enum: [...OPERATIONS] });
     const hash = (document: { schemas: unknown }) =>
       (document.schemas as { Location: { properties: { tx_id: { pattern: string } } } }).Location.properties.tx_id.pattern;
@@ -210,8 +213,8 @@ describe.each(['contract', 'hiro'] as const)('a mirror in dialect %s', (dialect:
     }
   }
 
-  it('has pages, status, manifest, digests and figures as its document says', async () => {
-    await testBuild(out('sample'), { inputs: [SAMPLE_INPUT], dialect });
+  it('has pages, status, manifest, digests, figures and the list of bulk data as its document says', async () => {
+    await testBuild(out('sample'), { inputs: [SAMPLE_INPUT], dialect, parquet: true });
     const checks = documentAt('sample');
     const kinds: readonly [pattern: RegExp, schema: string, least: number][] = [
       [/^runes\/v1\/(?:blocks|transactions)\//, 'ActivityList', 500],
@@ -222,6 +225,7 @@ describe.each(['contract', 'hiro'] as const)('a mirror in dialect %s', (dialect:
       [/^runes\/v1\/index\.json$/, 'Status', 1],
       [/^runes\/v1\/manifest\.json$/, 'Manifest', 1],
       [/^runes\/v1\/digests\//, 'Digests', 2],
+      [/^activity\/index\.json$/, 'BulkFiles', 1],
     ];
     for (const [pattern, name, least] of kinds) {
       const check = checks.schema(name);

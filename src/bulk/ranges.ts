@@ -3,6 +3,7 @@
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, lstatSync } from 'node:fs';
+import type { BulkFile } from '../contract/bulk.ts';
 import { codeOf } from '../errors.ts';
 import { ACTIVITY_FOLDER, firstOfRange, rangePath } from '../pages/paths.ts';
 
@@ -15,17 +16,6 @@ export interface FileStamp {
 
 interface HeldBlock {
   readonly height: number;
-  readonly records: number;
-}
-
-/** A line of `activity/index.json`. */
-interface Range extends FileStamp {
-  /** Beside the index. */
-  readonly file: string;
-  /** The lowest and the highest block in it. */
-  readonly first: number;
-  readonly last: number;
-  readonly blocks: number;
   readonly records: number;
 }
 
@@ -48,7 +38,7 @@ export function rangesFile(blocks: readonly HeldBlock[], stamps: ReadonlyMap<num
   const lines = [...byRange(blocks)].map(([first, held]) => {
     const stamp = stamps.get(first);
     if (stamp === undefined) throw new Error(`${rangePath(first)} was not made`);
-    const range: Range = {
+    const range: BulkFile = {
       file: rangePath(first).slice(ACTIVITY_FOLDER.length + 1),
       first: held[0]?.height ?? first,
       last: held.at(-1)?.height ?? first,

@@ -4,9 +4,10 @@
  */
 import { z } from 'zod';
 import { defaultLimit, maximumLimit, type Site, siteOf } from '../pages/lists.ts';
-import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
+import { DIGESTS_PER_FILE, RANGES_PATH, STATS_PER_FILE } from '../pages/paths.ts';
 import { API_HEADERS, cachingHeaders, errorBody, notFound, RETRY_LATER } from '../pages/respond.ts';
 import { serverVersion } from '../version.ts';
+import { bulkFiles } from './bulk.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
 import { parameterSchemas } from './parameters.ts';
 import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from './schemas.ts';
@@ -44,6 +45,9 @@ function openapiDocument(manifest: Manifest): Json {
       { name: 'Activity', description: 'What happened to runes, by transaction and by block.' },
       { name: 'Mirror', description: 'What this mirror holds.' },
       { name: 'Figures', description: 'What blocks and runes did, counted when the mirror was made.' },
+      ...(subject.site.parquet
+        ? [{ name: 'Bulk data', description: 'All records as Parquet files, for programs that want more than pages.' }]
+        : []),
     ],
     paths: {
       ...Object.fromEntries(listOperations(subject).map((operation) => [operation.path, { get: listOperation(operation, subject.site) }])),
@@ -89,6 +93,7 @@ function componentSchemas(site: Site): Json {
     StatsOfHundred: statsFile,
     LatestBlocks: latestBlocks,
     Feed: feed,
+    ...(site.parquet ? { BulkFiles: bulkFiles } : {}),
   };
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, {
@@ -269,7 +274,7 @@ interface FileOperation {
   readonly example?: Json;
 }
 
-function fileOperations({ tip, version }: Subject): FileOperation[] {
+function fileOperations({ site, tip, version }: Subject): FileOperation[] {
   return [
     {
       path: '/runes/v1/',
@@ -330,6 +335,18 @@ function fileOperations({ tip, version }: Subject): FileOperation[] {
       schema: 'StatsOfHundred',
       parameters: ['first_of_hundred'],
     },
+    ...(site.parquet
+      ? [
+          {
+            path: `/${RANGES_PATH}`,
+            id: 'getBulkFiles',
+            tag: 'Bulk data',
+            summary: 'The Parquet files of all records',
+            description: 'A file for each hundred heights with activity, beside this list, as in `activity/840000.parquet`.',
+            schema: 'BulkFiles',
+          },
+        ]
+      : []),
   ];
 }
 

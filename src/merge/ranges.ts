@@ -2,13 +2,12 @@
  * The Parquet files of a merge: those of ranges that one part holds are brought as they are, and those that several parts share are made again from
  * the parts' files.
  */
-
 import { readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { z } from 'zod';
 import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from '../bulk/ranges.ts';
 import { rowsOfFiles, writeRows } from '../bulk/rows.ts';
+import { bulkFiles } from '../contract/bulk.ts';
 import { misfitOf } from '../contract/schemas.ts';
 import { ACTIVITY_FOLDER, RANGES_PATH, rangePath } from '../pages/paths.ts';
 import { pathLiteral, Store } from '../store/duckdb.ts';
@@ -75,14 +74,12 @@ export function bringRanges({ files, list }: MergedRanges, linker: Linker, sink:
   sink.file(RANGES_PATH, list);
 }
 
-const listSchema = z.object({ ranges: z.array(z.object({ file: z.string(), bytes: z.int(), sha256: z.string() })) });
-
 /** What a part's list says of its files, which must be those that follow from its blocks. */
 function readRanges(part: Part): Map<number, FileStamp> {
   const stamps = new Map<number, FileStamp>();
   try {
     const text = readFileSync(join(part.dir, RANGES_PATH));
-    for (const { file, bytes, sha256 } of listSchema.parse(JSON.parse(text.toString())).ranges) {
+    for (const { file, bytes, sha256 } of bulkFiles.parse(JSON.parse(text.toString())).ranges) {
       stamps.set(Number.parseInt(file, 10), { bytes, sha256 });
     }
     if (!rangesFile(part.blocks, stamps).equals(text)) throw new Error('it is not the list of the files of its blocks');

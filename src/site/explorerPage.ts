@@ -5,6 +5,7 @@
 import type { Manifest } from '../contract/schemas.ts';
 import { count, groupDigits, heightsInWords, shorten } from '../explorer/format.ts';
 import type { Site } from '../pages/lists.ts';
+import { RANGES_PATH } from '../pages/paths.ts';
 
 /** A rune, Raido, drawn as lines: letters of that alphabet are in few fonts. */
 const MARK =
@@ -92,7 +93,7 @@ ${figure('Highest block', tip)}
 <li><a href="docs/">API reference</a> with a console, and its <a href="openapi.json">OpenAPI description</a></li>
 <li><a href="client.js">Client module</a> for browsers and servers</li>
 <li><a href="runes/v1/feed.json">Feed</a> of the newest blocks, and <a href="runes/v1/stats.json">figures</a></li>
-<li><a href="runes/v1/manifest.json">Manifest</a> of what is held, and the <a href="runes/v1/index.json">status</a></li>
+${manifest.parquet === true ? `<li><a href="${RANGES_PATH}">Parquet files</a> of all records</li>\n` : ''}<li><a href="runes/v1/manifest.json">Manifest</a> of what is held, and the <a href="runes/v1/index.json">status</a></li>
 </ul>
 </div>
 </section>
