@@ -50,7 +50,7 @@ async function show(from?: string): Promise<void> {
   } catch (error) {
     if (!signal.aborted)
       put(
-        errorPage(error, () => show('retry')),
+        errorPage(error, () => void show('retry')),
         from,
       );
   }
