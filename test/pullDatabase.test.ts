@@ -298,7 +298,7 @@ describe('a pull from PostgreSQL', () => {
         error += chunk.toString();
       });
       const ended = once(child, 'exit');
-      const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      const waiting = 'SELECT pid FROM pg_locks WHERE NOT granted';
       while (child.exitCode === null && (await database.sql.query(waiting)).rows.length === 0) await sleep(50);
       child.kill('SIGTERM');
       expect((await ended)[0]).toBe(130);
