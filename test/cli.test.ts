@@ -1,7 +1,7 @@
 /** The commands from outside: flags, what they print, exit codes, signals; and that the documents name every flag. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { closeSync, cpSync, existsSync, openSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -86,6 +86,31 @@ describe('npm run build', () => {
     );
     expect(status.parse(JSON.parse(readFileSync(join(work, 'dist/runes/v1/index.json'), 'utf8')))).toMatchObject({ block_height: 5 });
     expect(readdirSync(join(work, '.cache')).sort()).toEqual(['changes', 'state.duckdb']);
+  });
+
+  it('goes on when nobody reads what it says any more', async () => {
+    const work = workFolder();
+    const child = start('build', ['--input', 'input'], work);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect((await run('verify', [], work)).code).toBe(0);
+  });
+
+  it.skipIf(!existsSync('/dev/full'))('goes on when its log cannot be written, and says so in the format that was asked for', async () => {
+    const work = workFolder();
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [join(ROOT, 'scripts/run.cjs'), 'build', '--log', 'json'], {
+      cwd: work,
+      stdio: ['ignore', full, 'pipe'],
+    });
+    closeSync(full);
+    const said: string[] = [];
+    child.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
+    expect(await once(child, 'close')).toEqual([3, null]);
+    const message = expect.stringMatching(/^standard output cannot be written \(ENOSPC: .*\); the work goes on$/);
+    expect(JSON.parse(said.join(''))).toEqual({ level: 'error', event: 'error', message, details: [], exitCode: 3 });
+    expect((await run('verify', [], work)).code).toBe(0);
   });
 
   it('takes every flag', async () => {

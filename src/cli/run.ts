@@ -1,7 +1,7 @@
 /**
  * Runs a command: help, errors and exit codes are the same for all of them.
  */
-import { CliError, EXIT, UsageError } from '../errors.ts';
+import { CliError, codeOf, EXIT, messageOf, UsageError } from '../errors.ts';
 import { type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
 import { createLog, type Log } from './log.ts';
@@ -19,6 +19,7 @@ export async function runCommand(
   // Even an error about the flags themselves is written in the format that they ask for.
   const wantsJson = args.some((arg, i) => arg === '--log=json' || (arg === '--log' && args[i + 1] === 'json'));
   const log = createLog(wantsJson ? 'json' : 'text');
+  outliveReaders(log);
   try {
     const flags = Flags.parse(command, args);
     if (flags.has('help')) process.stdout.write(helpOf(command, widthOf(process.stdout), paintFor(process.stdout)));
@@ -33,4 +34,18 @@ export async function runCommand(
       process.exitCode = EXIT.buildFailed;
     }
   }
+}
+
+/**
+ * Without this, a reader that ends early (`| head -1`) would end the work in the middle, or a server at its next notice. It has read what it wanted, so
+ * that is no error; a log that cannot be written to its disk is one, but only of the log.
+ */
+function outliveReaders(log: Log): void {
+  process.stdout.on('error', (error) => {
+    if (codeOf(error) === 'EPIPE') return;
+    if (process.exitCode === undefined)
+      log.error(`standard output cannot be written (${messageOf(error)}); the work goes on`, [], EXIT.buildFailed);
+    process.exitCode ||= EXIT.buildFailed;
+  });
+  process.stderr.on('error', () => {});
 }
