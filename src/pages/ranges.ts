@@ -10,11 +10,12 @@ export type WantedRange =
 /** Files that are read by ranges, and never sent compressed. */
 export const isReadByRanges = (path: string): boolean => path.endsWith('.parquet');
 
-const RANGE = /^bytes=(?:([0-9]{1,15})-([0-9]{1,15})?|-([0-9]{1,15}))$/;
+/** Spaces between signs do no harm; within a number they would make another of it. */
+const RANGE = /^ *bytes *= *(?:([0-9]{1,15}) *- *([0-9]{1,15})?|- *([0-9]{1,15})) *$/;
 
 /** What a Range header wants. Undefined for none, and for one that a server may pass over: several ranges, another unit, or no sense. */
 export function wantedRange(header: string | null | undefined): WantedRange | undefined {
-  const [, start, end, suffix] = RANGE.exec(header?.replaceAll(' ', '') ?? '') ?? [];
+  const [, start, end, suffix] = RANGE.exec(header ?? '') ?? [];
   if (suffix !== undefined) return { kind: 'suffix', suffix: Number(suffix) };
   if (start === undefined) return undefined;
   const range = { kind: 'from', start: Number(start), end: end === undefined ? undefined : Number(end) } as const;
