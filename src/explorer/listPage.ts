@@ -113,7 +113,7 @@ function nothingHere(view: ListView, { total }: Result): HTMLElement {
     return el('p', { class: 'note' }, `There is no ${view.operation} in this block. `, all);
   }
   const start = linkTo({ ...view, offset: 0 }, 'Show them from the first');
-  return el('p', { class: 'note' }, `This list has ${count(total, 'record')}, and begins before this page. `, start);
+  return el('p', { class: 'note' }, `This list has ${count(total, 'record')}, and ends before this page. `, start);
 }
 
 /** How to get exactly what is shown without this page. */
@@ -130,14 +130,15 @@ function sourceOf(view: ListView, result: Result): HTMLElement {
 }
 
 /**
- * The file that the answer is, to the byte: hosts without code have nothing else. Undefined where there is none, in layout `packed` or for a window
- * that is no page.
+ * The file that the answer is, to the byte: hosts without code have nothing else. Undefined where there is none: in layout `packed`, for a window that is
+ * no page or is past the end, and for a list without records.
  */
 function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Result): string | undefined {
   const page = exactPage({ limit, offset }, settings);
   const hex = parseHexId(id);
   const isFirst = offset === 0 && limit === defaultLimit(settings);
-  if (settings.layout !== 'files' || page === undefined || !(isFirst || total > defaultLimit(settings))) return undefined;
+  if (settings.layout !== 'files' || page === undefined || offset >= total || !(isFirst || total > defaultLimit(settings)))
+    return undefined;
   if (kind === 'transaction') return hex && pagePath(stemOf({ kind, txId: hex }, settings), page, settings);
   return pagePath(stemOf({ kind, block: hex ?? id, ...(operation === undefined ? {} : { operation }) }, settings), page, settings);
 }

@@ -97,14 +97,20 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
 
   it('a page past the end says how long the list is', async () => {
     const { page } = await openAt(addressOf(name, '?block=840000&offset=60'));
-    expect(await page.textContent('#view')).toContain('This list has 4 records');
+    expect(await page.textContent('#view')).toContain('This list has 4 records, and ends before this page.');
     await page.click('text=Show them from the first');
     await page.waitForSelector('text=1–4 of 4');
   });
 
   it('the command and the raw JSON are the answer that is shown', async () => {
     const host = hostOf(name);
-    for (const search of ['?block=2000007&operation=mint&limit=60', '?block=2000007&offset=40', '?block=840000&offset=1&limit=2']) {
+    for (const search of [
+      '?block=2000007&operation=mint&limit=60',
+      '?block=2000007&offset=40',
+      '?block=840000&offset=1&limit=2',
+      '?block=840000&operation=mint',
+      '?block=2000007&offset=600',
+    ]) {
       const { page } = await openAt(addressOf(name, search));
       const [, target = ''] = /^curl 'http:\/\/127\.0\.0\.1:[0-9]+(.*)'$/.exec((await page.textContent('.command')) ?? '') ?? [];
       const answer = await host.send('GET', target);
