@@ -14,6 +14,7 @@ import { type Command, Flags } from '../src/cli/flags.ts';
 import { SERVE_COMMAND } from '../src/hosts/command.ts';
 import { MERGE_COMMAND } from '../src/merge/command.ts';
 import { PULL_COMMAND } from '../src/pull/command.ts';
+import { SAMPLE_COMMAND } from '../src/sample/sample.ts';
 import { VERIFY_COMMAND } from '../src/verify/command.ts';
 import { ROOT } from './support/cli.ts';
 import { codeBlocksOf, PAGES, readPage, withoutBlocks } from './support/pages.ts';
@@ -41,6 +42,13 @@ const EXEMPTIONS: readonly Exemption[] = [
     needs: 'npm ci --prefix bench/peers',
     reason: 'it installs the peers and measures for minutes; the gate runs the benchmark once with little data',
     ranBy: ['.ci/run', 'npm run bench:hosts'],
+  },
+  {
+    page: 'docs/bulk.md',
+    needs: 'duckdb -c',
+    reason:
+      "it needs DuckDB's own program and its extension for HTTP, both downloads; the example beside it reads the same files over HTTP",
+    ranBy: ['test/ranges.test.ts', 'docs/bulk.md'],
   },
   { page: 'docs/api.md', needs: 'https://host/openapi.json', reason: 'the host does not exist, and the generators are downloads' },
   {
@@ -84,6 +92,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'bench:hosts': BENCH_HOSTS_COMMAND,
   'bench:pull': BENCH_PULL_COMMAND,
   build: BUILD_COMMAND,
+  sample: SAMPLE_COMMAND,
   merge: MERGE_COMMAND,
   pull: PULL_COMMAND,
   serve: SERVE_COMMAND,
