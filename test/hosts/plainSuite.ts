@@ -1,4 +1,5 @@
 /** What every host without our code is tested for: nginx and Caddy, each with its shipped configuration. */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -178,6 +179,61 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect(await host().send('GET', target, { 'if-none-match': '"x"' })).toMatchObject({ status: 200, body });
       expect(await host().send('GET', target, { range: 'bytes=0-9' })).toMatchObject({ status: 200, body });
       expect((await host().send('GET', target, { range: 'bytes=99999999-' })).status).toBe(200);
+    });
+
+    it('sends pages for people, their scripts and bulk data as npm start does', async () => {
+      const others = [
+        'explorer.js',
+        'explorer.css',
+        'charts.js',
+        'client.js',
+        'client.d.ts',
+        'openapi.json',
+        'docs/init.js',
+        'docs/LICENSE.txt',
+      ];
+      for (const path of ['', 'docs/', ...others, 'activity/index.json', 'activity/2000000.parquet']) {
+        const [answer, expected] = [await (ofSample as LocalHost).send('GET', `/${path}`), await exact.sample.send('GET', `/${path}`)];
+        const of = ({ status, headers, body }: typeof answer) => [
+          path,
+          status,
+          headers['content-type'],
+          headers['access-control-expose-headers'],
+          createHash('sha256').update(body).digest('hex'),
+        ];
+        expect(of(answer)).toEqual(of(expected));
+        if (path === '' || path === 'docs/')
+          expect(answer.headers['content-security-policy']).toBe(expected.headers['content-security-policy']);
+      }
+      expect(await (ofSample as LocalHost).send('GET', '/docs')).toMatchObject({
+        status: 301,
+        headers: { location: expect.stringMatching(/^(?:http:\/\/[^/]+\/)?docs\/$/) },
+      });
+    });
+
+    it('answers requests for parts of Parquet files', async () => {
+      const path = 'activity/2000000.parquet';
+      const bytes = readFileSync(join(sample, path));
+      const url = `http://127.0.0.1:${(ofSample as LocalHost).port}/${path}`;
+      const ask = async (range: string) => {
+        const response = await fetch(url, { headers: { range, 'accept-encoding': 'gzip' } });
+        const { headers, status } = response;
+        return {
+          status,
+          place: headers.get('content-range'),
+          encoding: headers.get('content-encoding'),
+          body: Buffer.from(await response.arrayBuffer()),
+        };
+      };
+      for (const [range, start, end] of [
+        ['bytes=0-3', 0, 3],
+        ['bytes=-8', bytes.length - 8, bytes.length - 1],
+        ['bytes=100-', 100, bytes.length - 1],
+      ] as const) {
+        const place = `bytes ${start}-${end}/${bytes.length}`;
+        expect(await ask(range)).toEqual({ status: 206, place, encoding: null, body: bytes.subarray(start, end + 1) });
+      }
+      expect(await ask(`bytes=${bytes.length}-`)).toMatchObject({ status: 416, place: `bytes */${bytes.length}` });
     });
 
     it('answers no conditions of time', async () => {
