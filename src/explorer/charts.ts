@@ -2,9 +2,9 @@
  * The charts of the overview, a bundle of its own that is asked for after the page is shown. They are drawn by hand: two of them are a hundredth of a
  * charting library, and the second is a table anyhow.
  */
+import type { RuneFigures, Stats } from '../contract/stats.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { el, svg } from './dom.ts';
-import type { ActiveRune, Stats } from './figures.ts';
 import { count, groupDigits, utc } from './format.ts';
 import { blockLink, linkTo } from './parts.ts';
 import { type Column, columnsOf, linear } from './scales.ts';
@@ -217,7 +217,7 @@ export function drawRunes(content: Element, stats: Stats): void {
   );
 }
 
-function runeRow(rune: ActiveRune, most: number, { first, last }: Stats): HTMLElement {
+function runeRow(rune: RuneFigures, most: number, { first, last }: Stats): HTMLElement {
   const parts = FROM_BELOW.filter((name) => rune[name] > 0);
   const bar = el(
     'span',
@@ -227,7 +227,7 @@ function runeRow(rune: ActiveRune, most: number, { first, last }: Stats): HTMLEl
   const [block = ''] = rune.id.split(':');
   const name = el('span', { class: 'rune' }, rune.spaced_name);
   // Most mirrors hold no more than a window of blocks, in which few of its runes were etched.
-  const isHeld = /^[0-9]{1,16}$/.test(block) && Number(block) >= first && Number(block) <= last;
+  const isHeld = /^[0-9]{1,16}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
   const id = isHeld
     ? linkTo({ kind: 'block', id: block, operation: undefined, offset: 0 }, rune.id, `Etched in block ${groupDigits(block)}`)
     : el('span', {}, rune.id);

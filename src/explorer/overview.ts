@@ -1,12 +1,12 @@
 /**
  * The overview: charts and newest blocks below what the page's HTML says already. Each part that cannot be had is left out.
  */
+import type { Stats } from '../contract/stats.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { byId, el } from './dom.ts';
-import type { NewBlock, Stats } from './figures.ts';
 import { groupDigits } from './format.ts';
 import { blockLink, timeOf } from './parts.ts';
-import { fetchBlocks, fetchStats, MissingFigures } from './source.ts';
+import { fetchBlocks, fetchStats, MissingFigures, type NewBlock } from './source.ts';
 
 let isShown = false;
 

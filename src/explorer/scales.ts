@@ -1,8 +1,9 @@
 /**
  * The arithmetic of the charts. Pure.
  */
+
+import type { ActivityEntry, Stats } from '../contract/stats.ts';
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
-import type { BucketOfBlocks, Stats } from './figures.ts';
 
 /** What one column of the chart stands for. */
 export interface Column {
@@ -31,8 +32,8 @@ export function columnsOf({ activity, bucket }: Pick<Stats, 'activity' | 'bucket
   );
 }
 
-function runsOf(activity: readonly BucketOfBlocks[], gap: number): BucketOfBlocks[][] {
-  const runs: BucketOfBlocks[][] = [];
+function runsOf(activity: readonly ActivityEntry[], gap: number): ActivityEntry[][] {
+  const runs: ActivityEntry[][] = [];
   let before = Number.NEGATIVE_INFINITY;
   for (const entry of activity) {
     if (entry.height - before > gap) runs.push([]);
@@ -42,7 +43,7 @@ function runsOf(activity: readonly BucketOfBlocks[], gap: number): BucketOfBlock
   return runs;
 }
 
-function columnOf(entries: readonly BucketOfBlocks[], bucket: number, follows: Column['follows']): Column {
+function columnOf(entries: readonly ActivityEntry[], bucket: number, follows: Column['follows']): Column {
   const sum = (name: Operation) => entries.reduce((total, entry) => total + entry[name], 0);
   const operations = { etching: sum('etching'), mint: sum('mint'), burn: sum('burn'), send: sum('send'), receive: sum('receive') };
   return {

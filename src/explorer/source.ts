@@ -2,13 +2,14 @@
  * What the explorer asks the mirror for.
  */
 import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '../client/index.ts';
-import type { NewBlock, Stats } from './figures.ts';
+import type { LatestBlocks, Stats } from '../contract/stats.ts';
 import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
 export type { Activity };
 /** A part of a list, as the API answers it. */
 export type Result = ActivityPage;
+export type NewBlock = LatestBlocks['blocks'][number];
 type Heights = MirrorManifest['heights'];
 
 const mirror = new Mirror(BASE);
@@ -49,7 +50,7 @@ export const fetchStats = (): Promise<Stats> => fetchFigures('runes/v1/stats.jso
 
 /** The newest blocks, the newest first. Rejects with MissingFigures. */
 export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
-  (await fetchFigures('runes/v1/blocks.json', (value): value is { blocks: NewBlock[] } => Array.isArray(Object(value)['blocks']))).blocks;
+  (await fetchFigures('runes/v1/blocks.json', (value): value is LatestBlocks => Array.isArray(Object(value)['blocks']))).blocks;
 
 const isStats = (value: unknown): boolean => Array.isArray(Object(value)['activity']) && Array.isArray(Object(value)['runes']);
 
