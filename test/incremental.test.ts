@@ -333,6 +333,13 @@ describe('an output that was changed behind the back of builds', () => {
     expect(existsSync(join(out, '.rune-activity-mirror.lock'))).toBe(false);
   });
 
+  it('has the scripts and pages of this program again, when they are of another commit of it', async () => {
+    const { out, build, fresh } = await built([1, 2]);
+    writeFiles(out, { 'explorer.js': 'of another commit', 'docs/index.html': '' });
+    expect(await build()).toMatchObject({ wasFull: false, blocks: { written: 0 } });
+    expect(tree(out)).toEqual(await fresh());
+  });
+
   it('is repaired by --full', async () => {
     const { out, build, fresh } = await built([1, 2]);
     rmSync(join(out, 'runes/v1/blocks/1.json'));

@@ -2,6 +2,7 @@
  * The build, top to bottom: load and check what changed in the input, render its blocks in batches, write the files of those that are not as
  * they were, remove what is no more, and then the manifest and the state for the next build.
  */
+import { join } from 'node:path';
 import { ChangedRangeError, checkRanges, writeRanges } from '../bulk/build.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
@@ -22,6 +23,7 @@ import { DUCKDB_VERSION, Store, toNumber, toText } from '../store/duckdb.ts';
 import { Changes, PathList } from '../write/changes.ts';
 import { claimOutput, digestOf, finishOutput, inspectOutput, type OutputState, releaseOutput } from '../write/outputFolder.ts';
 import { explainFiles, WriterPool } from '../write/pool.ts';
+import { holds } from '../write/replace.ts';
 import { DiskSink } from '../write/sinks.ts';
 import { outdatedShards, removeOutdated, sweep } from '../write/stale.ts';
 import { writeDigests } from './digests.ts';
@@ -152,9 +154,14 @@ const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' &
 /** The kernel makes files on as many cores as ask it, though not quite in proportion: a folder has one lock. */
 const writers = (threads: number): number => Math.min(4, threads);
 
-/** Whether the manifest is what this build would write of the state: it has choices that pages do not follow from. */
+/**
+ * Whether the files beside the pages are what this build would write: they show choices that pages do not follow from, and scripts that another commit of
+ * this program has changed.
+ */
 async function isDescribed({ options, store, output }: Context): Promise<boolean> {
-  return digestOf(manifestFile(await describeBuild(options.site, options.siteUrl, store))[1]) === output.manifest;
+  const manifest = await describeBuild(options.site, options.siteUrl, store);
+  if (digestOf(manifestFile(manifest)[1]) !== output.manifest) return false;
+  return ownFiles(manifest, await siteAssets()).every(([path, content]) => holds(join(options.out, path), content));
 }
 
 /** The input is what it was: at most its files' times are new. */

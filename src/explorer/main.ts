@@ -59,6 +59,8 @@ async function show(from?: string): Promise<void> {
 /** What is shown of a list. Rejects with the client's errors. */
 async function pageOf(view: ListView, signal: AbortSignal): Promise<Node[]> {
   const [result, heights] = await Promise.all([fetchList(view, signal), fetchHeights()]);
+  // The heights are not given up with the list: by now another view may be shown.
+  signal.throwIfAborted();
   let [known] = result.results;
   if (known === undefined && (view.operation !== undefined || view.offset > 0)) {
     // The list itself may have records: it is named by one of them.

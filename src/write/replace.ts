@@ -33,6 +33,15 @@ export function tryLink(from: string, to: string): string | undefined {
   }
 }
 
+/** Whether this is a file with exactly these bytes. */
+export function holds(path: string, content: Uint8Array): boolean {
+  try {
+    return readFileSync(path).equals(content);
+  } catch {
+    return false;
+  }
+}
+
 /** Whether both are files, and the same one or with the same bytes. */
 export function isSameFile(a: string, b: string): boolean {
   const [first, second] = [statOf(a), statOf(b)];
