@@ -9,7 +9,7 @@ import { filesBelow, temporaryFolder, testBuild, writeFiles } from './support/bu
 const GOLDEN = new URL('./fixtures/golden/', import.meta.url).pathname;
 
 /** Scripts and styles are the same in every build. */
-const assets = new Set((await siteAssets()).map(([path]) => path));
+const assets = new Set(siteAssets().map(([path]) => path));
 
 /** The version is the one thing in a build that a release changes. */
 const read = (folder: string) =>

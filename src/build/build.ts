@@ -161,7 +161,7 @@ const writers = (threads: number): number => Math.min(4, threads);
 async function isDescribed({ options, store, output }: Context): Promise<boolean> {
   const manifest = await describeBuild(options.site, options.siteUrl, store);
   if (digestOf(manifestFile(manifest)[1]) !== output.manifest) return false;
-  return ownFiles(manifest, await siteAssets()).every(([path, content]) => holds(join(options.out, path), content));
+  return ownFiles(manifest, siteAssets()).every(([path, content]) => holds(join(options.out, path), content));
 }
 
 /** The input is what it was: at most its files' times are new. */
@@ -245,7 +245,7 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     gone.push(...(await writeStats(options.site.dialect, sink, store)));
     for (const [path, content] of statsDocuments(await figuresOf(options.site.dialect, store), options.siteUrl)) sink.file(path, content);
     if (options.site.parquet) gone.push(...(await writeRanges(options.out, context.scratch, sink, store)));
-    const own = ownFiles(manifest, await siteAssets());
+    const own = ownFiles(manifest, siteAssets());
     for (const [path, content] of own) sink.file(path, content);
     if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);
     else if (output.kind === 'ours') removed = await sweep(options.out, options.site, removedList, store);

@@ -4,7 +4,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
-import { InputError, messageOf } from '../errors.ts';
+import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
 
 export interface InputFile {
   /** Absolute path. */
@@ -44,18 +44,30 @@ function realPath(path: string): string {
   }
 }
 
+/** Files that fit a pattern. A folder that cannot be read is the input's fault, but for too many open files, which are the machine's. */
+async function search(pattern: string, options: fg.Options): Promise<string[]> {
+  try {
+    return await fg.glob(pattern, options);
+  } catch (error) {
+    if (['EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
+      throw new BuildError(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n) and build again.']);
+    }
+    throw new InputError(`the input cannot be searched: ${messageOf(error)}`);
+  }
+}
+
 async function expand(input: string, cwd: string): Promise<string[]> {
   const path = resolve(cwd, input);
   if (existsSync(path)) {
     if (!statSync(path).isDirectory()) return [path];
-    const files = await fg.glob('**/*', { cwd: path, absolute: true, onlyFiles: true, ignore: ['**/*.md'] });
+    const files = await search('**/*', { cwd: path, absolute: true, onlyFiles: true, ignore: ['**/*.md'] });
     if (files.length > 0) return files;
     throw new InputError(`the input folder ${input} holds no data files`, [
       'Put NDJSON, JSON, CSV or Parquet files there; input/README.md of the project lists the forms.',
     ]);
   }
   if (fg.isDynamicPattern(input)) {
-    const files = await fg.glob(input.split(sep).join('/'), { cwd, absolute: true, onlyFiles: true });
+    const files = await search(input.split(sep).join('/'), { cwd, absolute: true, onlyFiles: true });
     if (files.length > 0) return files;
     throw new InputError(`the input pattern ${input} matches no file`, ['Quote the pattern and check the folder it names.']);
   }

@@ -65,7 +65,7 @@ export async function merge(options: MergeOptions, log: Log, begin: BeginProgres
   const output = inspectOut(out);
   const whole = checkParts(options.parts, begin);
   clock.lap('check');
-  const assets = await siteAssets();
+  const assets = siteAssets();
   const result = await withScratch(cache, async (scratch) => {
     const ranges = whole.site.parquet ? await mergeRanges(whole.parts, whole.placed, scratch) : undefined;
     return withOutput(options, output, scratch, () => write(options, output, whole, ranges, assets, begin));

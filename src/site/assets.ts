@@ -2,44 +2,55 @@
  * The files of a build that are the same for all data: scripts and styles of the pages for people, and the page of the API's description. Scripts are bundled
  * from this source when a build asks for them, once in a process.
  */
-import { readFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import type { BuildOptions } from 'esbuild';
+import { BuildError, messageOf } from '../errors.ts';
 import { docsFiles } from './docsPage.ts';
 
 /** A path in the output, and what it holds. */
 export type OwnFile = readonly [path: string, content: Buffer];
 
-/** What is bundled, as paths in this source, and what comes of it. */
-const BUNDLES: readonly (readonly [entry: string, path: string])[] = [
-  ['client/index.ts', 'client.js'],
-  ['docs/init.ts', 'docs/init.js'],
-  ['explorer/main.ts', 'explorer.js'],
-  ['explorer/charts.ts', 'charts.js'],
-  ['explorer/explorer.css', 'explorer.css'],
-];
+/** What is bundled: paths in the output without their endings, and in this source. */
+const BUNDLES: Readonly<Record<string, string>> = {
+  client: 'client/index.ts',
+  'docs/init': 'docs/init.ts',
+  explorer: 'explorer/main.ts',
+  charts: 'explorer/charts.ts',
+};
+const STYLES: Readonly<Record<string, string>> = { explorer: 'explorer/explorer.css' };
 
 /** What is passed on as it is, as paths in this source, and what it is called. */
 const COPIES: readonly (readonly [source: string, path: string])[] = [['client/client.d.ts', 'client.d.ts']];
 
-let assets: Promise<readonly OwnFile[]> | undefined;
+/** Bundling takes a tenth of a second. */
+const PATIENCE_MS = 60_000;
+const MOST_BYTES = 16 * 1024 * 1024;
 
-/** All of them. Rejects when this program is not whole. */
-export function siteAssets(): Promise<readonly OwnFile[]> {
-  assets ??= Promise.all([
-    ...BUNDLES.map(([entry, path]) => bundle(entry, path)),
-    ...COPIES.map(([source, path]) => copy(source, path)),
-  ]).then((files) => [...files, ...docsFiles()]);
-  return assets;
+let assets: readonly OwnFile[] | undefined;
+
+/** All of them. Throws a BuildError when this program is not whole, or the bundler cannot be run. */
+export function siteAssets(): readonly OwnFile[] {
+  if (assets !== undefined) return assets;
+  try {
+    const copies = COPIES.map(([source, path]): OwnFile => [path, readFileSync(inSource(source))]);
+    assets = [...bundles(BUNDLES), ...bundles(STYLES), ...copies, ...docsFiles()];
+    return assets;
+  } catch (error) {
+    throw new BuildError(`the scripts of the pages for people cannot be made: ${messageOf(error)}`, ['Run npm ci, then build again.']);
+  }
 }
 
 const inSource = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-const copy = async (source: string, path: string): Promise<OwnFile> => [path, await readFile(inSource(source))];
-
-async function bundle(entry: string, path: string): Promise<OwnFile> {
-  const { outputFiles } = await build({
-    entryPoints: [inSource(entry)],
+/** Bundles in one go, since each takes a process. */
+function bundles(entries: Readonly<Record<string, string>>): OwnFile[] {
+  const folder = join(inSource('.'), 'out');
+  const options: BuildOptions = {
+    entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
+    outdir: folder,
     bundle: true,
     // A bundle of its own, which the explorer asks for when there is something to draw.
     external: ['./charts.js'],
@@ -48,8 +59,14 @@ async function bundle(entry: string, path: string): Promise<OwnFile> {
     format: 'esm',
     target: 'es2022',
     charset: 'utf8',
+  };
+  const { error, status, stdout, stderr } = spawnSync(process.execPath, [inSource('site/bundle.cjs'), JSON.stringify(options)], {
+    encoding: 'utf8',
+    timeout: PATIENCE_MS,
+    maxBuffer: MOST_BYTES,
   });
-  const [output] = outputFiles;
-  if (output === undefined) throw new Error(`${entry} cannot be bundled`);
-  return [path, Buffer.from(output.contents)];
+  if (error !== undefined) throw error;
+  if (status !== 0) throw new Error(/^.*(?:Error|error).*$/m.exec(stderr)?.[0] ?? `the bundler ended with exit code ${status}`);
+  const files = JSON.parse(stdout) as readonly (readonly [path: string, text: string])[];
+  return files.map(([path, text]) => [path.slice(folder.length + 1).replaceAll('\\', '/'), Buffer.from(text)]);
 }

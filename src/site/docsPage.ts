@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { OwnFile } from './assets.ts';
 
+/** Its own paths lead through the folder, so that they hold also where a host shows the page at `/docs`. */
 const HTML = `<!doctype html>
 <html lang="en">
 <head>
@@ -15,7 +16,7 @@ const HTML = `<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>API - Rune activity mirror</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="swagger-ui.css">
+<link rel="stylesheet" href="../docs/swagger-ui.css">
 <style>
 :root { color-scheme: light dark; font-family: system-ui, sans-serif; line-height: 1.5 }
 body { margin: 0 }
@@ -32,9 +33,9 @@ a { color: light-dark(#0b57d0, #a8c7fa) }
 </header>
 <div id="swagger-ui"></div>
 <noscript>This page needs JavaScript. The same description, for programs, is <a href="../openapi.json">openapi.json</a>.</noscript>
-<footer>Shown with Swagger UI. <a href="LICENSE.txt">Its licences</a></footer>
-<script src="swagger-ui-bundle.js" defer></script>
-<script type="module" src="init.js"></script>
+<footer>Shown with Swagger UI. <a href="../docs/LICENSE.txt">Its licences</a></footer>
+<script src="../docs/swagger-ui-bundle.js" defer></script>
+<script type="module" src="../docs/init.js"></script>
 </body>
 </html>
 `;

@@ -45,7 +45,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   const manifest = readManifest(root, findings);
   const site = siteOf(manifest);
   const own = new ComparingSink(root, findings);
-  const ownPaths = ownFiles(manifest, await siteAssets());
+  const ownPaths = ownFiles(manifest, siteAssets());
   for (const [path, content] of ownPaths) own.file(path, content);
 
   const blocks = readBlocks(root, own, findings);
