@@ -14,7 +14,7 @@ import { docsFiles } from './docsPage.ts';
 export type OwnFile = readonly [path: string, content: Buffer];
 
 /** What is bundled: paths in the output without their endings, and in this source. */
-const BUNDLES: Readonly<Record<string, string>> = {
+const SCRIPTS: Readonly<Record<string, string>> = {
   client: 'client/index.ts',
   'docs/init': 'docs/init.ts',
   explorer: 'explorer/main.ts',
@@ -36,7 +36,7 @@ export function siteAssets(): readonly OwnFile[] {
   if (assets !== undefined) return assets;
   try {
     const copies = COPIES.map(([source, path]): OwnFile => [path, readFileSync(inSource(source))]);
-    assets = [...bundles(BUNDLES), ...bundles(STYLES), ...copies, ...docsFiles()];
+    assets = [...bundles([SCRIPTS, STYLES]), ...copies, ...docsFiles()];
     return assets;
   } catch (error) {
     throw new BuildError(`the scripts of the pages for people cannot be made: ${messageOf(error)}`, ['Run npm ci, then build again.']);
@@ -45,21 +45,23 @@ export function siteAssets(): readonly OwnFile[] {
 
 const inSource = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-/** Bundles in one go, since each takes a process. */
-function bundles(entries: Readonly<Record<string, string>>): OwnFile[] {
+/** Bundles all in one process. */
+function bundles(all: readonly Readonly<Record<string, string>>[]): OwnFile[] {
   const folder = join(inSource('.'), 'out');
-  const options: BuildOptions = {
-    entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
-    outdir: folder,
-    bundle: true,
-    // A bundle of its own, which the explorer asks for when there is something to draw.
-    external: ['./charts.js'],
-    minify: true,
-    write: false,
-    format: 'esm',
-    target: 'es2022',
-    charset: 'utf8',
-  };
+  const options = all.map(
+    (entries): BuildOptions => ({
+      entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
+      outdir: folder,
+      bundle: true,
+      // A bundle of its own, which the explorer asks for when there is something to draw.
+      external: ['./charts.js'],
+      minify: true,
+      write: false,
+      format: 'esm',
+      target: 'es2022',
+      charset: 'utf8',
+    }),
+  );
   const { error, status, stdout, stderr } = spawnSync(process.execPath, [inSource('site/bundle.cjs'), JSON.stringify(options)], {
     encoding: 'utf8',
     timeout: PATIENCE_MS,

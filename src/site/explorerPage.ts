@@ -13,9 +13,12 @@ const MARK =
 
 const ICON = `data:image/svg+xml,${encodeURIComponent(MARK.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" '))}`;
 
-/** What the scripts have to know before they ask for anything; no markup can be in it, whatever the manifest holds. */
-function settingsOf({ layout, dialect, page_sizes, operation_pages, compress = [], parquet }: Manifest): string {
-  const site: Site = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet: parquet === true };
+/**
+ * What the scripts have to know before they ask for anything; no markup can be in it, whatever the manifest holds. Files that lie beside the pages are not
+ * their concern.
+ */
+function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest): string {
+  const site: Omit<Site, 'compress' | 'parquet'> = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages };
   return JSON.stringify(site).replaceAll('<', '\\u003c');
 }
 
