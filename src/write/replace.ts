@@ -33,13 +33,10 @@ export function tryLink(from: string, to: string): string | undefined {
   }
 }
 
-/** Whether this is a file with exactly these bytes. */
+/** Whether this is a file with exactly these bytes. A pipe in its place is not waited for. */
 export function holds(path: string, content: Uint8Array): boolean {
-  try {
-    return readFileSync(path).equals(content);
-  } catch {
-    return false;
-  }
+  const stats = statOf(path);
+  return stats?.isFile() === true && stats.size === content.length && readFileSync(path).equals(content);
 }
 
 /** Whether both are files, and the same one or with the same bytes. */
