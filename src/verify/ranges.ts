@@ -9,7 +9,7 @@ import type { BlockDigest } from '../build/digests.ts';
 import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from '../bulk/ranges.ts';
 import { COLUMNS } from '../bulk/rows.ts';
 import type { Progress } from '../cli/progress.ts';
-import { messageOf } from '../errors.ts';
+import { BuildError, messageOf } from '../errors.ts';
 import type { Site } from '../pages/lists.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
 import { renderBatches } from '../render/batches.ts';
@@ -79,6 +79,8 @@ async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, 
     if (await isOutOfOrder(file, store)) return 'its rows are not in their order, or their events are not counted as they should be';
     return await otherBlock(file, blocks, site, store);
   } catch (error) {
+    // What the machine lacks is no fault of the file.
+    if (error instanceof BuildError) throw error;
     return messageOf(error).split('\n')[0];
   }
 }
