@@ -1,4 +1,4 @@
-/** Bulk data: the Parquet files of a build hold its records, are input themselves, and fit full and incremental builds, merges and verification. */
+/** Bulk data: the Parquet files of a build hold its records, are input themselves, and fit full and incremental builds and verification. */
 import { createHash } from 'node:crypto';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
 import { literal, Store } from '../src/store/duckdb.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
-import { buildParts, check, contents, failedMerge, list, testMerge } from './support/merge.ts';
+import { check, list } from './support/outputs.ts';
 import { type Activity, hex, ndjson, record } from './support/records.ts';
 
 const work = temporaryFolder();
@@ -253,55 +253,6 @@ describe('an incremental build', () => {
     const out = join(work, 'dry');
     await testBuild(out, { inputs: CONFORMANCE_INPUTS, parquet: true, dryRun: true });
     expect(existsSync(out)).toBe(false);
-  });
-});
-
-describe('a merge', () => {
-  const blocks = (heights: readonly number[]) => heights.flatMap((height) => blockOf(height));
-
-  it.each(LAYOUTS)('of layout %s makes what one build makes, of ranges that parts share too', async (layout) => {
-    const folder = temporaryFolder();
-    const options = { parquet: true, layout };
-    const parts = await buildParts(folder, { a: blocks([1, 2, 150, 301]), b: blocks([151, 299]), c: blocks([149, 198, 300]) }, options);
-    const [one = ''] = await buildParts(folder, { one: blocks([1, 2, 149, 150, 151, 198, 299, 300, 301]) }, options);
-    const out = join(folder, 'out');
-    await testMerge(out, parts);
-    expect(contents(out)).toEqual(contents(one));
-    await check(out);
-    // Again after a part lost a range.
-    await buildParts(folder, { a: blocks([1, 2, 150]), b: blocks([151]) }, options);
-    writeFiles(out, { 'activity/mine.txt': 'mine' });
-    await testMerge(out, parts);
-    rmSync(join(out, 'activity/mine.txt'));
-    await buildParts(folder, { one: blocks([1, 2, 149, 150, 151, 198, 300]) }, options);
-    expect(contents(out)).toEqual(contents(one));
-    expect(list(out, 'removed')).toContain('activity/200.parquet');
-    expect(
-      list(out, 'added')
-        .filter((path) => path.startsWith('activity/'))
-        .sort(),
-    ).toEqual(['activity/300.parquet', 'activity/index.json']);
-  });
-
-  it('refuses parts of which only some have them, and parts whose files are not their own list', async () => {
-    const folder = temporaryFolder();
-    const parts = await buildParts(folder, { a: blocks([1]), b: blocks([2]) }, { parquet: true });
-    const [a = ''] = parts;
-    const [plain = ''] = await buildParts(folder, { plain: blocks([3]) });
-    const out = join(folder, 'out');
-    expect((await failedMerge(out, [a, plain])).message).toMatch(/has another choice of Parquet files than/);
-    const whole = readFileSync(join(a, 'activity/0.parquet'));
-    const refused = async (why: RegExp) => {
-      expect((await failedMerge(out, parts)).message).toMatch(why);
-      expect(existsSync(out)).toBe(false);
-      writeFileSync(join(a, 'activity/0.parquet'), whole);
-    };
-    writeFileSync(join(a, 'activity/0.parquet'), Buffer.from(whole).fill(1, 30, 40));
-    await refused(/activity\/0.parquet is not the file that its list names/);
-    rmSync(join(a, 'activity/0.parquet'));
-    await refused(/activity\/0.parquet is not the file that its list names/);
-    writeFileSync(join(a, 'activity/index.json'), '{"ranges":[]}');
-    await refused(/activity\/index.json cannot be read/);
   });
 });
 

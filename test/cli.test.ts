@@ -14,7 +14,6 @@ import { Flags } from '../src/cli/flags.ts';
 import { status } from '../src/contract/schemas.ts';
 import { EXIT, EXIT_MEANINGS, type Exit } from '../src/errors.ts';
 import { SERVE_COMMAND } from '../src/hosts/command.ts';
-import { MERGE_COMMAND } from '../src/merge/command.ts';
 import { PULL_COMMAND } from '../src/pull/command.ts';
 import { SAMPLE_COMMAND } from '../src/sample/sample.ts';
 import { VERIFY_COMMAND } from '../src/verify/command.ts';
@@ -353,7 +352,6 @@ describe('help and documents', () => {
     ['build', BUILD_COMMAND],
     ['serve', SERVE_COMMAND],
     ['verify', VERIFY_COMMAND],
-    ['merge', MERGE_COMMAND],
     ['pull', PULL_COMMAND],
     ['sample', SAMPLE_COMMAND],
     ['bench', BENCH_COMMAND],

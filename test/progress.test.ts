@@ -214,13 +214,11 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     [44, 44],
     [400, 100],
   ])('help in a terminal of %i columns has lines of %i at most', (columns, most) => {
-    const help = seen(onTerminal('merge --help', ROOT, { columns }));
+    const help = seen(onTerminal('verify --help', ROOT, { columns }));
     // An example and the name of a command are not broken, so that they can be copied.
     const lines = help.split('\n').filter((line) => !line.includes('npm run'));
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(most);
     expect(Math.max(...lines.map((line) => line.length))).toBeGreaterThan(most - 20);
-    expect(help.replace(/\s+/g, ' ')).toContain(
-      'Joins outputs of builds that hold different blocks into one, as if all had been built in one go.',
-    );
+    expect(help.replace(/\s+/g, ' ')).toContain('Reads a whole output again, and says what in it is not as it should be.');
   });
 });

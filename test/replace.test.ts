@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { linkSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { isLinked, isSameFile, replaceFile } from '../src/write/replace.ts';
+import { isSameFile, replaceFile } from '../src/write/replace.ts';
 import { DiskSink } from '../src/write/sinks.ts';
 import { filesBelow, temporaryFolder } from './support/build.ts';
 import { mountDisk } from './support/disk.ts';
@@ -38,8 +38,6 @@ describe('a file', () => {
     symlinkSync('a', at('symbolic'));
     const names = ['a', 'copy', 'link', 'other', 'symbolic', 'none', '.'];
     expect(names.filter((name) => isSameFile(at('a'), at(name)))).toEqual(['a', 'copy', 'link']);
-    expect(names.filter((name) => isLinked(at('a'), at(name)))).toEqual(['a', 'link']);
-    expect(isLinked(at('none'), at('none'))).toBe(false);
   });
 });
 

@@ -86,7 +86,6 @@ describe('an output that becomes another under the local server', () => {
     const { layout, dialect } = BUILDS[name];
     return run('build', [...inputs, '--out', out, '--cache', `${out}.cache`, '--layout', layout, '--dialect', dialect], work);
   };
-  const merge = (out: string, name: Name) => run('merge', ['--cache', `${out}.cache`, out, name], work);
   const ask = async (host: LocalHost, target: string) => {
     const { status, body } = await host.send('GET', target);
     return status === 503 ? '503' : `${status} ${body}`;
@@ -119,7 +118,6 @@ describe('an output that becomes another under the local server', () => {
     ['a build in another dialect', build, 'files', 'files-hiro'],
     ['a build in another dialect, layout packed', build, 'packed', 'packed-hiro'],
     ['a build in another layout and dialect', build, 'packed-hiro', 'files'],
-    ['a merge of another layout', merge, 'files', 'packed'],
   ])('by %s: every answer is the old one, the new one, or a 503', async (_, make, from, to) => {
     const out = join(temporaryFolder(), 'out');
     cpSync(join(work, from), out, { recursive: true });

@@ -12,7 +12,6 @@ import { BENCH_PULL_COMMAND } from '../bench/pull.ts';
 import { BUILD_COMMAND } from '../src/build/command.ts';
 import { type Command, Flags } from '../src/cli/flags.ts';
 import { SERVE_COMMAND } from '../src/hosts/command.ts';
-import { MERGE_COMMAND } from '../src/merge/command.ts';
 import { PULL_COMMAND } from '../src/pull/command.ts';
 import { SAMPLE_COMMAND } from '../src/sample/sample.ts';
 import { VERIFY_COMMAND } from '../src/verify/command.ts';
@@ -93,7 +92,6 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'bench:pull': BENCH_PULL_COMMAND,
   build: BUILD_COMMAND,
   sample: SAMPLE_COMMAND,
-  merge: MERGE_COMMAND,
   pull: PULL_COMMAND,
   serve: SERVE_COMMAND,
   start: SERVE_COMMAND,

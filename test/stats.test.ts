@@ -20,7 +20,7 @@ import {
 } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
-import { check, testMerge } from './support/merge.ts';
+import { check } from './support/outputs.ts';
 import { type Activity, hex, ndjson, record } from './support/records.ts';
 
 const OPERATIONS = ['etching', 'mint', 'burn', 'send', 'receive'] as const;
@@ -355,7 +355,7 @@ describe('the feed', () => {
   });
 });
 
-describe('figures of builds that go on, and of merges', () => {
+describe('figures of builds that go on', () => {
   it('files go with their blocks, and those of other heights are left alone', async () => {
     const { out, build, work } = await built([record(5, 1), record(99, 1)]);
     writeFiles(work, { 'in/b.ndjson': ndjson([record(100, 1), record(250, 1)]) });
@@ -372,31 +372,6 @@ describe('figures of builds that go on, and of merges', () => {
     await build({ full: true });
     expect(Object.keys(filesOf(out)).sort()).toEqual(['0.json', '100.json']);
     await check(out);
-  });
-
-  it('parts that share heights are added up, and other files taken over', async () => {
-    const all = [3, 4, 5, 150, 151, 420].flatMap((height) => [
-      record(height, 1, { rune: rune(`${height % 4}:1`) }),
-      record(height, 2, { rune: rune('1:1', height % 2 === 0 ? 'EVEN' : 'ODD'), operation: 'mint' }),
-    ]);
-    const whole = await built(all, { siteUrl: 'http://m.example/' });
-    const parts: string[] = [];
-    for (const isOdd of [0, 1]) {
-      const part = await built(
-        all.filter(({ location }) => location.block_height % 2 === isOdd),
-        { siteUrl: 'http://m.example/' },
-      );
-      parts.push(part.out);
-    }
-    const merged = join(whole.work, 'merged');
-    await testMerge(merged, parts);
-    expect(tree(merged)).toEqual(tree(whole.out));
-    const [even = ''] = parts;
-    expect(statSync(join(merged, 'runes/v1/stats/400.json')).ino).toBe(statSync(join(even, 'runes/v1/stats/400.json')).ino);
-    expect(statsOf(merged).runes[0]).toMatchObject({ id: '1:1', name: 'EVEN', records: 7 });
-    writeFiles(merged, { 'runes/v1/stats/900.json': '{}' });
-    await testMerge(merged, parts);
-    expect(tree(merged)).toEqual(tree(whole.out));
   });
 
   it('bad input leaves them as they are', async () => {

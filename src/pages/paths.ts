@@ -167,11 +167,7 @@ const SIDECAR_ENDING = `[.](?:${ENCODINGS.join('|')})`;
 /** What the files of a page end with, as an expression that means the same in JavaScript and in SQL. */
 export const PAGE_ENDING = `[.]json(?:${SIDECAR_ENDING})?`;
 
-const ENDS_AS_SIDECAR = new RegExp(`[.]json${SIDECAR_ENDING}$`);
 const ENDS_AS_PAGE = new RegExp(`${PAGE_ENDING}$`);
-
-/** Whether this is the path of a compressed file. */
-export const isSidecar = (path: string): boolean => ENDS_AS_SIDECAR.test(path);
 
 /** The name of a list's first page or of a pointer without its endings, those of a compressed file included. */
 export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE, '');

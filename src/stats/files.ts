@@ -1,15 +1,15 @@
 /**
  * The files of figures: a hundred heights each, `runes/v1/stats/840000.json`. Builds make them in SQL, text and all: of all history they are millions
- * of lines, each of which is some 10 µs of objects in JavaScript. Who joins files, or counts again, makes the same bytes from objects.
+ * of lines, each of which is some 10 µs of objects in JavaScript. Verification, which counts again, makes the same bytes from objects.
  */
-import { type BlockFigures, type RuneFigures, type StatsFile, statsFile } from '../contract/stats.ts';
+import type { BlockFigures, RuneFigures, StatsFile } from '../contract/stats.ts';
 import { type Dialect, OPERATIONS, spellHex } from '../pages/lists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../pages/paths.ts';
 import { JSON_TEXT, jsonOf } from '../render/recordSql.ts';
 import { readBlobs, readDoubles } from '../store/columns.ts';
 import { literal, type Store, toNumber } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
-import { blockOf, type Figures, ID_FORM, MOST_ACTIVE, mostActive, RuneTotals, runeOf } from './figures.ts';
+import { blockOf, type Figures, ID_FORM, MOST_ACTIVE, mostActive, runeOf } from './figures.ts';
 
 /** What stands before each line but the first. */
 const BETWEEN = ',\n';
@@ -28,20 +28,6 @@ const linesOf = (values: readonly object[]): Buffer => Buffer.from(values.map((v
 
 /** The bytes of a file: blocks with ascending heights, runes in the order of their ids. */
 export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks.map(blockOf)), linesOf(runes.map(runeOf)));
-
-/** What a file says. Throws for bytes that no build makes of what they say. */
-export function readStats(bytes: Buffer, path: string): StatsFile {
-  const file = statsFile.parse(JSON.parse(bytes.toString('utf8')));
-  if (file.blocks.some(({ height }, i) => statsFilePath(height) !== path || height <= (file.blocks[i - 1]?.height ?? -1))) {
-    throw new Error('its heights are not ascending, or belong into another file');
-  }
-  const runes = new RuneTotals();
-  for (const rune of file.runes) runes.add(rune);
-  if (!statsBytes({ blocks: file.blocks, runes: runes.sorted }).equals(bytes)) {
-    throw new Error('its runes are not in order, or it is not spelled as a build spells it');
-  }
-  return file;
-}
 
 const recordsSql = OPERATIONS.join(' + ');
 const countsSql = OPERATIONS.flatMap((name) => [`',"${name}":'`, name]);

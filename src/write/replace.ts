@@ -4,7 +4,7 @@
 import { closeSync, copyFileSync, linkSync, lstatSync, openSync, readFileSync, readSync, renameSync, rmSync, type Stats } from 'node:fs';
 import { codeOf } from '../errors.ts';
 
-/** Ending of a file that is about to replace another. One that a killed build or merge left behind is swept like any stranger. */
+/** Ending of a file that is about to replace another. One that a killed build left behind is swept like any stranger. */
 const TEMPORARY_SUFFIX = '.tmp';
 
 /** Replaces whatever is at `target` by the file that `write` makes at another path: `target` holds the old one or the new one, never a part. */
@@ -75,12 +75,6 @@ export function moveFile(from: string, to: string): void {
     copyFileSync(from, to);
     rmSync(from);
   }
-}
-
-/** Whether both are there and the same file. */
-export function isLinked(a: string, b: string): boolean {
-  const [first, second] = [statOf(a), statOf(b)];
-  return first !== undefined && second !== undefined && areLinked(first, second);
 }
 
 const areLinked = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev;

@@ -36,10 +36,19 @@ import {
 } from '../pages/paths.ts';
 import { literal, type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { PathList } from './changes.ts';
-import { namesIn } from './entries.ts';
+
+/** The names in a folder; none when there is no such folder. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
 
 /** Takes files away, and folders that become empty. A path is listed before its file goes. */
-export class Remover {
+class Remover {
   readonly #root: string;
   readonly #removed: PathList;
   count = 0;
@@ -196,18 +205,14 @@ async function sweepShards(root: string, remover: Remover, store: Store): Promis
   for (const entry of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${entry}`, expected);
 }
 
-/** Removes the files of bulk data below `root` that are for other ranges than these; all, when these are undefined. What else lies beside them stays. */
-export function removeOtherRanges(root: string, firsts: Iterable<number> | undefined, remover: Remover): void {
-  const expected = new Set(firsts === undefined ? [] : [RANGES_PATH, ...[...firsts].map(rangePath)]);
+/** Removes the files of bulk data for ranges that the state does not have. What else lies beside them stays. */
+async function sweepRanges(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
+  const rows = site.parquet ? await store.rows('SELECT first FROM state.ranges') : [];
+  const expected = new Set(site.parquet ? [RANGES_PATH, ...rows.map((row) => rangePath(toNumber(row['first'])))] : []);
   for (const name of namesIn(join(root, ACTIVITY_FOLDER))) {
     const path = `${ACTIVITY_FOLDER}/${name}`;
     if (isRangeFile(path)) remover.removeUnexpected(path, expected);
   }
-}
-
-async function sweepRanges(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
-  const rows = await store.rows('SELECT first FROM state.ranges');
-  removeOtherRanges(root, site.parquet ? rows.map((row) => toNumber(row['first'])) : undefined, remover);
 }
 
 async function sweepBlocks(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
