@@ -21,9 +21,9 @@ const asText = ({ from, to }: { readonly from: string; readonly to: string }) =>
 
 describe('imports', () => {
   it('are found', () => {
-    expect(IMPORTS.map(asText)).toContain('src/write/writer.ts imports src/render/files.ts');
+    expect(IMPORTS.map(asText)).toContain('src/pipeline/build.ts imports src/write/pool.ts');
     expect([...(GRAPH.get('src/contract') ?? [])]).toEqual(['src/pages']);
-    expect(GRAPH.get('scripts')?.has('src/build')).toBe(true);
+    expect(GRAPH.get('scripts')?.has('src/pipeline')).toBe(true);
   });
 
   it('of src/pages stay in it', () => {

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Arrivals, Assembler, type Batch, TX_ID_LENGTH } from '../src/render/assembler.ts';
 import { sliceRecords } from '../src/render/recordBytes.ts';
+import { type Arrivals, Assembler, type Batch, TX_ID_LENGTH } from '../src/render/servedOrder.ts';
 import type { Blobs } from '../src/store/columns.ts';
 import { hex } from './support/records.ts';
 

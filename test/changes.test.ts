@@ -2,7 +2,8 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { Changes, PathList } from '../src/write/changes.ts';
+import { Changes } from '../src/output/changes.ts';
+import { PathList } from '../src/write/pathList.ts';
 import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
 import { ndjson, record } from './support/records.ts';
 

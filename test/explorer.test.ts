@@ -1,8 +1,8 @@
 /** The explorer's rules that need no browser: what a text stands for, how numbers and times are spelled, and where the axis is broken. */
 import { describe, expect, it } from 'vitest';
-import { groupDigits, heightsInWords, inWords, isoTime, shorten, utc } from '../src/explorer/format.ts';
-import { columnsOf, linear } from '../src/explorer/scales.ts';
-import { apiTarget, readLookUp, searchOf, viewOf } from '../src/explorer/views.ts';
+import { columnsOf, linear } from '../src/site/explorer/scales.ts';
+import { apiTarget, readLookUp, searchOf, viewOf } from '../src/site/explorer/views.ts';
+import { groupDigits, heightsInWords, inWords, isoTime, shorten, utc } from '../src/site/format.ts';
 
 const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 const HASH = `00000000${TX.slice(8)}`;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { BUILD_COMMAND } from '../src/build/command.ts';
+import { BUILD_COMMAND } from '../src/pipeline/command.ts';
 import { PULL_COMMAND } from '../src/pull/command.ts';
 import { ROOT } from './support/cli.ts';
 

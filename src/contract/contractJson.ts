@@ -22,7 +22,7 @@ export interface ActivityRecord {
   };
 }
 
-/** The JSON text, the bytes that digests are made of (build/digests.ts). */
+/** The JSON text, the bytes that digests are made of (output/digests.ts). */
 export function contractJson({ rune, address, receiver_address, amount, operation, location }: ActivityRecord): string {
   const { block_hash, block_height, tx_id, tx_index, vout, output, timestamp } = location;
   return JSON.stringify({

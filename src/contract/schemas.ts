@@ -169,7 +169,7 @@ export const status = z
   })
   .describe('The status of the mirror.');
 
-/** A file of digests, `runes/v1/digests/840000.json` (build/digests.ts). */
+/** A file of digests, `runes/v1/digests/840000.json` (output/digests.ts). */
 export const digestsFile = z
   .strictObject({
     blocks: z

@@ -11,7 +11,7 @@ export interface BlockIdentity {
   /** 64 lower-case hex digits; empty for a block without records, whose hash nobody tells. */
   readonly hash: string;
   readonly records: number;
-  /** See build/digests.ts; undefined where the source does not tell it, and working it out would take all records. */
+  /** See output/digests.ts; undefined where the source does not tell it, and working it out would take all records. */
   readonly digest?: string;
 }
 

@@ -2,10 +2,11 @@
  * Blocks from another mirror of this program: its digests tell which blocks differ, and prove those that were fetched. They are read from its files by the
  * page map, so its host needs no code.
  */
-import { type BlockDigest, digestOfBlocks, readDigests } from '../build/digests.ts';
+
 import { type Manifest, manifest } from '../contract/schemas.ts';
 import { InputError } from '../errors.ts';
 import { FetchMirror } from '../hosts/fetch.ts';
+import { type BlockDigest, digestOfBlocks, readDigests } from '../output/digests.ts';
 import { maximumLimit, siteOf } from '../pages/lists.ts';
 import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';

@@ -4,12 +4,12 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
-import { costRows, peakMegabytes, Stopwatch } from '../build/stopwatch.ts';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
+import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
-import { withLock } from '../store/attach.ts';
 import { Store } from '../store/duckdb.ts';
+import { withLock } from '../store/lock.ts';
 import { Client, type ClientOptions } from './client.ts';
 import { PULLED_FOLDER, WORK_FOLDER } from './held.ts';
 import { HttpSource } from './http.ts';

@@ -4,8 +4,8 @@
 import type { Site } from '../pages/lists.ts';
 import { readBlobs, readBytes, readDoubles } from '../store/columns.ts';
 import type { Store } from '../store/duckdb.ts';
-import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './assembler.ts';
 import { JSON_TEXT, operationCode, recordJson } from './recordSql.ts';
+import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './servedOrder.ts';
 
 /** Records a batch holds at least, unless the blocks end: some 30 MB of JSON. */
 const BATCH_RECORDS = 8_192;

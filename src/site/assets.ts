@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BuildOptions } from 'esbuild';
 import { BuildError, messageOf } from '../errors.ts';
-import { docsFiles } from './docsPage.ts';
+import { docsFiles } from './apiDocsPage.ts';
 
 /** A path in the output, and what it holds. */
 export type OwnFile = readonly [path: string, content: Buffer];
@@ -16,11 +16,11 @@ export type OwnFile = readonly [path: string, content: Buffer];
 /** What is bundled: paths in the output without their endings, and in this source. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   client: 'client/index.ts',
-  'docs/init': 'docs/init.ts',
-  explorer: 'explorer/main.ts',
-  charts: 'explorer/charts.ts',
+  'docs/init': 'site/apiDocs/startSwagger.ts',
+  explorer: 'site/explorer/main.ts',
+  charts: 'site/explorer/charts.ts',
 };
-const STYLES: Readonly<Record<string, string>> = { explorer: 'explorer/explorer.css' };
+const STYLES: Readonly<Record<string, string>> = { explorer: 'site/explorer/explorer.css' };
 
 /** What is passed on as it is, as paths in this source, and what it is called. */
 const COPIES: readonly (readonly [source: string, path: string])[] = [['client/client.d.ts', 'client.d.ts']];

@@ -1,11 +1,11 @@
 /**
  * The page at `/`: the explorer. It says what this mirror holds and how to ask it without any script; with them, ids are looked up and charts drawn
- * (src/explorer). All addresses in it are relative, so a mirror may be in any folder of a host.
+ * (src/site/explorer). All addresses in it are relative, so a mirror may be in any folder of a host.
  */
 import type { Manifest } from '../contract/schemas.ts';
-import { count, groupDigits, heightsInWords, shorten } from '../explorer/format.ts';
 import type { Site } from '../pages/lists.ts';
 import { RANGES_PATH } from '../pages/paths.ts';
+import { count, groupDigits, heightsInWords, shorten } from './format.ts';
 
 /** A rune, Raido, drawn as lines: letters of that alphabet are in few fonts. */
 const MARK =

@@ -9,8 +9,8 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { BuildError, messageOf } from '../errors.ts';
 import { BLOCK_RUNES } from '../stats/counting.ts';
-import { attachDatabase } from '../store/attach.ts';
 import { literal, type Store, toText } from '../store/duckdb.ts';
+import { attachDatabase } from '../store/lock.ts';
 import { VERSION } from '../version.ts';
 
 const FILE = 'state.duckdb';

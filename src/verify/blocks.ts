@@ -4,15 +4,15 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import type { BlockDigest } from '../build/digests.ts';
 import { contractJson } from '../contract/contractJson.ts';
 import type { envelope } from '../contract/schemas.ts';
 import { messageOf } from '../errors.ts';
+import type { BlockDigest } from '../output/digests.ts';
 import { readPage } from '../pages/envelope.ts';
 import { maximumLimit, OPERATIONS, type Site, spellHex } from '../pages/lists.ts';
 import { blockStem, editionName, type PageId, packedPagePath, packedPagesOf, pagePath, pagesOf } from '../pages/paths.ts';
-import type { Batch } from '../render/assembler.ts';
 import { RecordBytes, sliceRecords } from '../render/recordBytes.ts';
+import type { Batch } from '../render/servedOrder.ts';
 import type { Findings } from './findings.ts';
 
 type Envelope = ReturnType<typeof envelope>;

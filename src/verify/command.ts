@@ -1,10 +1,11 @@
 /**
  * The verify command: its flags, and what it says.
  */
-import { costRows, peakMegabytes, Stopwatch } from '../build/stopwatch.ts';
+
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
+import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { verify } from './verify.ts';
 
 export const VERIFY_COMMAND: Command = {

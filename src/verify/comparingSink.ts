@@ -6,8 +6,8 @@ import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
 import type { Encoding } from '../pages/lists.ts';
 import { sidecarPath } from '../pages/paths.ts';
-import type { FileSink } from '../render/files.ts';
 import { decompress } from '../write/compress.ts';
+import type { FileSink } from '../write/pageFiles.ts';
 import type { Findings } from './findings.ts';
 
 export class ComparingSink implements FileSink {

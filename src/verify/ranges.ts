@@ -5,11 +5,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { BlockDigest } from '../build/digests.ts';
 import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from '../bulk/ranges.ts';
 import { COLUMNS } from '../bulk/rows.ts';
 import type { Progress } from '../cli/progress.ts';
 import { BuildError, messageOf } from '../errors.ts';
+import type { BlockDigest } from '../output/digests.ts';
 import type { Site } from '../pages/lists.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
 import { renderBatches } from '../render/batches.ts';

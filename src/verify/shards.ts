@@ -8,7 +8,7 @@ import { codeOf } from '../errors.ts';
 import type { Dialect } from '../pages/lists.ts';
 import { ENTRY_PIECES, entryHead, IndexFormatError, prefixes, readShard } from '../pages/packed.ts';
 import { shardPath } from '../pages/paths.ts';
-import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/assembler.ts';
+import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
 import type { Findings } from './findings.ts';
 
 /** Fingerprints have 48 bits, so that a sum of two is exact. */

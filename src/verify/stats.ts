@@ -3,10 +3,10 @@
  */
 import type { BlockFigures } from '../contract/stats.ts';
 import { statsFilePath } from '../pages/paths.ts';
-import type { FileSink } from '../render/files.ts';
 import { statsDocuments } from '../stats/documents.ts';
 import { mostActive, noCounts, RuneTotals } from '../stats/figures.ts';
 import { statsBytes } from '../stats/files.ts';
+import type { FileSink } from '../write/pageFiles.ts';
 import type { Activity } from './blocks.ts';
 
 export class Recount {

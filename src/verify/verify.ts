@@ -4,11 +4,12 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../build/digests.ts';
-import { ownFiles } from '../build/ownFiles.ts';
 import type { Progress } from '../cli/progress.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
+import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
+import { inspectOutput, LOCK, MARKER } from '../output/folder.ts';
+import { ownFiles } from '../output/ownFiles.ts';
 import { type Encoding, type Site, siteOf } from '../pages/lists.ts';
 import { prefixes } from '../pages/packed.ts';
 import {
@@ -23,9 +24,8 @@ import {
   sidecarPath,
   statsFilePath,
 } from '../pages/paths.ts';
-import { emitFiles, type FileSink } from '../render/files.ts';
 import { siteAssets } from '../site/assets.ts';
-import { inspectOutput, LOCK, MARKER } from '../write/outputFolder.ts';
+import { emitFiles, type FileSink } from '../write/pageFiles.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings } from './findings.ts';

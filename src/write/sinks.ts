@@ -6,9 +6,9 @@ import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
 import type { Encoding } from '../pages/lists.ts';
 import { sidecarPath } from '../pages/paths.ts';
-import type { FileSink } from '../render/files.ts';
-import type { PathList } from './changes.ts';
 import { compress } from './compress.ts';
+import type { FileSink } from './pageFiles.ts';
+import type { PathList } from './pathList.ts';
 import { isSameFile, moveFile, replaceFile, tryLink } from './replace.ts';
 
 /** What a sink was given, without compressed files. Both paths of a linked file count: to a client they are two. */

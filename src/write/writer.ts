@@ -4,9 +4,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Site } from '../pages/lists.ts';
-import type { Batch } from '../render/assembler.ts';
-import { emitFiles } from '../render/files.ts';
-import { PathList } from './changes.ts';
+import type { Batch } from '../render/servedOrder.ts';
+import { emitFiles } from './pageFiles.ts';
+import { PathList } from './pathList.ts';
 import { CountingSink, DiskSink } from './sinks.ts';
 
 export interface WriterData {

@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type BuildOptions, build } from '../../src/build/build.ts';
-import type { BuildResult } from '../../src/build/report.ts';
 import type { Log } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
 import type { Dialect, Encoding, Layout } from '../../src/pages/lists.ts';
+import { build } from '../../src/pipeline/build.ts';
+import type { BuildOptions } from '../../src/pipeline/options.ts';
+import type { BuildResult } from '../../src/pipeline/report.ts';
 
 /** The recorded data set; see test/fixtures/README.md. */
 export const CONFORMANCE = new URL('../fixtures/conformance/', import.meta.url).pathname;

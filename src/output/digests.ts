@@ -1,0 +1,89 @@
+/**
+ * Digests of the data, the same for every dialect, layout and page size.
+ *
+ * - A block's digest is the SHA-256 of its records in served order, each as the contract dialect spells it, joined by commas: the bytes
+ *   between `"results":[` and `]}` of a page that held the whole block (made in render/servedOrder.ts).
+ * - The digest of a build is the SHA-256 of one line for each block, heights ascending: height, space, digest, line feed.
+ *
+ * Blocks' digests are in files of a thousand heights, `runes/v1/digests/840000.json`.
+ */
+import { createHash } from 'node:crypto';
+import { digestsFile } from '../contract/schemas.ts';
+import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
+import { type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
+import type { DiskSink } from '../write/sinks.ts';
+
+/** A line of a file of digests. `hash` has 64 hex digits and no prefix in both dialects. */
+export interface BlockDigest {
+  readonly height: number;
+  readonly hash: string;
+  readonly records: number;
+  readonly digest: string;
+}
+
+/** The blocks of the file of digests at `path`, heights ascending. Throws for a text that is none. */
+export function readDigests(text: string, path: string): BlockDigest[] {
+  const { blocks } = digestsFile.parse(JSON.parse(text));
+  if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
+    throw new Error('its heights are not ascending, or belong into another file');
+  }
+  return blocks;
+}
+
+/** The files of digests of these blocks, heights ascending. */
+export function* digestsFiles(blocks: readonly BlockDigest[]): Generator<[path: string, content: Buffer]> {
+  let file: BlockDigest[] = [];
+  for (const [i, block] of blocks.entries()) {
+    file.push(block);
+    const [path, next] = [digestsPath(block.height), blocks[i + 1]];
+    if (next !== undefined && digestsPath(next.height) === path) continue;
+    yield [path, Buffer.from(`{"blocks":[\n${file.map((b) => JSON.stringify(b)).join(',\n')}\n]}\n`)];
+    file = [];
+  }
+}
+
+/** The digest of a build from its blocks' digests, heights ascending: 64 hex digits. */
+export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'digest'>>): string {
+  const hash = createHash('sha256');
+  for (const { height, digest } of blocks) hash.update(`${height} ${digest}\n`);
+  return hash.digest('hex');
+}
+
+/** The digest of all blocks of the state. */
+export async function buildDigest(store: Store): Promise<string> {
+  const rows = await store.rows('SELECT block_height, digest FROM state.blocks ORDER BY block_height');
+  return digestOfBlocks(rows.map((row) => ({ height: toNumber(row['block_height']), digest: toText(row['digest']) })));
+}
+
+/** Runs of consecutive heights, as in the manifest. */
+export function runsOf(blocks: readonly BlockDigest[]): [number, number][] {
+  const runs: [number, number][] = [];
+  for (const { height } of blocks) {
+    const last = runs.at(-1);
+    if (last !== undefined && height === last[1] + 1) last[1] = height;
+    else runs.push([height, height]);
+  }
+  return runs;
+}
+
+/** Writes the files of digests that the blocks at these heights are in. Returns the paths of files that have no block any more. */
+export async function writeDigests(heights: Iterable<number>, sink: DiskSink, store: Store): Promise<string[]> {
+  const firsts = new Set([...heights].map((height) => height - (height % DIGESTS_PER_FILE)));
+  const empty: string[] = [];
+  for (const first of [...firsts].sort((a, b) => a - b)) {
+    const rows = await store.rows(
+      `SELECT block_height, block_hash, records, digest FROM state.blocks
+       WHERE block_height BETWEEN ${first} AND ${first + DIGESTS_PER_FILE - 1} ORDER BY block_height`,
+    );
+    if (rows.length === 0) empty.push(digestsPath(first));
+    for (const [path, content] of digestsFiles(rows.map(lineOf))) sink.file(path, content);
+  }
+  return empty;
+}
+
+const lineOf = (row: Row): BlockDigest => ({
+  height: toNumber(row['block_height']),
+  hash: toText(row['block_hash']),
+  records: toNumber(row['records']),
+  digest: toText(row['digest']),
+});

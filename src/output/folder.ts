@@ -1,0 +1,112 @@
+/**
+ * The output folder as a whole: whose it is, whether it is whole, and who may work on it.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
+import { ACTIVITY_FOLDER, BLOCKS_FOLDER, LIST_FOLDERS, MANIFEST_PATH } from '../pages/paths.ts';
+import type { Store } from '../store/duckdb.ts';
+import { type DatabaseFile, lockFile, unlockFile } from '../store/lock.ts';
+import { writeFailure } from '../write/failure.ts';
+
+/** Stands in every output folder from the first moment on, so that an unfinished build is known as this program's too. */
+export const MARKER = '.rune-activity-mirror';
+const FINISHED = 'This folder is made by rune-activity-mirror. Builds replace and remove files in it.\n';
+const UNFINISHED = `${FINISHED}A build is at work here, or died. The next one makes the folder whole.\n`;
+
+/** Held while a build writes; see attachDatabase for why it is a database. */
+export const LOCK = `${MARKER}.lock`;
+
+export interface OutputState {
+  readonly kind: 'absent' | 'empty' | 'ours';
+  /** SHA-256 of the manifest; undefined when there is none, or when the last build did not finish. */
+  readonly manifest: string | undefined;
+}
+
+/** Looks at the output folder without touching it. Throws an InputError when it is someone else's. */
+export function inspectOutput(root: string): OutputState {
+  if (!existsSync(root)) return { kind: 'absent', manifest: undefined };
+  if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Name a folder with --out.']);
+  // A build that died before its first file leaves no more than these two.
+  const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
+  if (entries.length === 0) return { kind: 'empty', manifest: undefined };
+  for (const folder of ['runes', dirname(BLOCKS_FOLDER), ...LIST_FOLDERS, ACTIVITY_FOLDER]) {
+    if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+      throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
+        'Replace it by a folder, or name another output folder with --out.',
+      ]);
+    }
+  }
+  const manifest = readIfThere(join(root, MANIFEST_PATH));
+  const marker = readIfThere(join(root, MARKER));
+  if (marker === undefined && !isOurManifest(manifest)) {
+    throw new InputError(`the output folder ${root} holds files that this program did not make, so it is left alone`, [
+      'Name another folder with --out, or empty this one yourself.',
+    ]);
+  }
+  const isFinished = marker?.toString() === FINISHED && manifest !== undefined;
+  return { kind: 'ours', manifest: isFinished ? digestOf(manifest) : undefined };
+}
+
+/** How a manifest is known again. */
+export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
+
+function readIfThere(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function isOurManifest(bytes: Buffer | undefined): boolean {
+  try {
+    const manifest: unknown = JSON.parse(bytes?.toString() ?? '');
+    return typeof manifest === 'object' && manifest !== null && 'generator' in manifest && manifest.generator === 'rune-activity-mirror';
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Makes the folder, locks it, and marks it as being worked on. `seen` is what it was when this build was planned. Throws a BuildError when
+ * that is not possible, or another build is at work, or has been in the meantime.
+ */
+export async function claimOutput(root: string, seen: OutputState, store: Store): Promise<void> {
+  try {
+    mkdirSync(root, { recursive: true });
+  } catch (error) {
+    throw writeFailure({ message: messageOf(error), code: codeOf(error) });
+  }
+  await lockFile(store, lockOf(root));
+  const now = inspectOutput(root);
+  if ((now.kind === 'ours') !== (seen.kind === 'ours') || now.manifest !== seen.manifest) {
+    await releaseOutput(root, store);
+    throw new BuildError(`another build changed the output folder ${root} while this one read its input`, ['Build again.']);
+  }
+  mark(root, UNFINISHED);
+}
+
+const lockOf = (root: string): DatabaseFile => ({
+  path: join(root, LOCK),
+  name: 'output_lock',
+  what: `the output folder ${root}`,
+  flag: '--out',
+});
+
+/** Marks the folder as whole. */
+export const finishOutput = (root: string): void => mark(root, FINISHED);
+
+/** Unlocks the folder. */
+export const releaseOutput = (root: string, store: Store): Promise<void> => unlockFile(store, lockOf(root));
+
+function mark(root: string, text: string): void {
+  const temporary = join(root, `${MARKER}.tmp`);
+  try {
+    writeFileSync(temporary, text);
+    renameSync(temporary, join(root, MARKER));
+  } catch (error) {
+    throw writeFailure({ message: messageOf(error), code: codeOf(error) });
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * The manifest of a build, `runes/v1/manifest.json`: its options, what it covers and its digest. It has no times, so that the same input
+ * makes the same bytes.
+ */
+import type { Manifest } from '../contract/schemas.ts';
+import type { Site } from '../pages/lists.ts';
+import { prefixDigitsFor } from '../pages/packed.ts';
+import { MANIFEST_PATH } from '../pages/paths.ts';
+import type { OwnFile } from '../site/assets.ts';
+import { type Store, toNumber } from '../store/duckdb.ts';
+import { VERSION } from '../version.ts';
+import { buildDigest } from './digests.ts';
+
+/** The manifest of the blocks that the state has. */
+export async function manifestOf(site: Site, siteUrl: string | undefined, store: Store): Promise<Manifest> {
+  const runs = await store.rows(
+    `SELECT min(block_height) AS first, max(block_height) AS last
+     FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM state.blocks) GROUP BY run ORDER BY first`,
+  );
+  const totals = await store.row(`SELECT count(*) AS blocks, sum(transactions)::BIGINT AS transactions, sum(records)::BIGINT AS records,
+    sum(files)::BIGINT AS files, sum(bytes)::BIGINT AS bytes FROM state.blocks`);
+  const transactions = toNumber(totals['transactions']);
+  return {
+    generator: 'rune-activity-mirror',
+    version: VERSION,
+    layout: site.layout,
+    dialect: site.dialect,
+    page_sizes: [...site.pageSizes],
+    operation_pages: site.operationPages,
+    ...(site.compress.length > 0 ? { compress: [...site.compress] } : {}),
+    ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
+    ...(site.parquet ? { parquet: true as const } : {}),
+    ...(site.layout === 'packed' ? { transaction_prefix: prefixDigitsFor(transactions) } : {}),
+    heights: runs.map((run) => [toNumber(run['first']), toNumber(run['last'])]),
+    blocks: toNumber(totals['blocks']),
+    transactions,
+    records: toNumber(totals['records']),
+    files: toNumber(totals['files']),
+    bytes: toNumber(totals['bytes']),
+    digest: await buildDigest(store),
+  };
+}
+
+/** The manifest's path and bytes. */
+export const manifestFile = (manifest: Manifest): OwnFile => [MANIFEST_PATH, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)];

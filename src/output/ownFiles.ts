@@ -1,0 +1,28 @@
+/**
+ * The files of a build that are not pages of lists.
+ */
+
+import type { Manifest } from '../contract/schemas.ts';
+import { LANDING_PATH, STATUS_PATH } from '../pages/paths.ts';
+import { errorBody } from '../pages/respond.ts';
+import { OPENAPI_PATH } from '../pages/siteFiles.ts';
+import type { OwnFile } from '../site/assets.ts';
+import { explorerPage } from '../site/explorerPage.ts';
+import { openapiText } from '../site/openapi.ts';
+import { serverVersion } from '../version.ts';
+import { manifestFile } from './manifest.ts';
+
+/** Paths and contents, all of which follow from the manifest and the program. The manifest itself is the last. */
+export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
+  const tip = manifest.heights.at(-1)?.[1] ?? 0;
+  const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: tip };
+  return [
+    ...assets,
+    [LANDING_PATH, Buffer.from(explorerPage(manifest))],
+    [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
+    // What a static host answers for a path that is none.
+    ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
+    [STATUS_PATH, Buffer.from(JSON.stringify(status))],
+    manifestFile(manifest),
+  ];
+}

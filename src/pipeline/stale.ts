@@ -1,0 +1,236 @@
+/**
+ * Removes what the data no longer has: after an incremental build what the state says was there and is no more, after a full one
+ * whatever is in the folders of lists and should not be.
+ */
+import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { codeOf } from '../errors.ts';
+import { defaultLimit, OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
+import { prefixDigitsFor, prefixes } from '../pages/packed.ts';
+import {
+  ACTIVITY_FOLDER,
+  BLOCKS_FOLDER,
+  blockStem,
+  DIGESTS_FOLDER,
+  digestsPath,
+  editionName,
+  encodingsOf,
+  isRangeFile,
+  LEAST_RECORDS_TO_COMPRESS,
+  LIST_FOLDERS,
+  PAGE_ENDING,
+  POINTERS_FOLDER,
+  packedPagePath,
+  packedPagesOf,
+  pagePath,
+  pagesOf,
+  pointerPath,
+  RANGES_PATH,
+  rangePath,
+  STATS_FOLDER,
+  shardPath,
+  statsFilePath,
+  TRANSACTIONS_FOLDER,
+  withoutEnding,
+  withSidecars,
+} from '../pages/paths.ts';
+import { literal, type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
+import type { PathList } from '../write/pathList.ts';
+
+/** The names in a folder; none when there is no such folder. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Takes files away, and folders that become empty. A path is listed before its file goes. */
+class Remover {
+  readonly #root: string;
+  readonly #removed: PathList;
+  count = 0;
+
+  constructor(root: string, removed: PathList) {
+    this.#root = root;
+    this.#removed = removed;
+  }
+
+  /** Removes these files, which may be gone already. */
+  remove(paths: readonly string[]): void {
+    for (const path of paths) this.#removed.add(path);
+    this.#removed.flush();
+    for (const path of paths) {
+      rmSync(join(this.#root, path), { force: true });
+      this.#removeEmpty(dirname(path));
+    }
+    this.count += paths.length;
+  }
+
+  /** Removes the files at or below `path` that are not expected. */
+  removeUnexpected(path: string, expected: ReadonlySet<string>): void {
+    if (!lstatSync(join(this.#root, path)).isDirectory()) {
+      if (!expected.has(path)) this.remove([path]);
+      return;
+    }
+    for (const entry of readdirSync(join(this.#root, path))) this.removeUnexpected(`${path}/${entry}`, expected);
+    this.#removeEmpty(path);
+  }
+
+  #removeEmpty(folder: string): void {
+    if (LIST_FOLDERS.includes(folder)) return;
+    try {
+      rmdirSync(join(this.#root, folder));
+    } catch (error) {
+      if (['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return;
+      throw error;
+    }
+    this.#removeEmpty(dirname(folder));
+  }
+}
+
+/** Records by operation that has a list, and of all under undefined. */
+function listsOf(block: Row, site: Site): [operation: Operation | undefined, total: number][] {
+  const counts = toText(block['operations']).split(',').map(Number);
+  const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, counts[code] ?? 0]);
+  return [[undefined, toNumber(block['records'])], ...(site.operationPages ? byOperation.filter(([, count]) => count > 0) : [])];
+}
+
+const pagePaths = (stem: string, total: number, site: Site): string[] =>
+  pagesOf(total, site).flatMap((page) => withSidecars(pagePath(stem, page, site), page, total, site));
+
+/** The files of a block, by the entry of its folder that they are at or below. */
+function filesOfBlock(block: Row, site: Site): Map<string, string[]> {
+  const [height, hash] = [toText(block['block_height']), spellHex(toText(block['block_hash']), site.dialect)];
+  const lists = listsOf(block, site);
+  if (site.layout === 'files') {
+    return new Map(
+      [height, hash].map((name) => [name, lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site))]),
+    );
+  }
+  const edition = editionName(toNumber(block['block_height']), toText(block['digest']), site.dialect);
+  const pages = lists.flatMap(([operation, total]) =>
+    packedPagesOf(total, site).flatMap((page) => withSidecars(packedPagePath(blockStem(edition, operation), page), page, total, site)),
+  );
+  return new Map([
+    [edition, pages],
+    [height, [pointerPath(height)]],
+    [hash, [pointerPath(hash)]],
+  ]);
+}
+
+/**
+ * Removes the pages that blocks and transactions had before (the tables `old_blocks` and `old_transactions`) and have no more; what was written
+ * instead is in `written`, and all transactions that were read in `transactions`; and these `others`. Returns how many files went.
+ */
+export async function removeOutdated(
+  root: string,
+  site: Site,
+  others: readonly string[],
+  removed: PathList,
+  store: Store,
+): Promise<number> {
+  const remover = new Remover(root, removed);
+  const now = new Map<string, string[]>();
+  for (const block of await store.rows('SELECT * FROM written'))
+    for (const [name, paths] of filesOfBlock(block, site)) now.set(name, paths);
+  for (const block of await store.rows('SELECT * FROM old_blocks ORDER BY block_height')) {
+    for (const [name, paths] of filesOfBlock(block, site)) {
+      const present = new Set(now.get(name));
+      remover.remove(paths.filter((path) => !present.has(path)));
+    }
+  }
+  if (site.layout === 'files') await removeTransactions(site, remover, store);
+  remover.remove(others);
+  return remover.count;
+}
+
+async function removeTransactions(site: Site, remover: Remover, store: Store): Promise<void> {
+  for (const row of await store.rows(
+    `SELECT o.tx_id, o.records, t.records AS present FROM old_transactions o LEFT JOIN transactions t USING (tx_id)
+       WHERE t.records IS NULL OR t.records < o.records`,
+  )) {
+    const stem = `${TRANSACTIONS_FOLDER}/${spellHex(toText(row['tx_id']), site.dialect)}`;
+    const present = row['present'] === null ? [] : pagePaths(stem, toNumber(row['present']), site);
+    remover.remove(pagePaths(stem, toNumber(row['records']), site).filter((path) => !present.includes(path)));
+  }
+}
+
+/** Files of the index whose prefixes have another length than they have now. */
+export function outdatedShards(root: string, digits: number): string[] {
+  return namesIn(join(root, TRANSACTIONS_FOLDER))
+    .filter((name) => name.length !== digits + '.json'.length)
+    .map((name) => `${TRANSACTIONS_FOLDER}/${name}`);
+}
+
+/** Removes whatever the folders of lists hold besides the pages of the state's blocks and transactions. Returns how many files went. */
+export async function sweep(root: string, site: Site, removed: PathList, store: Store): Promise<number> {
+  const remover = new Remover(root, removed);
+  if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
+  else await sweepShards(root, remover, store);
+  await sweepBlocks(root, site, remover, store);
+  await sweepRanges(root, site, remover, store);
+  return remover.count;
+}
+
+/** Entries of `transactions/` may be many, so they are compared in the store. */
+async function sweepTransactions(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
+  await store.append(
+    'present',
+    { name: 'VARCHAR' },
+    namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]),
+  );
+  const encodings = encodingsOf({ limit: defaultLimit(site), offset: 0 }, Number.POSITIVE_INFINITY, site);
+  const isSidecar = encodings.map(
+    (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
+  );
+  // Everything is as it should be but: names of no transaction, compressed files of short pages, and folders, whose pages are looked at one by one.
+  const odd = await store.rows(
+    `SELECT name, t.tx_id, t.records FROM present LEFT JOIN state.transactions t
+       ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
+     WHERE t.tx_id IS NULL OR NOT (${["ends_with(name, '.json')", ...isSidecar].join(' OR ')})`,
+  );
+  for (const row of odd) {
+    const path = `${TRANSACTIONS_FOLDER}/${toText(row['name'])}`;
+    const expected = row['tx_id'] === null ? [] : pagePaths(withoutEnding(path), toNumber(row['records']), site);
+    remover.removeUnexpected(path, new Set(expected));
+  }
+}
+
+async function sweepShards(root: string, remover: Remover, store: Store): Promise<void> {
+  const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions');
+  const expected = new Set([...prefixes(prefixDigitsFor(toNumber(transactions)))].map(shardPath));
+  for (const entry of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${entry}`, expected);
+}
+
+/** Removes the files of bulk data for ranges that the state does not have. What else lies beside them stays. */
+async function sweepRanges(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
+  const rows = site.parquet ? await store.rows('SELECT first FROM state.ranges') : [];
+  const expected = new Set(site.parquet ? [RANGES_PATH, ...rows.map((row) => rangePath(toNumber(row['first'])))] : []);
+  for (const name of namesIn(join(root, ACTIVITY_FOLDER))) {
+    const path = `${ACTIVITY_FOLDER}/${name}`;
+    if (isRangeFile(path)) remover.removeUnexpected(path, expected);
+  }
+}
+
+async function sweepBlocks(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
+  const blocks = new Map<string, Row>();
+  const files = new Set<string>();
+  for (const block of await store.rows('SELECT * FROM state.blocks')) {
+    for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
+    for (const pathOf of [digestsPath, statsFilePath]) files.add(pathOf(toNumber(block['block_height'])));
+  }
+  for (const folder of [BLOCKS_FOLDER, POINTERS_FOLDER]) {
+    for (const entry of namesIn(join(root, folder))) {
+      const name = withoutEnding(entry);
+      const block = blocks.get(name);
+      const expected = block === undefined ? [] : (filesOfBlock(block, site).get(name) ?? []);
+      remover.removeUnexpected(`${folder}/${entry}`, new Set(expected));
+    }
+  }
+  for (const folder of [DIGESTS_FOLDER, STATS_FOLDER]) {
+    for (const entry of namesIn(join(root, folder))) remover.removeUnexpected(`${folder}/${entry}`, files);
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * A list of activity as a page: what it is of, its records, and the ways on from there.
+ */
+import { defaultLimit, isHeight, OPERATIONS, type Operation, parseHexId } from '../../pages/lists.ts';
+import { pagePath, stemOf } from '../../pages/paths.ts';
+import { exactPage } from '../../pages/window.ts';
+import { count, groupDigits, inWords, isoTime, shorten, utc } from '../format.ts';
+import { el } from './dom.ts';
+import { pagingOf } from './paging.ts';
+import { copyButton, idWithCopy, linkTo } from './parts.ts';
+import { BASE, settings } from './settings.ts';
+import type { Activity, Neighbours, Result } from './source.ts';
+import { activityTable } from './table.ts';
+import { apiTarget, type ListView, otherReading } from './views.ts';
+
+/** The whole view of a list that holds something. `known` is any record of the list, also when this window has none. */
+export function listPage(view: ListView, result: Result, known: Activity, neighbours: Neighbours): Node[] {
+  const top = view.kind === 'block' ? blockHead(known, neighbours) : transactionHead(known);
+  const records =
+    result.results.length > 0
+      ? [pagingOf(view, result, 'Pages'), activityTable(result.results, view.kind), pagingOf(view, result, 'Pages, again')]
+      : [nothingHere(view, result)];
+  return [...top, ...(view.kind === 'block' ? [filters(view)] : []), ...records, sourceOf(view, result)];
+}
+
+/** What the window is called; a block by its height as soon as a record of it is known. */
+export function nameOf(view: ListView, known?: Activity): string {
+  if (view.kind === 'transaction') return `Transaction ${shorten(view.id)}`;
+  const height = known?.location.block_height ?? (isHeight(view.id) ? view.id : undefined);
+  return `Block ${height === undefined ? shorten(view.id) : groupDigits(height)}`;
+}
+
+function blockHead({ location }: Activity, { previous, next }: Neighbours): Node[] {
+  const step = (height: number | undefined, text: string, arrow: string) =>
+    height === undefined
+      ? el('span', { class: 'step', 'aria-disabled': 'true' }, arrow)
+      : el(
+          'a',
+          {
+            class: 'step',
+            href: `?block=${height}`,
+            'aria-label': `${text} held: ${groupDigits(height)}`,
+            title: `${text} held: ${groupDigits(height)}`,
+          },
+          arrow,
+        );
+  return [
+    el(
+      'div',
+      { class: 'head' },
+      el('h1', { tabindex: '-1' }, `Block ${groupDigits(location.block_height)}`),
+      el('nav', { class: 'steps', 'aria-label': 'Blocks' }, step(previous, 'Previous block', '←'), step(next, 'Next block', '→')),
+    ),
+    facts([
+      ['Hash', idWithCopy(location.block_hash, 'block hash', { shown: shorten(location.block_hash, 14) })],
+      ['Time', timeInFull(location.timestamp)],
+    ]),
+  ];
+}
+
+function transactionHead({ location }: Activity): Node[] {
+  return [
+    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Transaction')),
+    facts([
+      ['Id', idWithCopy(location.tx_id, 'transaction id', { shown: shorten(location.tx_id, 14) })],
+      [
+        'Block',
+        el(
+          'span',
+          {},
+          linkTo({ kind: 'block', id: String(location.block_height), offset: 0 }, groupDigits(location.block_height)),
+          `, transaction ${groupDigits(location.tx_index)} of it`,
+        ),
+      ],
+      ['Time', timeInFull(location.timestamp)],
+    ]),
+  ];
+}
+
+const timeInFull = (timestamp: number): HTMLElement =>
+  el(
+    'time',
+    { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) },
+    `${inWords(timestamp, Date.now() / 1000)} `,
+    el('span', { class: 'quiet' }, utc(timestamp)),
+  );
+
+const facts = (entries: readonly (readonly [name: string, value: Node])[]): HTMLElement =>
+  el('dl', { class: 'facts' }, ...entries.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
+
+/** The operations that a block can be filtered by; dead, with the reason, where the mirror has no lists by operation. */
+function filters(view: ListView): HTMLElement {
+  const one = (operation: Operation | undefined) => {
+    const text = operation ?? 'all';
+    if (!settings.operationPages && operation !== undefined) return el('span', { class: 'chip', 'aria-disabled': 'true' }, text);
+    const link = linkTo({ ...view, operation, offset: 0 }, text);
+    link.classList.add('chip');
+    if (operation !== undefined) link.dataset['operation'] = operation;
+    if (view.operation === operation) link.setAttribute('aria-current', 'true');
+    return link;
+  };
+  return el(
+    'nav',
+    { class: 'chips', 'aria-label': 'Operations' },
+    ...[undefined, ...OPERATIONS].map(one),
+    settings.operationPages ? undefined : el('span', { class: 'quiet' }, 'This mirror was built without lists by operation.'),
+  );
+}
+
+function nothingHere(view: ListView, { total }: Result): HTMLElement {
+  if (total === 0) {
+    const all = linkTo({ ...view, operation: undefined, offset: 0 }, 'Show all of its records');
+    return el('p', { class: 'note' }, `There is no ${view.operation} in this block. `, all);
+  }
+  const start = linkTo({ ...view, offset: 0 }, 'Show them from the first');
+  return el('p', { class: 'note' }, `This list has ${count(total, 'record')}, and ends before this page. `, start);
+}
+
+/** How to get exactly what is shown without this page. */
+function sourceOf(view: ListView, result: Result): HTMLElement {
+  const url = new URL(apiTarget(view), BASE).href;
+  const command = `curl '${url.replaceAll("'", '%27')}'`;
+  return el(
+    'section',
+    { class: 'source', 'aria-label': 'The same from the API' },
+    el('code', { class: 'command' }, command),
+    copyButton(command, 'command'),
+    el('a', { href: new URL(fileOf(view, result) ?? apiTarget(view), BASE).href }, 'Raw JSON'),
+  );
+}
+
+/**
+ * The file that the answer is, to the byte: hosts without code have nothing else. Undefined where there is none: in layout `packed`, for a window that is
+ * no page or is past the end, and for a list without records.
+ */
+function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Result): string | undefined {
+  const page = exactPage({ limit, offset }, settings);
+  const hex = parseHexId(id);
+  const isFirst = offset === 0 && limit === defaultLimit(settings);
+  if (settings.layout !== 'files' || page === undefined || offset >= total || !(isFirst || total > defaultLimit(settings)))
+    return undefined;
+  if (kind === 'transaction') return hex && pagePath(stemOf({ kind, txId: hex }, settings), page, settings);
+  return pagePath(stemOf({ kind, block: hex ?? id, ...(operation === undefined ? {} : { operation }) }, settings), page, settings);
+}
+
+/** The view of an id that the mirror has nothing of. `held` says which blocks it has. */
+export function unknownPage(view: ListView, held: string): Node[] {
+  const other = otherReading(view);
+  const what = view.kind === 'block' ? 'block' : 'transaction';
+  return [
+    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Nothing here')),
+    el('p', {}, `This mirror has no rune activity of ${what} `, el('code', { class: 'whole' }, view.id), '.'),
+    el('p', { class: 'quiet' }, `It holds the blocks with activity at ${held}. A ${what} without runes is not in it.`),
+    other === undefined ? undefined : el('p', {}, linkTo(other, `Look for a ${other.kind} of this id`)),
+  ].filter((node) => node !== undefined);
+}

@@ -1,0 +1,151 @@
+/**
+ * The explorer's script: shows what the address says, and changes the address when something is looked up or a link of it is clicked.
+ */
+
+import { count, heightsInWords } from '../format.ts';
+import { byId, el } from './dom.ts';
+import { errorPage } from './errorPage.ts';
+import { listPage, nameOf, unknownPage } from './listPage.ts';
+import { showOverview } from './overview.ts';
+import { rangeOf } from './paging.ts';
+import { announce, linkTo } from './parts.ts';
+import { fetchHeights, fetchList, neighboursOf } from './source.ts';
+import { isMisread, type ListView, type Misread, readLookUp, searchOf, viewOf } from './views.ts';
+
+const SITE = document.title;
+const overview = byId('overview');
+const stage = byId('view');
+const field = byId('query') as HTMLInputElement;
+const problem = byId('query-problem');
+
+/** Ends the waiting for what is not wanted any more: an answer that comes late must not replace a newer one. */
+let waiting = new AbortController();
+
+/** Shows what the address says. `from` is the button or link that asked for it, if there was one. */
+async function show(from?: string): Promise<void> {
+  waiting.abort();
+  waiting = new AbortController();
+  const { signal } = waiting;
+  const view = viewOf(location.search);
+  say(undefined);
+  overview.hidden = view.kind !== 'overview';
+  stage.hidden = view.kind === 'overview';
+  if (view.kind === 'overview') {
+    document.title = SITE;
+    stage.replaceChildren();
+    field.value = '';
+    return showOverview();
+  }
+  if (view.kind === 'problem') {
+    document.title = `Not an id · ${SITE}`;
+    field.value = view.text;
+    return put(misreadPage(view.said), from);
+  }
+  document.title = `${nameOf(view)} · ${SITE}`;
+  field.value = view.id;
+  stage.setAttribute('aria-busy', 'true');
+  if (stage.childElementCount === 0) stage.replaceChildren(el('p', { class: 'waiting' }, 'Looking it up…'));
+  try {
+    const nodes = await pageOf(view, signal);
+    if (!signal.aborted) put(nodes, from);
+  } catch (error) {
+    if (!signal.aborted)
+      put(
+        errorPage(error, () => void show('retry')),
+        from,
+      );
+  }
+}
+
+/** What is shown of a list. Rejects with the client's errors. */
+async function pageOf(view: ListView, signal: AbortSignal): Promise<Node[]> {
+  const [result, heights] = await Promise.all([fetchList(view, signal), fetchHeights()]);
+  // The heights are not given up with the list: by now another view may be shown.
+  signal.throwIfAborted();
+  let [known] = result.results;
+  if (known === undefined && (view.operation !== undefined || view.offset > 0)) {
+    // The list itself may have records: it is named by one of them.
+    [known] = (await fetchList({ kind: view.kind, id: view.id, offset: 0 }, signal)).results;
+  }
+  if (known === undefined) {
+    announce('Nothing here');
+    return unknownPage(view, heightsInWords(heights));
+  }
+  document.title = `${nameOf(view, known)} · ${SITE}`;
+  announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
+  return listPage(view, result, known, neighboursOf(known.location.block_height, heights));
+}
+
+const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
+  el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Not an id')),
+  el('p', {}, text),
+  ...(instead === undefined ? [] : [el('p', {}, linkTo(instead.view, instead.label))]),
+];
+
+/** Puts a view in place, and the focus where the reader goes on: on the same step of a list, else on the heading. */
+function put(nodes: readonly Node[], from: string | undefined): void {
+  stage.removeAttribute('aria-busy');
+  stage.replaceChildren(...nodes);
+  if (from === undefined) return;
+  const same = from === '' ? null : stage.querySelector<HTMLElement>(`[data-step="${CSS.escape(from)}"]`);
+  const target = same ?? stage.querySelector<HTMLElement>('h1');
+  target?.focus({ preventScroll: true });
+  if (!(same !== null && isVisible(same))) stage.scrollIntoView({ block: 'nearest' });
+}
+
+const isVisible = (element: Element): boolean => {
+  const { top, bottom } = element.getBoundingClientRect();
+  return top >= 0 && bottom <= innerHeight;
+};
+
+function go(search: string, from = ''): void {
+  history.pushState(null, '', search === '' ? location.pathname : search);
+  scrollTo(0, 0);
+  void show(from);
+}
+
+/** Says under the field what is wrong with what is in it. */
+function say(misread: Misread | undefined): void {
+  field.setAttribute('aria-invalid', misread === undefined ? 'false' : 'true');
+  const instead = misread?.instead;
+  problem.replaceChildren(
+    ...(misread === undefined ? [] : [misread.problem, ' ']),
+    ...(instead === undefined ? [] : [linkTo(instead.view, instead.label)]),
+  );
+}
+
+byId('look-up').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const read = readLookUp(field.value);
+  if (isMisread(read)) {
+    say(read);
+    field.focus();
+  } else go(searchOf(read));
+});
+
+field.addEventListener('input', () => say(undefined));
+
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof HTMLElement && event.target.closest('input, textarea, select') !== null;
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyping) return;
+  event.preventDefault();
+  field.focus();
+  field.select();
+});
+
+document.addEventListener('click', (event) => {
+  const link = event.target instanceof Element ? event.target.closest('a') : null;
+  if (link === null || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey)
+    return;
+  const isOwn = link.hash === '' && link.origin === location.origin && link.pathname === location.pathname;
+  if (!isOwn) return;
+  event.preventDefault();
+  go(link.search, link.dataset['step']);
+});
+
+addEventListener('popstate', () => void show());
+addEventListener('online', () => {
+  if (stage.querySelector('.error') !== null) void show();
+});
+
+void show();

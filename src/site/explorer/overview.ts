@@ -1,0 +1,76 @@
+/**
+ * The overview: charts and newest blocks below what the page's HTML says already. Each part that cannot be had is left out.
+ */
+import type { Stats } from '../../contract/stats.ts';
+import { OPERATIONS } from '../../pages/lists.ts';
+import { groupDigits } from '../format.ts';
+import { byId, el } from './dom.ts';
+import { blockLink, timeOf } from './parts.ts';
+import { fetchBlocks, fetchStats, MissingFigures, type NewBlock } from './source.ts';
+
+let isShown = false;
+
+/** Fills the overview, once a visit. */
+export async function showOverview(): Promise<void> {
+  if (isShown) return;
+  isShown = true;
+  await Promise.all([part('newest', fillNewest), charts()]);
+}
+
+/** A section's content; the section is hidden when there are no figures for it. */
+async function part(id: string, fill: (content: Element) => Promise<void>): Promise<void> {
+  const section = byId(id);
+  try {
+    await fill(section.querySelector('.content') ?? section);
+  } catch (error) {
+    section.hidden = true;
+    if (!(error instanceof MissingFigures)) throw error;
+  }
+}
+
+async function charts(): Promise<void> {
+  // The ending of the file that will be there: esbuild leaves this import as it is (src/site/assets.ts).
+  const drawing = import('./charts.js').catch((error: unknown) => {
+    throw new MissingFigures('charts.js', { cause: error });
+  });
+  const both = Promise.all([drawing, fetchStats()]);
+  const draw = async (id: string, how: (charts: Awaited<typeof drawing>, content: Element, stats: Stats) => void) =>
+    part(id, async (content) => {
+      const [charts, stats] = await both;
+      how(charts, content, stats);
+    });
+  await Promise.all([
+    draw('activity', ({ drawActivity }, content, stats) => drawActivity(content, stats)),
+    draw('runes', ({ drawRunes }, content, stats) => drawRunes(content, stats)),
+  ]);
+}
+
+async function fillNewest(content: Element): Promise<void> {
+  const blocks = (await fetchBlocks()).slice(0, 12);
+  const head = ['Block', 'Time', 'Records', 'Transactions'].map((name, i) =>
+    el('th', { scope: 'col', class: i > 1 ? 'number' : undefined }, name),
+  );
+  content.replaceChildren(
+    el(
+      'table',
+      { class: 'blocks', 'aria-labelledby': 'newest-title' },
+      el('thead', {}, el('tr', {}, ...head)),
+      el('tbody', {}, ...blocks.map(rowOf)),
+    ),
+  );
+}
+
+const rowOf = (block: NewBlock): HTMLElement =>
+  el(
+    'tr',
+    {},
+    el('td', {}, blockLink(block.height)),
+    el('td', {}, timeOf(block.timestamp)),
+    el('td', { class: 'number', title: operationsOf(block) }, groupDigits(block.records)),
+    el('td', { class: 'number' }, groupDigits(block.transactions)),
+  );
+
+const operationsOf = ({ operations }: NewBlock): string =>
+  OPERATIONS.filter((name) => operations[name] > 0)
+    .map((name) => `${groupDigits(operations[name])} ${name}`)
+    .join(', ');

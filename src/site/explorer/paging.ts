@@ -1,0 +1,56 @@
+/**
+ * The ways through a list: first, previous, next, last, and how many records a page has.
+ */
+
+import { groupDigits } from '../format.ts';
+import { el } from './dom.ts';
+import { linkTo } from './parts.ts';
+import { settings } from './settings.ts';
+import type { Result } from './source.ts';
+import { type ListView, searchOf } from './views.ts';
+
+/** `21–40 of 1,234` of what is shown. */
+export const rangeOf = ({ offset, total, results }: Result): string =>
+  `${groupDigits(offset + 1)}–${groupDigits(offset + results.length)} of ${groupDigits(total)}`;
+
+/** The row of links. A list that fits the smallest page has none, only its length. */
+export function pagingOf(view: ListView, result: Result, name: string): HTMLElement {
+  const { total, offset, limit } = result;
+  const [smallest = 20] = settings.pageSizes;
+  const nav = el('nav', { class: 'paging', 'aria-label': name }, el('span', { class: 'range' }, rangeOf(result)));
+  if (total <= smallest && offset === 0) return nav;
+  const last = Math.floor((total - 1) / limit) * limit;
+  const step = (text: string, arrow: string, to: number, isDead: boolean) => {
+    if (isDead) return el('span', { class: 'step', 'aria-disabled': 'true', title: text }, arrow);
+    const link = linkTo({ ...view, offset: to }, arrow);
+    link.className = 'step';
+    link.dataset['step'] = `${name} ${text}`;
+    link.setAttribute('aria-label', `${text} page`);
+    link.title = `${text} page`;
+    return link;
+  };
+  nav.append(
+    el(
+      'span',
+      { class: 'steps' },
+      step('First', '«', 0, offset === 0),
+      step('Previous', '‹', Math.max(offset - limit, 0), offset === 0),
+      step('Next', '›', offset + limit, offset + limit >= total),
+      step('Last', '»', last, offset >= last),
+    ),
+    sizes(view, limit, offset),
+  );
+  return nav;
+}
+
+/** Links and no menu: they can be opened in a tab of their own, and there are two or three. */
+function sizes(view: ListView, limit: number, offset: number): HTMLElement {
+  const [smallest] = settings.pageSizes;
+  const each = settings.pageSizes.map((size) => {
+    if (size === limit) return el('span', { 'aria-current': 'true' }, groupDigits(size));
+    const first = Math.floor(offset / size) * size;
+    const href = searchOf({ ...view, limit: size === smallest ? undefined : size, offset: first });
+    return el('a', { href, 'aria-label': `${size} records a page` }, groupDigits(size));
+  });
+  return el('span', { class: 'sizes' }, ...each, ' a page');
+}

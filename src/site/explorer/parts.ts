@@ -1,0 +1,72 @@
+/**
+ * Small parts that several views are made of.
+ */
+
+import { groupDigits, inWords, isoTime, shorten, utc } from '../format.ts';
+import { el, svg } from './dom.ts';
+import { type ListView, searchOf } from './views.ts';
+
+/** A link to a list; a click is taken by the explorer, so it works as a link of any page does. */
+export const linkTo = (view: ListView, text: string, title?: string): HTMLAnchorElement => el('a', { href: searchOf(view), title }, text);
+
+/** A link to a block by its height. */
+export const blockLink = (height: number): HTMLAnchorElement =>
+  linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
+
+/** An id in monospace, its middle left out (or as `shown` says), the whole in its title, with a button that copies the whole. */
+export function idWithCopy(id: string, what: string, { shown, to }: { readonly shown?: string; readonly to?: ListView } = {}): HTMLElement {
+  const code = el('code', { title: id }, shown ?? shorten(id));
+  return el('span', { class: 'id' }, to === undefined ? code : el('a', { href: searchOf(to) }, code), copyButton(id, what));
+}
+
+/** A button that copies a text and says so. `what` is its name in `Copy the …`. */
+export function copyButton(text: string, what: string): HTMLButtonElement {
+  const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy the ${what}`, title: `Copy the ${what}` }, copyIcon());
+  button.addEventListener('click', async () => {
+    const isCopied = await copy(text);
+    button.dataset['said'] = isCopied ? 'Copied' : 'Not copied';
+    announce(isCopied ? `Copied the ${what}` : `This browser does not let the page copy the ${what}`);
+    setTimeout(() => delete button.dataset['said'], 1600);
+  });
+  return button;
+}
+
+const copyIcon = (): SVGElement =>
+  svg(
+    'svg',
+    { viewBox: '0 0 16 16', width: '14', height: '14', 'aria-hidden': 'true', fill: 'none', stroke: 'currentColor', 'stroke-width': '1.4' },
+    svg('rect', { x: '5.5', y: '5.5', width: '8', height: '8', rx: '1.5' }),
+    svg('path', { d: 'M10.5 5.5V4A1.5 1.5 0 0 0 9 2.5H4A1.5 1.5 0 0 0 2.5 4v5A1.5 1.5 0 0 0 4 10.5h1.5' }),
+  );
+
+async function copy(text: string): Promise<boolean> {
+  // Only pages from https or this machine have a clipboard; a mirror in a local network is neither.
+  if (navigator.clipboard !== undefined) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      // Refused by the browser's settings; the older way may be allowed.
+    }
+  }
+  const area = el('textarea', { class: 'unseen', 'aria-hidden': 'true', tabindex: '-1' });
+  area.value = text;
+  const focused = document.activeElement;
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  if (focused instanceof HTMLElement) focused.focus();
+  return isCopied;
+}
+
+/** Says something to those who hear the page. */
+export function announce(text: string): void {
+  const region = document.getElementById('announcement');
+  if (region !== null) region.textContent = text;
+}
+
+/** A time in words, with the time itself in the title. `timestamp` is in seconds since 1970. */
+export function timeOf(timestamp: number): HTMLElement {
+  return el('time', { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) }, inWords(timestamp, Date.now() / 1000));
+}

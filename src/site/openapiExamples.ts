@@ -1,0 +1,95 @@
+/**
+ * Examples for the API's description. None of them is made up where a reader could take it for the data of this mirror: the transaction is a real one,
+ * the block is one of the recorded server's test data and its example says so, and errors are those that the request map gives.
+ */
+
+import type { ActivityRecord } from '../contract/contractJson.ts';
+import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
+import { parseTarget } from '../pages/request.ts';
+import { errorBody } from '../pages/respond.ts';
+
+/** The etching of DOG•GO•TO•THE•MOON, the third rune. */
+export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
+
+/** The newest of the two records of this transaction. */
+const PREMINE: ActivityRecord = {
+  rune: { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' },
+  address: 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t',
+  amount: '100000000000.00000',
+  operation: 'receive',
+  location: {
+    block_hash: '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5',
+    block_height: 840000,
+    tx_id: EXAMPLE_TX,
+    tx_index: 3,
+    vout: 1,
+    timestamp: 1713571767,
+  },
+};
+
+/** The only record of a block of the recorded test data (test/fixtures/conformance). */
+const RECORDED: ActivityRecord = {
+  rune: { id: '840000:11', number: 11, name: 'PREKLJSXWMBQMMMGEF', spaced_name: 'PREKLJS•XWMBQM•M•MGEF' },
+  address: 'bc1qmhsd5hsd0jfr72vr94spak3329nf4jqyh3pg05',
+  amount: '1000000000000000.000000000000000000',
+  operation: 'receive',
+  location: {
+    block_hash: '000000000000000d827e3f76ac4dcec2f16b3711a417616ae2d552884477d993',
+    block_height: 840012,
+    tx_id: '5c29a3427ca084d02902bfe4849a3e48d3ddc88a4faad0c9c51865f0cc02b811',
+    tx_index: 1,
+    vout: 1,
+    timestamp: 1713580211,
+  },
+};
+
+/** A record as a mirror of this dialect answers it, keys in its order. Of a record that has all fields but `receiver_address`. */
+function spelled({ rune, address, amount, operation, location }: ActivityRecord, dialect: Dialect): object {
+  const { block_height, tx_index, vout, timestamp } = location;
+  const [block_hash, tx_id] = [spellHex(location.block_hash, dialect), spellHex(location.tx_id, dialect)];
+  if (dialect === 'contract') {
+    return { rune, address, amount, operation, location: { block_hash, block_height, tx_id, tx_index, vout, output: tx_id, timestamp } };
+  }
+  const output = `${tx_id}:${vout}`;
+  return { rune, operation, location: { block_hash, block_height, tx_id, tx_index, timestamp, vout, output }, address, amount };
+}
+
+interface Example {
+  readonly summary: string;
+  readonly value: unknown;
+}
+type Examples = Readonly<Record<string, Example>>;
+
+const empty = (summary: string, limit: number): Example => ({ summary, value: { limit, offset: 0, total: 0, results: [] } });
+
+/** Answers to requests for a transaction's list. */
+export const transactionExamples = ({ dialect }: Site): Examples => ({
+  etching: {
+    summary: 'A real etching, limit=1: the newer of its two records',
+    value: { limit: 1, offset: 0, total: 2, results: [spelled(PREMINE, dialect)] },
+  },
+  unknown: empty('A transaction that is not held, limit=1', 1),
+});
+
+/** Answers to requests for a block's list. */
+export const blockExamples = ({ dialect }: Site): Examples => ({
+  recorded: {
+    summary: 'A block with one record, limit=1: invented data, as a server of this API answered it',
+    value: { limit: 1, offset: 0, total: 1, results: [spelled(RECORDED, dialect)] },
+  },
+  unknown: empty('A block without activity, or one that is not held, limit=1', 1),
+});
+
+/** What a mirror of this site answers to these refused requests. Throws when one of them is not refused. */
+export function refusals(targets: Readonly<Record<string, string>>, site: Site): Examples {
+  return Object.fromEntries(
+    Object.entries(targets).map(([name, target]) => {
+      const route = parseTarget(target, site);
+      if (route.kind !== 'refusal') throw new Error(`${target} is not refused`);
+      return [name, { summary: `GET ${target}`, value: errorExample(route.status, route.message) }];
+    }),
+  );
+}
+
+/** The body of an error. */
+export const errorExample = (status: number, message: string): unknown => JSON.parse(errorBody(status, message).body);
