@@ -95,38 +95,18 @@ describe('hosting/README.md', () => {
   };
   const filesOf = (blocks: number, kind: keyof typeof pagesOf) => Math.round(pagesOf[kind](blocks)) + indexOf(blocks);
 
-  it('counts the files of a window as builds name them', () => {
+  it('counts the files of a window of 1,000 average blocks', () => {
     expect(indexOf(1000)).toBe(4096);
-    for (const kind of ['all', 'bare'] as const) {
-      has(english(Math.round(pagesOf[kind](1000))));
-      has(english(filesOf(1000, kind)));
-    }
-  });
-
-  it('says how many blocks fit', () => {
-    const most = (files: number, kind: keyof typeof pagesOf) => {
-      let blocks = 1;
-      while (filesOf(blocks + 1, kind) <= files) blocks += 1;
-      return blocks;
-    };
-    has(`= ${english(most(100_000, 'all'))} blocks, and 20,000 are ${most(20_000, 'all')} `);
-    has(`${english(most(100_000, 'bare'))} and ${most(20_000, 'bare')}.`);
+    for (const kind of ['all', 'bare'] as const) has(english(filesOf(1000, kind)));
     // Netlify's limit of files in a folder is that of the index.
     expect(indexOf(3500)).toBeLessThan(54_000);
     expect(indexOf(3600)).toBeGreaterThan(54_000);
   });
 
-  it('works out what uploads write', () => {
-    const writes = (blocks: number) => Math.round(72 * blocks + 4 + 4096 * (1 - Math.exp((-2 * 740 * blocks) / 4096)));
-    has(`Of 6 blocks that is ${english(writes(6))}, of 144 it is ${english(writes(144))}`);
-    has(`${((720 * writes(6)) / 1e6).toFixed(2)} million: ${(4.5 * ((720 * writes(6)) / 1e6 - 1)).toFixed(2)} $`);
-    has(`${((30 * writes(144)) / 1e6).toFixed(2)} million: 0 $`);
-  });
-
   const exactWithoutCode = CASES.length - Object.keys(REFUSED_CASES).length;
 
   it('says how many cases there are, and how many are exact without code', () => {
-    has(`The same ${CASES.length} cases`);
+    has(`the same ${CASES.length} cases`);
     has(`alone | ${exactWithoutCode}; `);
     expect(read('hosting/nginx/README.md')).toContain(`${exactWithoutCode} of ${CASES.length} are exact`);
   });
