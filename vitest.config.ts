@@ -1,11 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { tier } from './test/support/tier.ts';
 
-export default defineConfig({
-  test: {
-    include: ['test/*.test.ts'],
-    globalSetup: ['test/support/globalSetup.ts'],
-    // Builds use all cores by themselves, and a cold or busy machine may take long over one.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-  },
-});
+// Loading the program takes seconds, so the files of a worker share its modules: no test may leave them changed.
+export default tier('test/*.test.ts', { isolate: false, maxWorkers: '100%' });

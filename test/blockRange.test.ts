@@ -2,49 +2,13 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LAYOUTS } from '../src/pages/lists.ts';
 import { literal } from '../src/store/duckdb.ts';
 import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { run } from './support/cli.ts';
-import { CHANGES, History } from './support/history.ts';
 import { hex, ndjson, record } from './support/records.ts';
 
 describe('a build of a range', () => {
-  it('equals one of input that holds only these blocks, also after changes', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
-        fc.array(fc.constantFrom(...CHANGES), { minLength: 2, maxLength: 6 }),
-        fc.constantFrom(...LAYOUTS),
-        async (numbers, changes, layout) => {
-          const work = temporaryFolder();
-          const random = () => numbers.next().value;
-          const history = new History(random);
-          const written = new Map<string, string>();
-          for (const [i, step] of [[], changes].entries()) {
-            for (const change of step) history[change]();
-            history.write(join(work, 'in'), written);
-            const heights = [...history.blocks.keys()].sort((a, b) => a - b);
-            const pick = () => heights[Math.floor(random() * heights.length)] ?? 0;
-            const [a, b] = [pick(), pick()];
-            const blocks = { from: Math.min(a, b), to: Math.max(a, b) };
-            history.write(join(work, `only-${i}`), new Map(), (height) => height >= blocks.from && height <= blocks.to);
-            const options = { layout, pageSizes: [2, 4] };
-            await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], ...options, blocks });
-            await testBuild(join(work, `expected-${i}`), { inputs: [join(work, `only-${i}`)], ...options });
-            expect(tree(join(work, 'out'))).toEqual(tree(join(work, `expected-${i}`)));
-            // Once more, going on from the last build.
-            const { wasFull } = await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], ...options, blocks });
-            expect(wasFull).toBe(false);
-          }
-        },
-      ),
-      { numRuns: Number(process.env['FC_RUNS'] ?? 12), endOnFailure: true },
-    );
-  }, 3_600_000);
-
   it('reads Parquet whose heights are integers, or text, or a ledger', async () => {
     const work = temporaryFolder();
     mkdirSync(join(work, 'in'));

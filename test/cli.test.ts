@@ -1,11 +1,7 @@
-/** The commands from outside: flags, what they print, exit codes, signals; and that the documents name every flag. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, cpSync, existsSync, openSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { constants } from 'node:os';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { BENCH_COMMAND } from '../bench/bench.ts';
 import { BENCH_HOSTS_COMMAND } from '../bench/hosts.ts';
 import { BENCH_PULL_COMMAND } from '../bench/pull.ts';
@@ -18,7 +14,7 @@ import { PULL_COMMAND } from '../src/pull/command.ts';
 import { VERIFY_COMMAND } from '../src/verify/command.ts';
 import { SAMPLE_COMMAND } from '../tools/sample.ts';
 import { filesBelow, temporaryFolder, tree, writeFiles } from './support/build.ts';
-import { ROOT, run, start } from './support/cli.ts';
+import { ROOT, run, runProcess, start } from './support/cli.ts';
 import { ndjson, record } from './support/records.ts';
 import { sendTo } from './support/server.ts';
 
@@ -27,33 +23,6 @@ function workFolder(): string {
   const work = temporaryFolder();
   writeFiles(work, { 'input/a.ndjson': ndjson([record(5, 1)]) });
   return work;
-}
-
-/** The processes that a server with --workers has started, oldest first. A compiler that runs for a moment is none. */
-function workersOf(pid: number | undefined): number[] {
-  return childrenOf(pid)
-    .filter((child) => textOf(`/proc/${child}/environ`).includes('NODE_UNIQUE_ID='))
-    .sort((a, b) => startOf(a) - startOf(b));
-}
-
-const childrenOf = (pid: number | undefined) => textOf(`/proc/${pid}/task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-
-/** When a process was started, by the kernel's clock. */
-const startOf = (pid: number) => Number(textOf(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ')[19]);
-
-const SIGTERM = constants.signals.SIGTERM;
-const hasPending = (pid: number, signal: number) => {
-  const pending = BigInt(`0x${/^ShdPnd:\s+(\w+)/m.exec(textOf(`/proc/${pid}/status`))?.[1] ?? 0}`);
-  return (pending & (1n << BigInt(signal - 1))) !== 0n;
-};
-
-/** A file of /proc; empty when the process has just ended. */
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
-  }
 }
 
 describe('scripts/run.cjs', () => {
@@ -65,7 +34,7 @@ describe('scripts/run.cjs', () => {
     ['../src/version', ''],
     ['toString', ''],
   ])('has no command %j, and says which there are, and which is near', async (command, near) => {
-    const { code, stderr } = await run(command, [], ROOT);
+    const { code, stderr } = await runProcess(command, [], ROOT);
     const [first, ...rest] = stderr.split(/(?<=\n)/);
     expect([code, first, rest.join('')]).toEqual([
       1,
@@ -78,38 +47,13 @@ describe('scripts/run.cjs', () => {
 describe('npm run build', () => {
   it('builds with its defaults: input to dist', async () => {
     const work = workFolder();
-    const { code, stdout, stderr } = await run('build', [], work);
+    const { code, stdout, stderr } = await runProcess('build', [], work);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(
       /^Read 1 record of 1 block from 1 file in [\d.]+ s\.\nWrote 5 files \(0\.0 MB\) of 1 transaction and 1 block to dist in [\d.]+ s\.\n(?: {2}.*\n)+$/,
     );
     expect(status.parse(JSON.parse(readFileSync(join(work, 'dist/runes/v1/index.json'), 'utf8')))).toMatchObject({ block_height: 5 });
     expect(readdirSync(join(work, '.cache')).sort()).toEqual(['changes', 'state.duckdb']);
-  });
-
-  it('goes on when nobody reads what it says any more', async () => {
-    const work = workFolder();
-    const child = start('build', ['--input', 'input'], work);
-    child.stdout?.destroy();
-    child.stderr?.destroy();
-    expect(await once(child, 'exit')).toEqual([0, null]);
-    expect((await run('verify', [], work)).code).toBe(0);
-  });
-
-  it.skipIf(!existsSync('/dev/full'))('goes on when its log cannot be written, and says so in the format that was asked for', async () => {
-    const work = workFolder();
-    const full = openSync('/dev/full', 'w');
-    const child = spawn(process.execPath, [join(ROOT, 'scripts/run.cjs'), 'build', '--log', 'json'], {
-      cwd: work,
-      stdio: ['ignore', full, 'pipe'],
-    });
-    closeSync(full);
-    const said: string[] = [];
-    child.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
-    expect(await once(child, 'close')).toEqual([3, null]);
-    const message = expect.stringMatching(/^standard output cannot be written \(ENOSPC: .*\); the work goes on$/);
-    expect(JSON.parse(said.join(''))).toEqual({ level: 'error', event: 'error', message, details: [], exitCode: 3 });
-    expect((await run('verify', [], work)).code).toBe(0);
   });
 
   it('takes every flag', async () => {
@@ -236,101 +180,14 @@ describe('npm start', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  it('with --workers answers from several processes, replaces one that dies, and ends them all on SIGTERM', async () => {
-    const work = workFolder();
-    await run('build', [], work);
-    const child = start('serve', ['--port', '0', '--workers', '2', '--no-compression'], work);
-    const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-    const port = Number(/:(\d+) \(Ctrl-C/.exec(line.toString())?.[1]);
-    const workers = () => workersOf(child.pid);
-    const before = workers();
-    expect(before).toHaveLength(2);
-    const killed = once(child.stderr ?? child, 'data');
-    process.kill(before[0] ?? 0, 'SIGKILL');
-    expect(String((await killed)[0])).toBe(`Note: process ${before[0]} ended (SIGKILL); another is started\n`);
-    while (workers().length < 2 || workers().includes(before[0] ?? 0)) await new Promise((resolve) => setTimeout(resolve, 50));
-    for (let i = 0; i < 4; i += 1) {
-      const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity', { 'accept-encoding': 'gzip' });
-      expect([answer.status, answer.headers.vary]).toEqual([200, undefined]);
-    }
-    const after = workers();
-    child.kill('SIGTERM');
-    expect(await once(child, 'exit')).toEqual([0, null]);
-    for (const pid of after) expect(() => process.kill(pid, 0)).toThrow('ESRCH');
-  });
-
-  describe('with --workers, of which one is not listening yet,', () => {
-    let child: ChildProcess;
-    let said: { stdout: string; stderr: string };
-    beforeEach(async () => {
-      const work = workFolder();
-      await run('build', [], work);
-      child = start('serve', ['--port', '0', '--workers', '2'], work);
-      said = { stdout: '', stderr: '' };
-      for (const name of ['stdout', 'stderr'] as const) {
-        child[name]?.on('data', (chunk: Buffer) => {
-          said[name] += chunk.toString('utf8');
-        });
-      }
-    });
-    afterEach(() => child.kill('SIGKILL'));
-
-    /** The worker that was started as the nth, stopped as soon as it is there. */
-    async function stopped(nth: number): Promise<number> {
-      while (workersOf(child.pid).length < nth) await wait(1);
-      const pid = workersOf(child.pid)[nth - 1] ?? 0;
-      process.kill(pid, 'SIGSTOP');
-      return pid;
-    }
-
-    it.each([1, 2])('ends on SIGTERM, though the worker numbered %s has not begun', async (nth) => {
-      const pid = await stopped(nth);
-      const exit = once(child, 'exit');
-      child.kill('SIGTERM');
-      // The parent has told it when the signal waits there; a thread that was not stopped yet has taken it at once.
-      while (existsSync(`/proc/${pid}`) && !hasPending(pid, SIGTERM)) await wait(5);
-      if (existsSync(`/proc/${pid}`)) process.kill(pid, 'SIGCONT');
-      expect([await exit, said]).toEqual([[0, null], { stdout: '', stderr: '' }]);
-      expect(() => process.kill(pid, 0)).toThrow('ESRCH');
-    });
-
-    it.each([1, 2])('replaces the worker numbered %s when it is killed, and says when all serve', async (nth) => {
-      const pid = await stopped(nth);
-      process.kill(pid, 'SIGKILL');
-      while (!said.stdout.includes('\n')) await wait(20);
-      expect(said).toEqual({
-        stdout: expect.stringMatching(/^Serving dist on http:\/\/127\.0\.0\.1:\d+ \(Ctrl-C ends it\)\.\n$/),
-        stderr: `Note: process ${pid} ended (SIGKILL); another is started\n`,
-      });
-      expect(workersOf(child.pid)).toHaveLength(2);
-      const port = Number(/:(\d+) /.exec(said.stdout)?.[1]);
-      expect((await sendTo(port)('GET', '/runes/v1/blocks/5/activity')).status).toBe(200);
-      child.kill('SIGTERM');
-      expect(await once(child, 'exit')).toEqual([0, null]);
-    });
-  });
-
-  it('serves from a folder with a space in its name, with --workers too', async () => {
-    const work = workFolder();
-    await run('build', [], work);
-    const copy = join(temporaryFolder(), 'a folder');
-    for (const name of ['scripts', 'src', 'package.json', 'tsconfig.json']) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    const child = spawn(process.execPath, [join(copy, 'scripts/run.cjs'), 'serve', '--port', '0', '--workers', '2'], { cwd: work });
-    const exit = once(child, 'exit');
-    const line = await Promise.race([once(child.stdout, 'data'), exit]);
-    child.kill('SIGTERM');
-    expect([String(line), await exit]).toEqual([expect.stringMatching(/^Serving dist on /), [0, null]]);
-  });
-
   it.each(['1', '2'])('says what is missing, with --workers %s', async (workers) => {
     const work = temporaryFolder();
-    const { code, stderr } = await run('serve', ['--port', '0', '--workers', workers], work);
+    const { code, stderr } = await runProcess('serve', ['--port', '0', '--workers', workers], work);
     expect([code, stderr]).toEqual([
       2,
       'Error: there is no build: dist/runes/v1/manifest.json is missing\n  Run npm run build first, or name the folder with --dir.\n',
     ]);
-    expect((await run('serve', ['--port', '70000'], work)).code).toBe(1);
+    expect((await runProcess('serve', ['--port', '70000'], work)).code).toBe(1);
   });
 
   it('names a port that is in use', async () => {
@@ -339,7 +196,7 @@ describe('npm start', () => {
     const child = start('serve', ['--port', '0'], work);
     const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
     const port = /:(\d+) /.exec(line.toString())?.[1] ?? '';
-    const { code, stderr } = await run('serve', ['--port', port], work);
+    const { code, stderr } = await runProcess('serve', ['--port', port], work);
     child.kill('SIGTERM');
     await once(child, 'exit');
     expect([code, stderr.split('\n')[0]]).toEqual([1, `Error: port ${port} of 127.0.0.1 is in use; choose another with --port`]);
@@ -370,7 +227,7 @@ describe('help and documents', () => {
   });
 
   it.each(commands)('of %s name every flag with its default, and no other', async (name, command) => {
-    const { code, stdout } = await run(name, ['--help'], ROOT);
+    const { code, stdout } = await runProcess(name, ['--help'], ROOT);
     expect(code).toBe(0);
     expect(stdout.split('\n').filter((line) => line.length > 100)).toEqual([]);
     if (name === 'sample') expect((await run(name, ['-h'], ROOT)).stdout).toBe(stdout);

@@ -1,9 +1,10 @@
 /** The recorded requests, asked of the local server over builds of the same data in dialect hiro, in each layout. */
+import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../src/pages/lists.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './support/build.ts';
-import { type Host, startServer } from './support/server.ts';
+import { type Host, type LocalHost, sendTo, startServer } from './support/server.ts';
 import { judge, RECORDED_ETAG, RULES, readVectors } from './support/vectors.ts';
 
 const vectors = readVectors();
@@ -25,14 +26,20 @@ const EXCEPTIONS: Readonly<Record<string, number>> = {
 };
 
 describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
-  let host: Host;
+  const agent = new Agent({ keepAlive: true });
+  let host: LocalHost;
+  let send: Host['send'];
 
   beforeAll(async () => {
     await testBuild(join(folder, layout), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout });
     host = await startServer(join(folder, layout));
+    send = sendTo(host.port, agent);
   });
 
-  afterAll(() => host.close());
+  afterAll(async () => {
+    agent.destroy();
+    await host.close();
+  });
 
   it('are all there', () => expect(vectors).toHaveLength(720));
 
@@ -40,7 +47,7 @@ describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
     it(`${group}: answered as recorded, or as a rule decides`, async () => {
       const wrong: string[] = [];
       for (const vector of vectors.filter((v) => v.group === group)) {
-        const answer = await host.send(vector.method, vector.path, vector.request_headers);
+        const answer = await send(vector.method, vector.path, vector.request_headers);
         const { rule, problems } = judge(vector, answer);
         if (problems.length > 0)
           wrong.push(`line ${vector.line} ${vector.method} ${vector.path} (${rule ?? 'recorded'}): ${problems.join('; ')}`);

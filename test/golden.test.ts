@@ -11,6 +11,26 @@ const GOLDEN = new URL('./fixtures/golden/', import.meta.url).pathname;
 /** Scripts and styles are the same in every build. */
 const assets = new Set(siteAssets().map(([path]) => path));
 
+/**
+ * The description of the API is kept once for each dialect, of the input `activity`. That of another input has the heights of that input as examples,
+ * and the layout changes nothing in it.
+ */
+const OPENAPI = 'openapi.json';
+const HEIGHTS: Readonly<Record<string, readonly (readonly [activity: string, other: string])[]>> = {
+  ledger: [
+    ['"block_height": 840002', '"block_height": 840101'],
+    ['"example": "840002"', '"example": "840101"'],
+    ['"example": 840000', '"example": 840100'],
+  ],
+};
+
+/** The expected files of a build. */
+function expectedFiles(name: string, folder: string, dialect: string): Record<string, string> {
+  const document = readFileSync(join(GOLDEN, 'activity', dialect, OPENAPI), 'utf8').replaceAll(VERSION, 'VERSION');
+  const openapi = (HEIGHTS[name] ?? []).reduce((text, [activity, other]) => text.replaceAll(activity, other), document);
+  return { ...read(join(GOLDEN, name, folder)), [OPENAPI]: openapi };
+}
+
 /** The version is the one thing in a build that a release changes. */
 const read = (folder: string) =>
   Object.fromEntries(
@@ -31,9 +51,12 @@ describe.each(['activity', 'ledger'])('the input %s', (name) => {
     const expected = join(GOLDEN, name, folder);
     if (process.env['UPDATE_GOLDEN'] === '1') {
       rmSync(expected, { recursive: true, force: true });
-      for (const [path, content] of Object.entries(read(out))) writeFiles(expected, { [path]: content.replaceAll('VERSION', VERSION) });
+      for (const [path, content] of Object.entries(read(out))) {
+        if (path === OPENAPI && expected !== join(GOLDEN, 'activity', dialect)) continue;
+        writeFiles(expected, { [path]: content.replaceAll('VERSION', VERSION) });
+      }
     }
     expect(existsSync(expected)).toBe(true);
-    expect(read(out)).toEqual(process.env['UPDATE_GOLDEN'] === '1' ? read(out) : read(expected));
+    expect(read(out)).toEqual(expectedFiles(name, folder, dialect));
   });
 });

@@ -12,79 +12,15 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
-import fc from 'fast-check';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
-import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/lists.ts';
 import { verify } from '../src/verify/verify.ts';
 import { failedBuild, filesBelow, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { run } from './support/cli.ts';
-import { CHANGES, History } from './support/history.ts';
 import { hex, ndjson, record } from './support/records.ts';
 
 const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
-
-/** Does to a copy of the output what an uploader would do with the lists of changes. */
-function upload(out: string, remote: string): void {
-  const list = (name: string) =>
-    readFileSync(join(`${out}.cache/changes`, name), 'utf8')
-      .split('\n')
-      .filter(Boolean);
-  for (const path of list('added.txt')) {
-    mkdirSync(dirname(join(remote, path)), { recursive: true });
-    cpSync(join(out, path), join(remote, path));
-  }
-  // A build without changes leaves the lists of the one before.
-  for (const path of list('removed.txt')) rmSync(join(remote, path), { force: true });
-}
-
-const content = (folder: string) => {
-  const { '.rune-activity-mirror': _, ...files } = tree(folder);
-  return files;
-};
-
-describe('after any change of the input', () => {
-  it('an incremental build equals a full one, verifies, and its lists of changes carry a mirror along', async () => {
-    const kinds = new Set<string>();
-    await fc.assert(
-      fc.asyncProperty(
-        fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
-        fc.array(fc.array(fc.constantFrom(...CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 4, maxLength: 7 }),
-        fc.record({
-          layout: fc.constantFrom(...LAYOUTS),
-          dialect: fc.constantFrom(...DIALECTS),
-          operationPages: fc.boolean(),
-          compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
-          parquet: fc.boolean(),
-        }),
-        async (numbers, steps, site) => {
-          const work = temporaryFolder();
-          const [out, input, remote] = [join(work, 'out'), join(work, 'in'), join(work, 'remote')];
-          const history = new History(() => numbers.next().value);
-          const written = new Map<string, string>();
-          const options: TestBuild = { inputs: [input], ...site, pageSizes: [2, 4] };
-          for (const [i, changes] of [[], ...steps].entries()) {
-            for (const change of changes) history[change]();
-            history.write(input, written);
-            const result = await testBuild(out, options);
-            if (i > 0) for (const change of changes) kinds.add(change);
-            expect(result.wasFull).toBe(i === 0);
-            await testBuild(join(work, `full-${i}`), options);
-            expect(tree(out)).toEqual(tree(join(work, `full-${i}`)));
-            await check(out);
-            upload(out, remote);
-            expect(content(remote)).toEqual(content(out));
-          }
-        },
-      ),
-      // A run is some ten builds. More: FC_RUNS=200 npx vitest run test/incremental.test.ts
-      // What fails is printed with its seed; making it smaller would take hundreds of builds.
-      { numRuns: Number(process.env['FC_RUNS'] ?? 12), endOnFailure: true },
-    );
-    expect([...kinds].sort()).toEqual([...CHANGES].sort());
-  }, 3_600_000);
-});
 
 /** A folder with a file for each of some blocks, built once. */
 async function built(heights: readonly number[], options: Omit<TestBuild, 'inputs'> = {}) {

@@ -8,8 +8,10 @@ import { describe, expect, it } from 'vitest';
 import type { Fault } from './support/apiServer.ts';
 import { filesBelow, RecordingLog, temporaryFolder, testBuild, tree } from './support/build.ts';
 import { block, failedPull, testPull } from './support/pull.ts';
-import { base, builtDigest, digest, server, shortChain, to } from './support/recordedServer.ts';
+import { base, builtDigest, digest, server, shortChain, to, useRecordedServer } from './support/recordedServer.ts';
 import type { Activity } from './support/records.ts';
+
+useRecordedServer();
 
 const heldHash = (height: number): string => {
   const [name = ''] = filesBelow(join(to, 'pulled')).filter((path) => path.includes(`/${height}-`));

@@ -1,14 +1,13 @@
-/** The pull command from outside: flags, keys, what it prints, signals, locks, full disks. */
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filesBelow, temporaryFolder, tree } from './support/build.ts';
+import { filesBelow, temporaryFolder } from './support/build.ts';
 import { run, start } from './support/cli.ts';
-import { mountDisk } from './support/disk.ts';
-import { failedPull, testPull } from './support/pull.ts';
-import { base, builtDigest, digest, server, shortChain, to } from './support/recordedServer.ts';
+import { testPull } from './support/pull.ts';
+import { base, builtDigest, digest, server, shortChain, to, useRecordedServer } from './support/recordedServer.ts';
+
+useRecordedServer();
 
 describe('npm run pull', () => {
   const flags = () => ['--from', base, '--to', to, '--rate', '0'];
@@ -118,29 +117,6 @@ describe('npm run pull', () => {
     expect(await builtDigest()).toBe(digest);
   });
 
-  it('is killed 20 times at random moments, and the files are those of one that was not', async () => {
-    const whole = join(temporaryFolder(), 'input');
-    await testPull(base, whole);
-    let [killed, random] = [0, 7];
-    while (killed < 20) {
-      const child = start('pull', flags(), work);
-      // The start takes some 0.5 s, all of the work about as long.
-      random = (random * 16807) % 2147483647;
-      const after = server.requests.length + (random % 12);
-      server.answered = () => {
-        if (server.requests.length >= after) child.kill('SIGKILL');
-      };
-      const [code] = await once(child, 'exit');
-      server.answered = () => undefined;
-      if (code === 0) break;
-      killed += 1;
-    }
-    expect(killed).toBe(20);
-    await testPull(base, to);
-    expect(tree(to)).toEqual(tree(whole));
-    expect(await builtDigest()).toBe(digest);
-  });
-
   it('in a folder that another pull works on stops at once', async () => {
     let release: () => void = () => undefined;
     const waiting = new Promise<void>((resolve) => {
@@ -164,21 +140,5 @@ describe('npm run pull', () => {
     expect((await once(first, 'exit'))[0]).toBe(130);
     server.fault = () => undefined;
     expect(await testPull(base, to)).toMatchObject({ blocks: 40 });
-  });
-
-  it('on a full disk says so, and goes on when there is room', async (context) => {
-    const disk = join(temporaryFolder(), 'disk');
-    if (!mountDisk(disk, '1m')) return context.skip('only root can make a small disk');
-    try {
-      const input = join(disk, 'input');
-      writeFileSync(join(disk, 'filler'), Buffer.alloc(600_000));
-      const error = await failedPull(base, input);
-      expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/^the disk of .* is full$/)]);
-      rmSync(join(disk, 'filler'));
-      await testPull(base, input);
-      expect(await builtDigest(input)).toBe(digest);
-    } finally {
-      execFileSync('umount', [disk]);
-    }
   });
 });

@@ -11,7 +11,7 @@ import { Store } from '../src/store/duckdb.ts';
 import { ApiServer } from './support/apiServer.ts';
 import { CONFORMANCE, CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree } from './support/build.ts';
 import { run, start } from './support/cli.ts';
-import { copyIn, type Database, SCHEMA, startPostgres } from './support/postgres.ts';
+import { copyIn, type Database, insertChain, SCHEMA, startPostgres } from './support/postgres.ts';
 import { block, failedPull, recordedBlocks, testPull } from './support/pull.ts';
 import type { Activity } from './support/records.ts';
 
@@ -35,19 +35,7 @@ async function fill(): Promise<void> {
   for (const table of ['runes', 'ledger']) await copyIn(database.sql, table, readFileSync(join(CONFORMANCE, `${table}.csv`)));
 }
 
-/** Made-up blocks of 1 to 5 records. `fork` tells them from others at their heights. */
-async function chain(first: number, last: number, fork = ''): Promise<void> {
-  await database.sql.query(
-    `INSERT INTO runes SELECT '1:0', 0, 'MADEUP', 'MADE•UP', repeat('0', 64), 1, 0, repeat('0', 64), 2, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0
-     ON CONFLICT DO NOTHING`,
-  );
-  await database.sql.query(`DELETE FROM ledger WHERE block_height BETWEEN ${first} AND ${last}`);
-  await database.sql.query(
-    `INSERT INTO ledger SELECT '1:0', encode(sha256(('block ' || h || '${fork}')::bytea), 'hex'), h, i, 0, encode(sha256(('tx ' || h || ' ' || i || '${fork}')::bytea), 'hex'),
-       i, CASE WHEN i % 2 = 0 THEN 'bc1q' || i END, NULL, i * 7, (ARRAY['mint', 'send', 'receive'])[i % 3 + 1]::ledger_operation, 1700000000 + h
-     FROM generate_series(${first}, ${last}) AS h, generate_series(0, h % 5) AS i`,
-  );
-}
+const chain = (first: number, last: number, fork = '') => insertChain(database.sql, first, last, fork);
 
 describe('a pull from PostgreSQL', () => {
   it('builds the same mirror as the export, and says what it did', async () => {
@@ -307,22 +295,5 @@ describe('a pull from PostgreSQL', () => {
       await database.sql.query('ROLLBACK');
     }
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 4 });
-  });
-
-  it('is killed 20 times at random moments, and the files are those of one that was not', async () => {
-    await chain(1000, 1450);
-    const whole = join(temporaryFolder(), 'input');
-    await testPull(database.url, whole);
-    let random = 11;
-    for (let killed = 0; killed < 20; killed += 1) {
-      const child = start('pull', ['--from', database.url, '--to', to, '--concurrency', '2'], '/');
-      random = (random * 16807) % 2147483647;
-      // Most of the time from the first connection until the end.
-      const timer = setTimeout(() => child.kill('SIGKILL'), 500 + (random % 500));
-      await once(child, 'exit');
-      clearTimeout(timer);
-    }
-    await testPull(database.url, to);
-    expect(tree(to)).toEqual(tree(whole));
   });
 });

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { FetchMirror } from '../src/hosts/fetch.ts';
 import { createMirrorServer } from '../src/hosts/node.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
-import { run } from './support/cli.ts';
+import { runProcess } from './support/cli.ts';
 import { hex, ndjson, record } from './support/records.ts';
 import { type LocalHost, sendTo, startServer } from './support/server.ts';
 
@@ -84,7 +84,7 @@ describe('an output that becomes another under the local server', () => {
   const build = (out: string, name: Name) => {
     const inputs = CONFORMANCE_INPUTS.flatMap((path) => ['--input', path]);
     const { layout, dialect } = BUILDS[name];
-    return run('build', [...inputs, '--out', out, '--cache', `${out}.cache`, '--layout', layout, '--dialect', dialect], work);
+    return runProcess('build', [...inputs, '--out', out, '--cache', `${out}.cache`, '--layout', layout, '--dialect', dialect], work);
   };
   const ask = async (host: LocalHost, target: string) => {
     const { status, body } = await host.send('GET', target);

@@ -2,7 +2,7 @@
 import { cpSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import serveHandler from 'serve-handler';
 import settings from '../../hosting/files-only/serve.json' with { type: 'json' };
@@ -102,7 +102,7 @@ export async function filesBelowFolder(dist: string): Promise<{ readonly url: st
 
 /** The folder of a build that a test may damage. */
 export function copyOf(dist: string): string {
-  const copy = join(dirname(dist), `copy-${Math.random().toString(36).slice(2)}`);
+  const copy = join(temporaryFolder(), 'copy');
   cpSync(dist, copy, { recursive: true });
   return copy;
 }

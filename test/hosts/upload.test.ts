@@ -24,9 +24,11 @@ import { LAYOUTS, type Layout } from '../../src/pages/lists.ts';
 import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { type Finished, ROOT } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';
+import { randomFor } from '../support/seed.ts';
 import { ACCESS_KEY, BUCKET, type S3Server, startS3 } from './s3Server.ts';
 
 const KILLS = Number(process.env['KILLS'] ?? 2);
+const random = randomFor('kills of uploads');
 const MANIFEST = 'runes/v1/manifest.json';
 const NUMBER = '.rune-activity-mirror.upload';
 const REMOTE = `test:${BUCKET}`;
@@ -361,7 +363,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
         const child = start(dist, env);
         const end = finished(child);
         began = Date.now();
-        await wait(Math.random() * takes);
+        await wait(random() * takes);
         if (child.exitCode === null && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
         if ((await end).code !== 0) killed += 1;
       }

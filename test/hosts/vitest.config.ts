@@ -1,10 +1,3 @@
-import { defineConfig } from 'vitest/config';
+import { tier } from '../support/tier.ts';
 
-export default defineConfig({
-  test: {
-    include: ['test/hosts/*.test.ts'],
-    globalSetup: ['test/support/globalSetup.ts'],
-    testTimeout: 300_000,
-    hookTimeout: 120_000,
-  },
-});
+export default tier('test/hosts/*.test.ts', { testTimeout: 300_000 });

@@ -55,7 +55,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       site: { layout, dialect, pageSizes, operationPages, compress, parquet },
       siteUrl: undefined,
       memoryLimit: '1GB',
-      threads: 2,
+      threads: 1,
       full: false,
       dryRun: false,
       ...rest,

@@ -1,4 +1,4 @@
-/** The commands as a user runs them: a process of their own. */
+/** The commands as a user runs them. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 
@@ -10,7 +10,20 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Starts a command of `scripts/` in a folder. */
+let running: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs a command to its end in this process: to start one takes a second. Only one command runs at a time, because the folder, the exit code and
+ * the output are the process's own.
+ */
+export function run(command: string, args: readonly string[], cwd: string): Promise<Finished> {
+  // Most files want something else of this module, and the commands are the whole program.
+  const finished = running.then(async () => (await import('./command.ts')).runHere(command, args, cwd));
+  running = finished.catch(() => undefined);
+  return finished;
+}
+
+/** Starts a command of `scripts/` in a folder, as a process. */
 export function start(command: string, args: readonly string[], cwd: string): ChildProcess {
   return spawn(process.execPath, [join(ROOT, 'scripts/run.cjs'), command, ...args], {
     cwd,
@@ -18,8 +31,8 @@ export function start(command: string, args: readonly string[], cwd: string): Ch
   });
 }
 
-/** Runs a command to its end. */
-export function run(command: string, args: readonly string[], cwd: string): Promise<Finished> {
+/** Runs a process of a command to its end. */
+export function runProcess(command: string, args: readonly string[], cwd: string): Promise<Finished> {
   const child = start(command, args, cwd);
   const text = { stdout: '', stderr: '' };
   child.stdout?.on('data', (chunk: Buffer) => {

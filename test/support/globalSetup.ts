@@ -1,7 +1,9 @@
 /**
  * One folder for everything that a test run writes, removed at its end. Not after each test: ext4 hesitates to reuse the inodes of files
  * that were deleted a moment ago, which makes builds right after a clean-up ten times slower.
+ * And one seed for everything random, which is printed so that a run can be repeated.
  */
+import { randomInt } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,5 +12,9 @@ import { join } from 'node:path';
 export default function setup(): () => Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
   process.env['MIRROR_TEST_FOLDER'] = folder;
+  const seed = process.env['SEED'] ?? String(randomInt(2 ** 31));
+  if (!/^\d{1,10}$/.test(seed) || Number(seed) >= 2 ** 31) throw new Error(`SEED "${seed}" must be an integer from 0 to 2147483647`);
+  process.env['SEED'] = seed;
+  console.log(`Random tests: SEED=${seed} repeats them.`);
   return () => rm(folder, { recursive: true, force: true });
 }

@@ -110,3 +110,17 @@ export const SCHEMA = `
 /** Fills a table from a CSV file as \\copy does. */
 export const copyIn = (sql: pg.Client, table: string, csv: string | Uint8Array): Promise<void> =>
   pipeline(Readable.from([Buffer.from(csv)]), sql.query(copyFrom(`COPY ${table} FROM STDIN (FORMAT csv, HEADER true)`)));
+
+/** Made-up blocks of 1 to 5 records. `fork` tells them from others at their heights. */
+export async function insertChain(sql: pg.Client, first: number, last: number, fork = ''): Promise<void> {
+  await sql.query(
+    `INSERT INTO runes SELECT '1:0', 0, 'MADEUP', 'MADE•UP', repeat('0', 64), 1, 0, repeat('0', 64), 2, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0
+     ON CONFLICT DO NOTHING`,
+  );
+  await sql.query(`DELETE FROM ledger WHERE block_height BETWEEN ${first} AND ${last}`);
+  await sql.query(
+    `INSERT INTO ledger SELECT '1:0', encode(sha256(('block ' || h || '${fork}')::bytea), 'hex'), h, i, 0, encode(sha256(('tx ' || h || ' ' || i || '${fork}')::bytea), 'hex'),
+       i, CASE WHEN i % 2 = 0 THEN 'bc1q' || i END, NULL, i * 7, (ARRAY['mint', 'send', 'receive'])[i % 3 + 1]::ledger_operation, 1700000000 + h
+     FROM generate_series(${first}, ${last}) AS h, generate_series(0, h % 5) AS i`,
+  );
+}

@@ -1,4 +1,4 @@
-/** For tests of pulls: importing this starts a server with the recorded chain before each test of the file, and ends it after. */
+/** A server with the recorded chain, for tests of pulls. */
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach } from 'vitest';
 import { ApiServer } from './apiServer.ts';
@@ -9,22 +9,26 @@ import type { Activity } from './records.ts';
 let recorded: Map<number, Activity[]>;
 /** The digest of a build of the recorded chain. */
 export let digest: string;
-beforeAll(async () => {
-  recorded = await recordedBlocks();
-  digest = (await testBuild(join(temporaryFolder(), 'out'), { inputs: CONFORMANCE_INPUTS })).manifest.digest;
-});
 
 export let server: ApiServer;
 export let base: string;
 /** Where to pull to: a new folder for each test. */
 export let to: string;
-beforeEach(async () => {
-  server = new ApiServer();
-  for (const [height, records] of recorded) server.blocks.set(height, [...records]);
-  base = await server.start();
-  to = join(temporaryFolder(), 'input');
-});
-afterEach(() => server.close());
+
+/** Starts the server before each test of the file that calls this, and ends it after. */
+export function useRecordedServer(): void {
+  beforeAll(async () => {
+    recorded = await recordedBlocks();
+    digest = (await testBuild(join(temporaryFolder(), 'out'), { inputs: CONFORMANCE_INPUTS })).manifest.digest;
+  });
+  beforeEach(async () => {
+    server = new ApiServer();
+    for (const [height, records] of recorded) server.blocks.set(height, [...records]);
+    base = await server.start();
+    to = join(temporaryFolder(), 'input');
+  });
+  afterEach(() => server.close());
+}
 
 /** A short chain of made-up blocks instead of the recorded one. */
 export function shortChain(tip = 1010, first = 1001): void {

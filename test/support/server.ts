@@ -1,5 +1,5 @@
 /** A real local server on a free port, and raw requests to it. */
-import { type IncomingHttpHeaders, request } from 'node:http';
+import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { createMirrorServer, type ServerSettings } from '../../src/hosts/node.ts';
@@ -23,11 +23,11 @@ export interface LocalHost extends Host {
   readonly port: number;
 }
 
-/** Requests to a server of this machine. */
-export function sendTo(port: number): Host['send'] {
+/** Requests to a server of this machine; without an agent, each on a connection of its own. */
+export function sendTo(port: number, agent: Agent | false = false): Host['send'] {
   return (method, target, headers = {}) =>
     new Promise((resolve, reject) => {
-      const outgoing = request({ host: '127.0.0.1', port, method, path: target, headers, agent: false }, (response) => {
+      const outgoing = request({ host: '127.0.0.1', port, method, path: target, headers, agent }, (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('end', () =>

@@ -3,9 +3,10 @@
  * decisions.md; a vector that no rule names must be answered as recorded, byte for byte.
  */
 import { readFileSync } from 'node:fs';
+import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { CONFORMANCE } from './build.ts';
-import type { Answer, Host } from './server.ts';
+import { type Answer, type Host, type LocalHost, sendTo } from './server.ts';
 
 export interface Vector {
   readonly line: number;
@@ -171,15 +172,18 @@ const AT_ONCE = 6;
  */
 export async function wrongVectors(host: Host, without: readonly string[] = []): Promise<string[]> {
   const vectors = readVectors();
+  const agent = new Agent({ keepAlive: true });
+  const send = 'port' in host ? sendTo((host as LocalHost).port, agent) : host.send;
   if (vectors.length !== 720) throw new Error(`there are ${vectors.length} recorded vectors and not 720`);
   const ask = async (vector: Vector): Promise<string[]> => {
     const headers = Object.fromEntries(Object.entries(vector.request_headers ?? {}).filter(([name]) => !without.includes(name)));
-    const { rule, problems } = judge(vector, await host.send(vector.method, vector.path, headers));
+    const { rule, problems } = judge(vector, await send(vector.method, vector.path, headers));
     return problems.length === 0
       ? []
       : [`line ${vector.line} ${vector.method} ${vector.path} (${rule ?? 'recorded'}): ${problems.join('; ')}`];
   };
   const wrong: string[] = [];
   for (let i = 0; i < vectors.length; i += AT_ONCE) wrong.push(...(await Promise.all(vectors.slice(i, i + AT_ONCE).map(ask))).flat());
+  agent.destroy();
   return wrong;
 }

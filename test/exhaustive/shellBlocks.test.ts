@@ -6,18 +6,18 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BENCH_COMMAND } from '../bench/bench.ts';
-import { BENCH_HOSTS_COMMAND } from '../bench/hosts.ts';
-import { BENCH_PULL_COMMAND } from '../bench/pull.ts';
-import { type Command, Flags } from '../src/cli/flags.ts';
-import { SERVE_COMMAND } from '../src/hosts/command.ts';
-import { BUILD_COMMAND } from '../src/pipeline/command.ts';
-import { PULL_COMMAND } from '../src/pull/command.ts';
-import { VERIFY_COMMAND } from '../src/verify/command.ts';
-import { SAMPLE_COMMAND } from '../tools/sample.ts';
-import { ROOT } from './support/cli.ts';
-import { codeBlocksOf, PAGES, readPage, withoutBlocks } from './support/pages.ts';
-import { ProjectCopy } from './support/shell.ts';
+import { BENCH_COMMAND } from '../../bench/bench.ts';
+import { BENCH_HOSTS_COMMAND } from '../../bench/hosts.ts';
+import { BENCH_PULL_COMMAND } from '../../bench/pull.ts';
+import { type Command, Flags } from '../../src/cli/flags.ts';
+import { SERVE_COMMAND } from '../../src/hosts/command.ts';
+import { BUILD_COMMAND } from '../../src/pipeline/command.ts';
+import { PULL_COMMAND } from '../../src/pull/command.ts';
+import { VERIFY_COMMAND } from '../../src/verify/command.ts';
+import { SAMPLE_COMMAND } from '../../tools/sample.ts';
+import { ROOT } from '../support/cli.ts';
+import { codeBlocksOf, PAGES, readPage, withoutBlocks } from '../support/pages.ts';
+import { ProjectCopy } from '../support/shell.ts';
 
 /** A block that is not run. */
 interface Exemption {

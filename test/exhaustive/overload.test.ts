@@ -6,12 +6,12 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { LIMITS, type Limits } from '../src/hosts/node/limits.ts';
-import { temporaryFolder, testBuild } from './support/build.ts';
-import { SAMPLE_INPUT } from './support/cases.ts';
-import { ROOT } from './support/cli.ts';
-import { openSocket, untilClosed } from './support/raw.ts';
-import { type Host, type LocalHost, sendTo, startServer } from './support/server.ts';
+import { LIMITS, type Limits } from '../../src/hosts/node/limits.ts';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { ROOT } from '../support/cli.ts';
+import { openSocket, untilClosed } from '../support/raw.ts';
+import { type Host, type LocalHost, sendTo, startServer } from '../support/server.ts';
 
 const dist = join(temporaryFolder(), 'dist');
 const BLOCK = '/runes/v1/blocks/2000007/activity';

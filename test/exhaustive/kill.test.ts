@@ -1,19 +1,20 @@
 /**
- * Builds that are killed at random moments. Every path that existed holds its old bytes or its new ones, and the next build makes all whole. More
- * of them: KILLS=100 npx vitest run test/kill.test.ts
+ * Builds that are killed at random moments. Every path that existed holds its old bytes or its new ones, and the next build makes all whole.
+ * SEED repeats the moments, as far as the machine does; KILLS sets their number: KILLS=100 npm run test:exhaustive -- kill
  */
 import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { Progress } from '../src/cli/progress.ts';
-import { LAYOUTS, type Layout } from '../src/pages/lists.ts';
-import { verify } from '../src/verify/verify.ts';
-import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
-import { start } from './support/cli.ts';
-import { hex, ndjson, record } from './support/records.ts';
+import { Progress } from '../../src/cli/progress.ts';
+import { LAYOUTS, type Layout } from '../../src/pages/lists.ts';
+import { verify } from '../../src/verify/verify.ts';
+import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
+import { start } from '../support/cli.ts';
+import { hex, ndjson, record } from '../support/records.ts';
+import { randomFor } from '../support/seed.ts';
 
-const KILLS = Number(process.env['KILLS'] ?? 12);
+const KILLS = Number(process.env['KILLS'] ?? 30);
 
 const work = temporaryFolder();
 const input = (name: string) => join(work, name);
@@ -95,11 +96,13 @@ async function runBuild(
 const never = (): Promise<void> => new Promise(() => undefined);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+const random = randomFor('kills of builds');
+
 /** Some moment of a build: mostly one at which files are touched. */
 async function someMoment(loaded: Promise<void>, usual: Moments): Promise<void> {
-  if (Math.random() < 0.25) return pause(Math.random() * usual.loaded);
+  if (random() < 0.25) return pause(random() * usual.loaded);
   await loaded;
-  return pause(Math.random() * (usual.ended - usual.loaded));
+  return pause(random() * (usual.ended - usual.loaded));
 }
 
 /** Makes the output of `before`, for an incremental build. */

@@ -4,10 +4,10 @@ import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
-import { SAMPLE_INPUT } from './support/cases.ts';
-import { mountDisk } from './support/disk.ts';
-import { ndjson, record } from './support/records.ts';
+import { failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { mountDisk } from '../support/disk.ts';
+import { ndjson, record } from '../support/records.ts';
 
 const disk = join(temporaryFolder(), 'disk');
 

@@ -1,0 +1,213 @@
+/**
+ * Random histories of a chain and of the files that hold it. SEED repeats a run, FC_RUNS sets the number of histories:
+ * FC_RUNS=200 npm run test:exhaustive -- histories
+ */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { FetchMirror } from '../../src/hosts/fetch.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/lists.ts';
+import { type TestBuild, temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { CHANGES, History } from '../support/history.ts';
+import { check } from '../support/outputs.ts';
+
+const HISTORIES = Number(process.env['FC_RUNS'] ?? 30);
+/** Other tests of histories, with fewer of them: the first test has most of what they could find. */
+const [RANGES, UPLOADS] = [Math.ceil((HISTORIES * 2) / 5), Math.max(6, Math.ceil(HISTORIES / 5))];
+
+/** Does to a copy of the output what an uploader would do with the lists of changes. */
+function upload(out: string, remote: string): void {
+  const list = (name: string) =>
+    readFileSync(join(`${out}.cache/changes`, name), 'utf8')
+      .split('\n')
+      .filter(Boolean);
+  for (const path of list('added.txt')) {
+    mkdirSync(dirname(join(remote, path)), { recursive: true });
+    cpSync(join(out, path), join(remote, path));
+  }
+  // A build without changes leaves the lists of the one before.
+  for (const path of list('removed.txt')) rmSync(join(remote, path), { force: true });
+}
+
+const content = (folder: string) => {
+  const { '.rune-activity-mirror': _, ...files } = tree(folder);
+  return files;
+};
+
+describe('after any change of the input', () => {
+  it('an incremental build equals a full one, verifies, and its lists of changes carry a mirror along', async () => {
+    const kinds = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(
+        fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
+        fc.array(fc.array(fc.constantFrom(...CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 4, maxLength: 7 }),
+        fc.record({
+          layout: fc.constantFrom(...LAYOUTS),
+          dialect: fc.constantFrom(...DIALECTS),
+          operationPages: fc.boolean(),
+          compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
+          parquet: fc.boolean(),
+        }),
+        async (numbers, steps, site) => {
+          const work = temporaryFolder();
+          const [out, input, remote] = [join(work, 'out'), join(work, 'in'), join(work, 'remote')];
+          const history = new History(() => numbers.next().value);
+          const written = new Map<string, string>();
+          const options: TestBuild = { inputs: [input], ...site, pageSizes: [2, 4] };
+          for (const [i, changes] of [[], ...steps].entries()) {
+            for (const change of changes) history[change]();
+            history.write(input, written);
+            const result = await testBuild(out, options);
+            if (i > 0) for (const change of changes) kinds.add(change);
+            expect(result.wasFull).toBe(i === 0);
+            await testBuild(join(work, `full-${i}`), options);
+            expect(tree(out)).toEqual(tree(join(work, `full-${i}`)));
+            await check(out);
+            upload(out, remote);
+            expect(content(remote)).toEqual(content(out));
+          }
+        },
+      ),
+      // A history is some ten builds.
+      // What fails is printed with its seed; making it smaller would take hundreds of builds.
+      { numRuns: HISTORIES, endOnFailure: true },
+    );
+    expect([...kinds].sort()).toEqual([...CHANGES].sort());
+  }, 3_600_000);
+});
+
+describe('a build of a range', () => {
+  it('equals one of input that holds only these blocks, also after changes', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
+        fc.array(fc.constantFrom(...CHANGES), { minLength: 2, maxLength: 6 }),
+        fc.constantFrom(...LAYOUTS),
+        async (numbers, changes, layout) => {
+          const work = temporaryFolder();
+          const random = () => numbers.next().value;
+          const history = new History(random);
+          const written = new Map<string, string>();
+          for (const [i, step] of [[], changes].entries()) {
+            for (const change of step) history[change]();
+            history.write(join(work, 'in'), written);
+            const heights = [...history.blocks.keys()].sort((a, b) => a - b);
+            const pick = () => heights[Math.floor(random() * heights.length)] ?? 0;
+            const [a, b] = [pick(), pick()];
+            const blocks = { from: Math.min(a, b), to: Math.max(a, b) };
+            history.write(join(work, `only-${i}`), new Map(), (height) => height >= blocks.from && height <= blocks.to);
+            const options = { layout, pageSizes: [2, 4] };
+            await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], ...options, blocks });
+            await testBuild(join(work, `expected-${i}`), { inputs: [join(work, `only-${i}`)], ...options });
+            expect(tree(join(work, 'out'))).toEqual(tree(join(work, `expected-${i}`)));
+            // Once more, going on from the last build.
+            const { wasFull } = await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], ...options, blocks });
+            expect(wasFull).toBe(false);
+          }
+        },
+      ),
+      { numRuns: RANGES, endOnFailure: true },
+    );
+  }, 3_600_000);
+});
+
+/** Every id of a build in layout `files`: the API's paths of all its lists. */
+function pathsOf(out: string): string[] {
+  const names = (folder: string) =>
+    readdirSync(join(out, 'runes/v1', folder))
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => `/runes/v1/${folder}/${name.slice(0, -5)}/activity`);
+  return [...names('transactions'), ...names('blocks')];
+}
+
+/** Copies or removes one file of a remote tree, as an uploader does. */
+function apply(from: string, to: string, path: string): void {
+  if (!existsSync(join(from, path))) {
+    rmSync(join(to, path), { force: true });
+    return;
+  }
+  mkdirSync(dirname(join(to, path)), { recursive: true });
+  cpSync(join(from, path), join(to, path));
+}
+
+describe('while a tree is uploaded over an older one', () => {
+  const fetchFrom = (folder: string) => (path: string) => {
+    const file = join(folder, path);
+    const isFile = existsSync(file) && statSync(file).isFile();
+    return Promise.resolve(isFile ? new Response(readFileSync(file)) : new Response(null, { status: 404 }));
+  };
+  const ask = async (mirror: FetchMirror, target: string) => {
+    const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
+    return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
+  };
+
+  it('every answer is the old one, the new one, or a 503, in any order of uploads and with any age of what is in memory', async () => {
+    const outcomes = { old: 0, new: 0, later: 0 };
+    let runs = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
+        fc.array(fc.constantFrom(...CHANGES), { minLength: 1, maxLength: 4 }).map((more) => ['reorg' as const, ...more]),
+        async (numbers, changes) => {
+          const isOrdered = runs % 2 === 0;
+          runs += 1;
+          const work = temporaryFolder();
+          const random = () => numbers.next().value;
+          const history = new History(random);
+          const written = new Map<string, string>();
+          const trees: string[] = [];
+          for (const [i, step] of [[], changes].entries()) {
+            for (const change of step) history[change]();
+            history.write(join(work, 'in'), written);
+            for (const layout of ['packed', 'files'] as const) {
+              await testBuild(join(work, layout), { inputs: [join(work, 'in')], layout, pageSizes: [2, 4] });
+              trees.push(join(work, `${layout}-${i}`));
+              cpSync(join(work, layout), join(work, `${layout}-${i}`), { recursive: true });
+            }
+          }
+          const [before = '', beforeFiles = '', after = '', afterFiles = ''] = trees;
+          const targets = [...new Set([...pathsOf(beforeFiles), ...pathsOf(afterFiles)])].flatMap((path) =>
+            ['', '?limit=3&offset=1', '?limit=4&offset=2', '?operation_type=send&limit=4'].map((query) => path + query),
+          );
+          const answers = async (folder: string) => {
+            const mirror = new FetchMirror(fetchFrom(folder), 0);
+            return Promise.all(targets.map((target) => ask(mirror, target)));
+          };
+          const [old, fresh] = [await answers(before), await answers(after)];
+
+          const remote = join(work, 'remote');
+          cpSync(before, remote, { recursive: true });
+          const [a, b] = [tree(before), tree(after)];
+          const changed = [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((path) => a[path] !== b[path]);
+          // As it should be: pages, then the index, then the manifest, then removals. Or in any order at all.
+          const rank = (path: string) => (b[path] === undefined ? 3 : path.endsWith('manifest.json') ? 2 : /\/blocks\//.test(path) ? 0 : 1);
+          const order = changed.map((path) => ({ path, at: isOrdered ? rank(path) + random() / 2 : random() })).sort((x, y) => x.at - y.at);
+          // One mirror has everything old in memory, another reads all anew.
+          const mirrors = [new FetchMirror(fetchFrom(remote), 3_600_000), new FetchMirror(fetchFrom(remote), 0)];
+          const [remembering] = mirrors;
+          if (remembering !== undefined) for (const target of targets) await ask(remembering, target);
+          for (const { path } of order) {
+            apply(after, remote, path);
+            for (const mirror of mirrors) {
+              const at = Math.floor(random() * targets.length);
+              for (let i = 0; i < Math.min(targets.length, 24); i += 1) {
+                const n = (at + i) % targets.length;
+                const answer = await ask(mirror, targets[n] ?? '');
+                expect([old[n], fresh[n], '503'], `${targets[n]} after ${path}`).toContain(answer);
+                outcomes[answer === '503' ? 'later' : answer === old[n] ? 'old' : 'new'] += 1;
+                // Pages come before what names them: a client is never sent away before old pages go.
+                if (isOrdered && b[path] !== undefined) expect(answer).not.toBe('503');
+              }
+            }
+          }
+          expect(await answers(remote)).toEqual(fresh);
+        },
+      ),
+      { numRuns: UPLOADS, endOnFailure: true },
+    );
+    // All three were seen, so that none is only allowed.
+    for (const [outcome, times] of Object.entries(outcomes))
+      expect([outcome, times]).toEqual([outcome, expect.toSatisfy((n: number) => n > 0)]);
+  }, 3_600_000);
+});

@@ -1,0 +1,40 @@
+/** Builds that may open too few files. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
+import { ROOT, runProcess } from '../support/cli.ts';
+import { ndjson, record } from '../support/records.ts';
+
+describe('too many open files', () => {
+  it.skipIf(process.platform === 'win32')('are named, whichever file is one too many, and the next build makes all whole', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'in/a.ndjson': ndjson(Array.from({ length: 500 }, (_, i) => record(5, i))) });
+    const command = [process.execPath, join(ROOT, 'scripts/run.cjs'), 'build', '--input', 'in', '--out', 'out', '--cache', 'cache'];
+    // What tsx has compiled it finds in its cache; compiling takes a process, which takes files.
+    expect((await runProcess('build', ['--input', 'in', '--out', 'warm', '--cache', 'warm-cache'], work)).code).toBe(0);
+    let failures = 0;
+    for (const limit of [24, 26, 28, 30, 32, 34, 36, 38, 42]) {
+      const child = spawn('sh', ['-c', `ulimit -n ${limit} && exec "$@"`, 'sh', ...command], {
+        cwd: work,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      let text = '';
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      const [code] = (await once(child, 'close')) as [number];
+      if (code === 0) continue;
+      failures += 1;
+      // Node itself needs about two dozen; where it has too few to start, the words are its own.
+      if (!/^Error: /m.test(text)) continue;
+      expect([code, text]).toEqual([3, expect.stringMatching(/EMFILE|[Tt]oo many open files/)]);
+      expect(text).not.toContain('unexpected');
+    }
+    expect(failures).toBeGreaterThan(0);
+    await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], cache: join(work, 'cache') });
+    rmSync(join(work, 'cache'), { recursive: true });
+    await testBuild(join(work, 'fresh'), { inputs: [join(work, 'in')] });
+    expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'fresh')));
+  });
+});

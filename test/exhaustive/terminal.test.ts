@@ -1,0 +1,93 @@
+/** Commands on a real terminal: the line that tells how far they are, help, colours, the table at the end. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryFolder, writeFiles } from '../support/build.ts';
+import { ROOT, run } from '../support/cli.ts';
+import { ndjson, record } from '../support/records.ts';
+
+const CLEAR = '\r\x1b[K';
+
+/** util-linux's script, which gives a program a terminal; that of other systems has other flags. */
+const hasScript = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
+if (!hasScript) console.warn('script of util-linux is missing: what commands do on a terminal is not tested');
+
+describe.skipIf(!hasScript)('on a terminal', () => {
+  /** What a command writes to a terminal of so many columns that standard output and standard error both are. */
+  function onTerminal(command: string, cwd: string, { columns = 80, env = {} }: { columns?: number; env?: Record<string, string> } = {}) {
+    const line = `stty cols ${columns}; ${process.execPath} ${join(ROOT, 'scripts/run.cjs')} ${command}`;
+    const { NO_COLOR: _, ...inherited } = process.env;
+    return execFileSync('script', ['-qec', line, '/dev/null'], {
+      cwd,
+      env: { ...inherited, TERM: 'xterm', ...env },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).replaceAll('\r\n', '\n');
+  }
+
+  /** What is to be seen in the end: of each line what came after it was cleared, without colours. */
+  const seen = (written: string) =>
+    written
+      .split('\n')
+      .map((line) => line.split(CLEAR).at(-1))
+      .join('\n')
+      .replace(/\x1b\[\d+m/g, '');
+  const withoutFigures = (text: string) => text.replace(/[\d.]+ s\b|(?<=seconds +)[\d.].*|(?<=memory +)[\d,]+/g, '#');
+
+  const records = Array.from({ length: 30_000 }, (_, i) => record(1 + (i % 300), 1 + Math.floor(i / 300)));
+
+  it('a build shows how far it is in one line, and leaves nothing of it behind', async () => {
+    const work = temporaryFolder();
+    // Two files with the same block make a notice.
+    writeFiles(work, {
+      'input/a.ndjson': ndjson(records),
+      'input/b.ndjson': ndjson([record(999, 1)]),
+      'input/c.ndjson': ndjson([record(999, 1)]),
+    });
+    const written = onTerminal('build --out terminal', work);
+    const shown = written.split(CLEAR).slice(1, -1);
+    expect(shown.filter((text) => /^write: [\d,]+ of 30,001 records/.test(text))).not.toEqual([]);
+    expect(
+      shown.filter((text) => !/^(load|write|finish): /.test(text) && !/^\x1b\[33mNote:|^(Read|Wrote) /.test(text) && text !== ''),
+    ).toEqual([]);
+    const plain = await run('build', ['--out', 'plain', '--cache', 'cache'], work);
+    expect(plain.stderr).toMatch(/^Note: 1 block\(s\) are in several files/);
+    expect(plain.stdout + plain.stderr).not.toContain('\x1b');
+    // Where there is no terminal, a slow machine makes lines of it.
+    const lines = (plain.stderr + plain.stdout).replace(/^(?:load|write|finish): .*\n/gm, '');
+    expect(withoutFigures(seen(written))).toBe(withoutFigures(lines).replaceAll('plain', 'terminal'));
+    const again = onTerminal('verify --dir terminal', work);
+    expect(withoutFigures(seen(again))).toMatch(/^terminal is whole: .*\n {2}records +30,001\n/);
+  });
+
+  it('with --log json, or where TERM is dumb, there is no such line and no colour', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'input/a.ndjson': ndjson(records) });
+    for (const line of onTerminal('build --log json', work).trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ level: 'info' });
+    expect(onTerminal('build --full', work, { env: { TERM: 'dumb' } })).not.toContain('\x1b');
+  });
+
+  it('colours are sparing, and none with NO_COLOR', () => {
+    const work = temporaryFolder();
+    const failed = (env: Record<string, string>) => {
+      const command = `build --inptu x || true`;
+      return onTerminal(command, work, { env });
+    };
+    expect(failed({})).toMatch(/^\x1b\[31mError:\x1b\[39m there is no flag --inptu; did you mean --input\?\n/);
+    expect(failed({ NO_COLOR: '1' })).toMatch(/^Error: there is no flag --inptu/);
+    expect(failed({ NO_COLOR: '' })).toMatch(/^\x1b\[31mError:/);
+  });
+
+  it.each([
+    [60, 60],
+    [44, 44],
+    [400, 100],
+  ])('help in a terminal of %i columns has lines of %i at most', (columns, most) => {
+    const help = seen(onTerminal('verify --help', ROOT, { columns }));
+    // An example and the name of a command are not broken, so that they can be copied.
+    const lines = help.split('\n').filter((line) => !line.includes('npm run'));
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(most);
+    expect(Math.max(...lines.map((line) => line.length))).toBeGreaterThan(most - 20);
+    expect(help.replace(/\s+/g, ' ')).toContain('Reads a whole output again, and says what in it is not as it should be.');
+  });
+});

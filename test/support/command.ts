@@ -1,0 +1,54 @@
+/** Runs commands in this process, for `run` of cli.ts. */
+import { BENCH_COMMAND, bench } from '../../bench/bench.ts';
+import { Progress } from '../../src/cli/progress.ts';
+import { runCommand } from '../../src/cli/run.ts';
+import { build } from '../../src/pipeline/build.ts';
+import { BUILD_COMMAND, buildOptions } from '../../src/pipeline/command.ts';
+import { PULL_COMMAND, runPull } from '../../src/pull/command.ts';
+import { runVerify, VERIFY_COMMAND } from '../../src/verify/command.ts';
+import { SAMPLE_COMMAND, writeSample } from '../../tools/sample.ts';
+import type { Finished } from './cli.ts';
+
+/** What the files of `scripts/` give to runCommand(). */
+const COMMANDS: Readonly<Record<string, readonly [Parameters<typeof runCommand>[0], Parameters<typeof runCommand>[2]]>> = {
+  bench: [BENCH_COMMAND, bench],
+  build: [BUILD_COMMAND, async (flags, log) => void (await build(buildOptions(flags), log, Progress.of(flags, log)))],
+  pull: [PULL_COMMAND, runPull],
+  sample: [SAMPLE_COMMAND, writeSample],
+  verify: [VERIFY_COMMAND, runVerify],
+};
+
+/** Rejects when the command has no entry above. */
+export async function runHere(command: string, args: readonly string[], cwd: string): Promise<Finished> {
+  const [described, main] = COMMANDS[command] ?? [];
+  if (described === undefined || main === undefined) throw new Error(`${command} cannot run here: use runProcess()`);
+  const before = { cwd: process.cwd(), exitCode: process.exitCode };
+  const streams = (['stdout', 'stderr'] as const).map((name) => {
+    const stream = process[name];
+    const { write } = stream;
+    const listeners = stream.listeners('error');
+    const chunks: string[] = [];
+    stream.write = (chunk: string | Uint8Array): boolean => {
+      chunks.push(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('utf8'));
+      return true;
+    };
+    const restore = (): string => {
+      stream.write = write;
+      for (const listener of stream.listeners('error').filter((one) => !listeners.includes(one)))
+        stream.off('error', listener as (error: Error) => void);
+      return chunks.join('');
+    };
+    return restore;
+  });
+  process.chdir(cwd);
+  process.exitCode = undefined;
+  try {
+    await runCommand(described, args, main);
+  } finally {
+    process.chdir(before.cwd);
+  }
+  const code = Number(process.exitCode ?? 0);
+  process.exitCode = before.exitCode;
+  const [stdout = '', stderr = ''] = streams.map((restore) => restore());
+  return { code, stdout, stderr };
+}

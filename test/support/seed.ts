@@ -1,0 +1,22 @@
+/** Random numbers that can be repeated: the seed of a run is printed at its start, and the variable SEED sets it. */
+import fc from 'fast-check';
+import { hex } from './records.ts';
+
+/** An integer from 0 to 2^31 - 1. */
+const SEED = Number(process.env['SEED'] ?? 0);
+
+fc.configureGlobal({ ...fc.readConfigureGlobal(), seed: SEED });
+
+/**
+ * A source of random numbers from 0 up to, not including, 1. The same seed and name give the same numbers, whatever other tests draw.
+ * The generator is mulberry32.
+ */
+export function randomFor(name: string): () => number {
+  let state = Number.parseInt(hex(`${SEED} ${name}`).slice(0, 8), 16);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
