@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
-import { block, failedPull, testPull } from './support/pull.ts';
+import { block, failedPull, leanBuild, testPull } from './support/pull.ts';
 import { ndjson } from './support/records.ts';
 import { startServer } from './support/server.ts';
 
@@ -18,15 +18,22 @@ let base: string;
 let server: Server;
 let requests: string[];
 let swap: (target: string) => void;
+/** The status that a request is refused with. */
+let refused: (target: string) => number | undefined;
 beforeEach(async () => {
   work = temporaryFolder();
   requests = [];
   swap = () => undefined;
+  refused = () => undefined;
   // A host without code: files by their paths, and no query is looked at.
   server = createServer((request, response) => {
     requests.push(request.url ?? '');
     swap(request.url ?? '');
-    handler(request, response, { public: join(work, 'dist'), cleanUrls: false, directoryListing: false }).catch(() => response.destroy());
+    const status = refused(request.url ?? '');
+    if (status !== undefined) return response.writeHead(status).end('no');
+    return handler(request, response, { public: join(work, 'dist'), cleanUrls: false, directoryListing: false }).catch(() =>
+      response.destroy(),
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -47,24 +54,29 @@ const plain = (first: number, last: number, fork = ''): Record<number, string> =
 /** Builds the mirror of these blocks. */
 async function mirror(forks: Readonly<Record<number, string>>, options: Partial<Parameters<typeof testBuild>[1]> = {}): Promise<string> {
   writeFiles(work, { 'source/chain.ndjson': chain(forks) });
-  return (await testBuild(join(work, 'dist'), { inputs: [join(work, 'source')], ...options })).manifest.digest;
+  return (await testBuild(join(work, 'dist'), { inputs: [join(work, 'source')], operationPages: false, ...options })).manifest.digest;
 }
-const rebuilt = async (): Promise<string> =>
-  (await testBuild(join(temporaryFolder(), 'out'), { inputs: [join(work, 'input')] })).manifest.digest;
+const rebuilt = async (): Promise<string> => (await leanBuild([join(work, 'input')])).digest;
 
 describe('a pull from a mirror', () => {
   it.each(LAYOUTS.flatMap((layout) => DIALECTS.map((dialect) => [layout, dialect] as const)))(
     'in layout %s, dialect %s: the same digest',
     async (layout, dialect) => {
-      const { manifest } = await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, layout, dialect });
+      const digest = await mirror(plain(100, 113), { layout, dialect });
       const log = new RecordingLog();
       await testPull(base, join(work, 'input'), { log });
       expect(log.notices).toEqual([]);
-      expect(await rebuilt()).toBe(manifest.digest);
+      expect(await rebuilt()).toBe(digest);
       // Files alone: nothing was asked with a query.
       expect(requests.filter((target) => target.includes('?'))).toEqual([]);
     },
   );
+
+  it('of the recorded chain makes the same digest', async () => {
+    const { manifest } = await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, pageSizes: [1000], operationPages: false });
+    await testPull(base, join(work, 'input'));
+    expect(await rebuilt()).toBe(manifest.digest);
+  });
 
   it('works the same over its server', async () => {
     const digest = await mirror(plain(100, 110));
@@ -99,7 +111,8 @@ describe('a pull from a mirror', () => {
     const before = tree(join(work, 'input'));
     await mirror({ ...plain(100, 122), 103: 'fork' });
     const error = await failedPull(base, join(work, 'input'));
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 103 is held, and .* has another one/)]);
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 103 differs between .*; it is 18 blocks deep/)]);
+    expect(error.details[0]).toMatch(/--confirmations 18 or more/);
     expect(tree(join(work, 'input'))).toEqual(before);
     expect(await testPull(base, join(work, 'input'), { confirmations: 18 })).toMatchObject({ replaced: 1 });
   });
@@ -118,7 +131,7 @@ describe('a pull from a mirror', () => {
     for (const path of files) rmSync(join(work, 'input/pulled', path));
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
     await mirror({ ...plain(100, 130), 117: 'fork' });
-    expect((await failedPull(base, join(work, 'input'))).message).toMatch(/^block 117 is held/);
+    expect((await failedPull(base, join(work, 'input'))).message).toMatch(/^block 117 differs between/);
     // All blocks of that file are fetched, and then it goes.
     expect(await testPull(base, join(work, 'input'), { confirmations: 20 })).toMatchObject({ blocks: 20, replaced: 1 });
     expect(await rebuilt()).not.toBe(source);
@@ -211,5 +224,43 @@ describe('a pull from a mirror', () => {
     await testPull(base, join(work, 'input'), { log });
     expect(log.notices.filter((notice) => notice.includes('do not make the digest in its manifest')).length).toBeGreaterThanOrEqual(2);
     expect(await rebuilt()).toBe(digest);
+  });
+
+  it('asks again for a page that its host refuses, and then says which', async () => {
+    const digest = await mirror(plain(100, 104));
+    let refusals = 0;
+    refused = (target) => {
+      refusals += target.includes('/103') ? 1 : 0;
+      return target.includes('/103') && refusals <= 2 ? 403 : undefined;
+    };
+    const log = new RecordingLog();
+    await testPull(base, join(work, 'input'), { log });
+    expect(log.notices[0]).toMatch(/^block 103 needs runes\/v1\/blocks\/103.* which was answered with status 403; trying again$/);
+    expect(await rebuilt()).toBe(digest);
+    refused = (target) => (target.includes('/103') ? 403 : undefined);
+    const error = await failedPull(base, join(temporaryFolder(), 'input'), { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/^block 103 needs .* status 403; tried 2 times$/)]);
+  });
+
+  it.each(LAYOUTS)('explains files that are damaged, in layout %s', async (layout) => {
+    await mirror(plain(100, 104), { layout });
+    const pages = filesBelow(join(work, 'dist/runes/v1')).filter((path) => /^(?:blocks|pages|pointers)\//.test(path));
+    for (const path of pages) writeFileSync(join(work, 'dist/runes/v1', path), '{"limit":');
+    const error = await failedPull(base, join(work, 'input'), { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^block 100 cannot be read from the mirror's files.*; tried 2 times$/),
+    ]);
+  });
+
+  it('explains digests that are damaged', async () => {
+    await mirror(plain(100, 104));
+    writeFileSync(join(work, 'dist/runes/v1/digests/0.json'), '{"blocks":[{"height":"100"}]}');
+    const error = await failedPull(base, join(work, 'input'), { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^http:.*\/digests\/0\.json has an unexpected response body: blocks\.0\.height: .*; tried 2 times$/),
+    ]);
+    expect(error.message).not.toContain('\n');
   });
 });
