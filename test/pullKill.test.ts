@@ -10,7 +10,7 @@ import { testPull } from './support/pull.ts';
 import { base, server, shortChain, to } from './support/recordedServer.ts';
 
 /** How often each pull is killed. */
-const KILLS = 20;
+const KILLS = Number(process.env['KILLS'] ?? 20);
 
 /** Always the same numbers: the moments differ by how busy the machine is. */
 function numbers(seed: number): () => number {
@@ -21,7 +21,7 @@ function numbers(seed: number): () => number {
   };
 }
 
-it(`a pull over HTTP is killed ${KILLS} times`, async () => {
+it(`a pull over HTTP is killed ${KILLS} times`, { timeout: 900_000 }, async () => {
   shortChain(1300);
   const whole = join(temporaryFolder(), 'input');
   await testPull(base, whole, { wanted: { from: 1001, to: undefined } });
@@ -43,7 +43,7 @@ it(`a pull over HTTP is killed ${KILLS} times`, async () => {
   expect(tree(to)).toEqual(tree(whole));
 });
 
-it(`a pull from PostgreSQL is killed ${KILLS} times`, async () => {
+it(`a pull from PostgreSQL is killed ${KILLS} times`, { timeout: 900_000 }, async () => {
   const database = await startPostgres();
   try {
     await database.sql.query(SCHEMA);
