@@ -1,17 +1,18 @@
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { Client } from '../src/pull/client.ts';
 import type { Fault } from './support/apiServer.ts';
-import { filesBelow, RecordingLog, temporaryFolder, testBuild, tree } from './support/build.ts';
-import { block, failedPull, testPull } from './support/pull.ts';
-import { base, builtDigest, digest, server, shortChain, to, useRecordedServer } from './support/recordedServer.ts';
+import { filesBelow, RecordingLog, temporaryFolder, tree } from './support/build.ts';
+import { block, failedPull, leanBuild, testPull } from './support/pull.ts';
+import { base, builtDigest, recordedChain, server, shortChain, to, useServer } from './support/recordedServer.ts';
 import type { Activity } from './support/records.ts';
 
-useRecordedServer();
+useServer();
 
 const heldHash = (height: number): string => {
   const [name = ''] = filesBelow(join(to, 'pulled')).filter((path) => path.includes(`/${height}-`));
@@ -23,14 +24,18 @@ const heldHash = (height: number): string => {
 
 describe('blocks', () => {
   it('come whole, and build the mirror that the database export builds', async () => {
-    const result = await testPull(base, to);
+    const digest = await recordedChain();
+    const log = new RecordingLog();
+    const result = await testPull(base, to, { log });
+    expect(log.notices).toEqual([]);
     expect(result).toMatchObject({ blocks: 40, records: 8771, replaced: 0, held: [{ first: 840_000, last: 840_039 }] });
     expect(filesBelow(join(to, 'pulled'))).toHaveLength(40);
     expect(await builtDigest()).toBe(digest);
   });
 
   it('are not asked for again: a second pull compares the last of them', async () => {
-    await testPull(base, to);
+    shortChain();
+    await testPull(base, to, { wanted: { from: 1001, to: undefined } });
     const before = tree(to);
     server.requests.length = 0;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0, records: 0 });
@@ -39,17 +44,20 @@ describe('blocks', () => {
       [
         '/runes/v1/manifest.json',
         '/runes/v1/',
-        '/runes/v1/blocks/840039/activity?offset=0&limit=1000000',
-        ...[33, 34, 35, 36, 37, 38, 39, 39].map((n) => `/runes/v1/blocks/8400${n}/activity?offset=0&limit=1`),
+        '/runes/v1/blocks/1010/activity?offset=0&limit=1000000',
+        ...[4, 5, 6, 7, 8, 9, 10, 10].map((n) => `/runes/v1/blocks/${1000 + n}/activity?offset=0&limit=1`),
       ].sort(),
     );
   });
 
   it('are read in pages as large as the server gives', async () => {
+    shortChain();
+    server.blocks.set(1005, block(1005, 700));
     server.limit = 500;
-    await testPull(base, to);
-    expect(Math.max(...server.requests.map((target) => Number(/limit=([0-9]{1,4})$/.exec(target)?.[1] ?? 0)))).toBe(500);
-    expect(await builtDigest()).toBe(digest);
+    expect(await testPull(base, to, { wanted: { from: 1001, to: undefined } })).toMatchObject({ records: 729 });
+    expect(server.requests).toEqual(
+      expect.arrayContaining(['0&limit=500', '500&limit=500'].map((window) => `/runes/v1/blocks/1005/activity?offset=${window}`)),
+    );
   });
 
   it.each([
@@ -80,8 +88,7 @@ describe('blocks', () => {
     server.requests.length = 0;
     await testPull(base, to);
     expect(server.requests.filter((target) => target.includes('/1002/'))).toEqual([]);
-    const { manifest } = await testBuild(join(temporaryFolder(), 'out'), { inputs: [to] });
-    expect(manifest.heights).toEqual([
+    expect((await leanBuild([to])).heights).toEqual([
       [1001, 1001],
       [1003, 1010],
     ]);
@@ -135,9 +142,10 @@ describe('a chain that changes', () => {
     await testPull(base, to, { wanted: { from: 1001, to: undefined }, log });
     expect(swaps).toBe(3);
     expect(log.notices.filter((notice) => notice.startsWith('block 1008 has')).length).toBeGreaterThanOrEqual(3);
-    const { manifest } = await testBuild(join(temporaryFolder(), 'out'), { inputs: [to] });
-    expect(manifest.records).toBe([...server.blocks.values()].reduce((sum, { length }) => sum + length, 0));
-    expect(heldHash(1008)).toBe(server.blocks.get(1008)?.[0]?.location.block_hash);
+    server.answered = () => undefined;
+    const whole = join(temporaryFolder(), 'input');
+    await testPull(base, whole, { wanted: { from: 1001, to: undefined } });
+    expect(tree(to)).toEqual(tree(whole));
   });
 
   it('is reorganised between two pulls: the last blocks are replaced, also by fewer', async () => {
@@ -190,7 +198,7 @@ describe('a chain that changes', () => {
     await testPull(base, to, { wanted: { from: 1001, to: 1003 } });
     await testPull(base, to, { wanted: { from: 1005, to: 1010 } });
     for (let height = 1002; height <= 1011; height += 1) server.blocks.set(height, block(height, 4, 'fork'));
-    expect((await failedPull(base, to)).message).toMatch(/^block 1003 is held/);
+    expect((await failedPull(base, to)).message).toMatch(/^block 1002 differs between/);
   });
 
   it('is held twice where a pull died between a new file and the old one: that is mended', async () => {
@@ -218,11 +226,37 @@ describe('a chain that changes', () => {
     const before = tree(to);
     for (let height = 1003; height <= 1010; height += 1) server.blocks.set(height, block(height, 4, 'fork'));
     const error = await failedPull(base, to);
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 1004 is held, and .* has another one/)]);
-    expect(error.details[1]).toMatch(/--confirmations 7 or more/);
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      `block 1003 differs between ${to}/pulled and ${base}; it is 8 blocks deep, and this pull replaces only the last 6`,
+    ]);
+    expect(error.details[0]).toMatch(/--confirmations 8 or more/);
     expect(tree(to)).toEqual(before);
     expect((await failedPull(base, to, { confirmations: 7 })).message).toMatch(/^block 1003 /);
     expect(await testPull(base, to, { confirmations: 8 })).toMatchObject({ blocks: 8, replaced: 8 });
+  });
+
+  it.each([
+    ['one block deeper', 1004, []],
+    ['far deeper, past blocks without records', 977, [970, 971, 975, 976, 985, 1000, 1003]],
+    ['down to the first block', 971, []],
+  ])('is reorganised %s: the hint tells how deep, and is right', async (_, fork, empty) => {
+    shortChain(1010, 971 - empty.length);
+    for (const height of empty) server.blocks.set(height, []);
+    const wanted = { from: 971 - empty.length, to: undefined };
+    await testPull(base, to, { wanted });
+    for (let height = fork; height <= 1010; height += 1) if (!empty.includes(height)) server.blocks.set(height, block(height, 4, 'fork'));
+    server.requests.length = 0;
+    const { message, details } = await failedPull(base, to);
+    expect(message).toMatch(new RegExp(`^block ${fork} differs`));
+    // It looks at few blocks to find that out.
+    expect(server.requests.length).toBeLessThan(35);
+    const [, confirmations] = /--confirmations ([0-9]+) or more/.exec(details[0] ?? '') ?? [];
+    expect(Number(confirmations)).toBe(1010 - fork + 1);
+    await testPull(base, to, { confirmations: Number(confirmations) });
+    const whole = join(temporaryFolder(), 'input');
+    await testPull(base, whole, { wanted });
+    expect(tree(to)).toEqual(tree(whole));
   });
 });
 
@@ -241,6 +275,9 @@ describe('a server that fails', () => {
   ];
 
   it('in every way, every third time, is asked again until all is right', async () => {
+    shortChain(1030);
+    for (const height of [1004, 1010, 1020]) server.blocks.set(height, block(height, 150));
+    const wanted = { from: 1001, to: undefined };
     let n = 0;
     const given = new Map<Fault, number>();
     server.fault = () => {
@@ -250,11 +287,16 @@ describe('a server that fails', () => {
       return fault;
     };
     const log = new RecordingLog();
-    await testPull(base, to, { log, retries: 40 });
+    await testPull(base, to, { log, retries: 40, wanted });
     expect(given.size).toBe(faults.length);
-    expect(log.notices.length).toBeGreaterThan(40);
+    expect(log.notices.length).toBeGreaterThan(faults.length);
+    // Said in a line, whatever was wrong.
+    expect(log.notices.filter((notice) => notice.includes('\n'))).toEqual([]);
+    expect(log.notices).toContainEqual(expect.stringMatching(/has an unexpected response body: results\.0\.operation: is missing/));
     server.fault = () => undefined;
-    expect(await builtDigest()).toBe(digest);
+    const whole = join(temporaryFolder(), 'input');
+    await testPull(base, whole, { wanted });
+    expect(tree(to)).toEqual(tree(whole));
   });
 
   it('by falling silent in the middle of a body is asked again', async () => {
@@ -321,6 +363,20 @@ describe('a server that fails', () => {
     expect(error.details).not.toEqual([]);
   });
 
+  it.each([
+    ['no height', '{"server_version":"other","status":"ready"}', 2, /^http:\/\/127.* has no blocks: its status has no block_height$/],
+    ['null as its height', '{"block_height":null}', 2, /has no blocks: its status has no block_height$/],
+    ['a text as its height', '{"block_height":"7"}', 3, /has an unexpected response body: block_height: Invalid input: expected number/],
+    ['null', 'null', 3, /has an unexpected response body: Invalid input: expected object/],
+    ['nothing', '', 3, /has an unexpected response body: not valid JSON; tried 2 times$/],
+  ])('by telling %s as its status is told plainly', async (_, body, code, message) => {
+    server.fault = (target) => (target.endsWith('manifest.json') ? { kind: 'status', status: 404 } : { kind: 'body', body });
+    const error = await failedPull(base, to, { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([code, expect.stringMatching(message)]);
+    expect(error.message).not.toContain('\n');
+    expect(error.details).toHaveLength(1);
+  });
+
   it('to be there at all is told plainly', async () => {
     await server.close();
     const error = await failedPull(base, to, { retries: 1 });
@@ -328,5 +384,54 @@ describe('a server that fails', () => {
       3,
       expect.stringMatching(/^http:\/\/127.* failed: connect ECONNREFUSED .*; tried 2 times$/),
     ]);
+  });
+});
+
+describe('a long pull', () => {
+  /** All that hangs on a signal: its listeners, and the signals that follow it (which Node keeps in a set under a symbol). */
+  const hangingOn = (signal: AbortSignal): number =>
+    Object.getOwnPropertySymbols(signal)
+      .map((symbol) => (signal as unknown as Record<symbol, unknown>)[symbol])
+      .reduce<number>((sum, value) => sum + (value instanceof Set ? value.size : 0), getEventListeners(signal, 'abort').length);
+
+  it('leaves nothing of its requests on the signal that stops it', async () => {
+    shortChain();
+    server.fault = () => (server.requests.length % 3 === 0 ? { kind: 'status', status: 503 } : undefined);
+    const { signal } = new AbortController();
+    const client = new Client({ headers: {}, rate: 0, retries: 5, timeoutMs: 500, pauseMs: 1, signal, onRetry: () => undefined });
+    for (let n = 0; n < 20; n += 1) await client.get(`${base}/runes/v1/`, JSON.parse);
+    expect(server.requests.length).toBeGreaterThan(25);
+    expect(hangingOn(signal)).toBe(0);
+    await testPull(base, to, { wanted: { from: 1001, to: undefined }, signal });
+    expect(hangingOn(signal)).toBe(0);
+  });
+
+  it('with many requests at once gives no warnings of Node', async () => {
+    shortChain(1040);
+    const warnings: Error[] = [];
+    const keep = (warning: Error) => warnings.push(warning);
+    process.on('warning', keep);
+    await testPull(base, to, { wanted: { from: 1001, to: undefined }, concurrency: 30 });
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', keep);
+    expect(warnings).toEqual([]);
+  });
+
+  it('that is not answered whole in time is asked again, though it is never silent', async () => {
+    let asked = 0;
+    const trickle = createServer((_, response) => {
+      asked += 1;
+      response.writeHead(200);
+      const timer = setInterval(() => response.write(' '), 20);
+      response.once('close', () => clearInterval(timer));
+    }).listen(0, '127.0.0.1');
+    await once(trickle, 'listening');
+    const { signal } = new AbortController();
+    const client = new Client({ headers: {}, rate: 0, retries: 1, timeoutMs: 60, pauseMs: 1, signal, onRetry: () => undefined });
+    const answer = client.get(`http://127.0.0.1:${(trickle.address() as AddressInfo).port}/`, JSON.parse);
+    await expect(answer).rejects.toThrow(/was not answered whole in 1\.2 s; tried 2 times$/);
+    expect(asked).toBe(2);
+    trickle.close();
+    trickle.closeAllConnections();
   });
 });

@@ -1,13 +1,34 @@
+/** The pull command: flags, keys, what it prints, signals, locks, full disks. */
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filesBelow, temporaryFolder } from './support/build.ts';
-import { run, start } from './support/cli.ts';
-import { testPull } from './support/pull.ts';
-import { base, builtDigest, digest, server, shortChain, to, useRecordedServer } from './support/recordedServer.ts';
+import { Flags } from '../src/cli/flags.ts';
+import { CliError } from '../src/errors.ts';
+import { PULL_COMMAND, runPull } from '../src/pull/command.ts';
+import { filesBelow, RecordingLog, temporaryFolder, tree, writeFiles } from './support/build.ts';
+import { run, runProcess, start } from './support/cli.ts';
+import { mountDisk } from './support/disk.ts';
+import { block, failedPull, testPull } from './support/pull.ts';
+import { base, server, shortChain, to, useServer } from './support/recordedServer.ts';
 
-useRecordedServer();
+/** Runs the command in this process. `said` is all that it says. */
+async function runHere(args: readonly string[]): Promise<{ code: number; said: string }> {
+  const log = new RecordingLog();
+  let [code, error] = [0, ''];
+  try {
+    await runPull(Flags.parse(PULL_COMMAND, args), log);
+  } catch (failure) {
+    if (!(failure instanceof CliError)) throw failure;
+    [code, error] = [failure.exitCode, [failure.message, ...failure.details].join('\n')];
+  }
+  return { code, said: [...log.infos.map((info) => JSON.stringify(info)), ...log.notices, error].join('\n') };
+}
+
+const wanted = { from: 1001, to: undefined };
+
+useServer();
 
 describe('npm run pull', () => {
   const flags = () => ['--from', base, '--to', to, '--rate', '0'];
@@ -30,23 +51,17 @@ describe('npm run pull', () => {
     };
     process.env['PULL_HEADERS'] = 'x-api-key: from the environment SECRET\nx-other: SECRET 2';
     try {
-      for (const format of ['text', 'json']) {
-        const { code, stdout, stderr } = await run(
-          'pull',
-          [...flags(), '--blocks', '1001..', '--log', format, '--header', 'X-Api-Key:  SECRET '],
-          work,
-        );
-        expect(code).toBe(0);
-        expect(stdout + stderr).not.toMatch(/SECRET/);
-        expect(stderr).toMatch(/status 503/);
-      }
+      const { code, said } = await runHere([...flags(), '--blocks', '1001..', '--header', 'X-Api-Key:  SECRET ']);
+      expect(code).toBe(0);
+      expect(said).not.toMatch(/SECRET/);
+      expect(said).toMatch(/status 503/);
     } finally {
       delete process.env['PULL_HEADERS'];
     }
     expect([...keys]).toEqual(['SECRET SECRET 2']);
     for (const bad of ['SECRET', 'a b: SECRET', 'x-key: SECRET\nx-b: y']) {
-      const { code, stderr } = await run('pull', [...flags(), '--header', bad], work);
-      expect([code, stderr]).toEqual([1, expect.not.stringContaining('SECRET')]);
+      const { code, said } = await runHere([...flags(), '--header', bad]);
+      expect([code, said]).toEqual([1, expect.not.stringContaining('SECRET')]);
     }
   });
 
@@ -63,11 +78,10 @@ describe('npm run pull', () => {
     [['--from', 'postgres://user:12/SECRET@host/db'], /write \/ and @ in a password as %2F and %40/],
     [['--from', 'https://host', '--what'], /--what/],
   ])('refuses %j', async (args, message) => {
-    const folder = temporaryFolder();
-    const { code, stderr } = await run('pull', args, folder);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
-    expect(stderr).not.toMatch(/SECRET/);
-    expect(filesBelow(folder)).toEqual([]);
+    const { code, said } = await runHere([...args, '--to', to]);
+    expect([code, said]).toEqual([1, expect.stringMatching(message)]);
+    expect(said).not.toMatch(/SECRET/);
+    expect(existsSync(to)).toBe(false);
   });
 
   it('says what it did in lines, or in JSON', async () => {
@@ -98,7 +112,8 @@ describe('npm run pull', () => {
   });
 
   it('stops at Ctrl-C, and goes on', async () => {
-    const child = start('pull', [...flags(), '--concurrency', '2'], work);
+    shortChain(1040);
+    const child = start('pull', [...flags(), '--blocks', '1001..', '--concurrency', '2'], work);
     let error = '';
     child.stderr?.on('data', (chunk: Buffer) => {
       error += chunk.toString();
@@ -114,31 +129,61 @@ describe('npm run pull', () => {
     expect(held).toBeGreaterThan(0);
     expect(held).toBeLessThan(40);
     expect(await testPull(base, to)).toMatchObject({ blocks: 40 - held });
-    expect(await builtDigest()).toBe(digest);
+    const whole = join(temporaryFolder(), 'input');
+    await testPull(base, whole, { wanted });
+    expect(tree(to)).toEqual(tree(whole));
   });
 
   it('in a folder that another pull works on stops at once', async () => {
-    let release: () => void = () => undefined;
-    const waiting = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const first = start('pull', flags(), work);
-    await new Promise<void>((resolve) => {
+    shortChain();
+    const stopping = new AbortController();
+    const asked = new Promise<void>((resolve) => {
       server.fault = () => {
         resolve();
         return { kind: 'silence' };
       };
     });
-    const { code, stderr } = await run('pull', flags(), work);
+    const first = failedPull(base, to, { wanted, signal: stopping.signal });
+    await asked;
+    const { code, stderr } = await runProcess('pull', flags(), work);
     expect([code, stderr]).toEqual([
       3,
       expect.stringMatching(/^Error: another pull is at work on the folder .*\/input\/pulled \(process \d+\)/),
     ]);
-    release();
-    await waiting;
-    first.kill('SIGINT');
-    expect((await once(first, 'exit'))[0]).toBe(130);
+    stopping.abort();
+    expect((await first).exitCode).toBe(130);
     server.fault = () => undefined;
-    expect(await testPull(base, to)).toMatchObject({ blocks: 40 });
+    expect(await testPull(base, to, { wanted })).toMatchObject({ blocks: 10 });
   });
+
+  it('on a full disk says so, and goes on when there is room', async (context) => {
+    const disk = join(temporaryFolder(), 'disk');
+    if (!mountDisk(disk, '1m')) return context.skip('only root can make a small disk');
+    try {
+      shortChain();
+      for (let height = 1001; height <= 1005; height += 1) server.blocks.set(height, block(height, 1000));
+      const input = join(disk, 'input');
+      writeFileSync(join(disk, 'filler'), Buffer.alloc(800_000));
+      const error = await failedPull(base, input, { wanted });
+      expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/^the disk of .* is full$/)]);
+      rmSync(join(disk, 'filler'));
+      await testPull(base, input, { wanted });
+      await testPull(base, to, { wanted });
+      expect(tree(input)).toEqual(tree(to));
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
+
+  it.skipIf(process.getuid?.() === 0).each(['pulled', 'pulled/1000', 'pulled/.work/old'])(
+    'says so when it may not read the folder %s',
+    async (path) => {
+      shortChain();
+      writeFiles(to, { 'pulled/1000/x': '', 'pulled/.work/old/x': '' });
+      chmodSync(join(to, path), 0o000);
+      const error = await failedPull(base, to, { wanted });
+      chmodSync(join(to, path), 0o755);
+      expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/pulled cannot be (?:read|written): EACCES/)]);
+    },
+  );
 });

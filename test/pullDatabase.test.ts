@@ -1,19 +1,21 @@
 /** Pulls from a real PostgreSQL with the indexer's tables. */
-import { once } from 'node:events';
-import { mkdirSync, readFileSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { getEventListeners } from 'node:events';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { BLOCKS_FOLDER } from '../src/pages/paths.ts';
+import { LEDGER_FIELDS } from '../src/contract/fields.ts';
 import { DatabaseSource } from '../src/pull/postgres.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { ApiServer } from './support/apiServer.ts';
-import { CONFORMANCE, CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree } from './support/build.ts';
-import { run, start } from './support/cli.ts';
-import { copyIn, type Database, insertChain, SCHEMA, startPostgres } from './support/postgres.ts';
-import { block, failedPull, recordedBlocks, testPull } from './support/pull.ts';
-import type { Activity } from './support/records.ts';
+import { CONFORMANCE, filesBelow, RecordingLog, temporaryFolder, tree } from './support/build.ts';
+import { run } from './support/cli.ts';
+import { mountDisk } from './support/disk.ts';
+import { readPage } from './support/pages.ts';
+import { CAREFUL, copyIn, type Database, fillChain, SCHEMA, startPostgres } from './support/postgres.ts';
+import { block, blocksOf, failedPull, leanBuild, recordedBlocks, testPull } from './support/pull.ts';
 
 let database: Database;
 let to: string;
@@ -27,7 +29,7 @@ beforeEach(async () => {
   await database.sql.query('TRUNCATE ledger, runes');
 });
 
-const build = async (folder = to) => (await testBuild(join(temporaryFolder(), 'out'), { inputs: [folder] })).manifest;
+const build = (folder = to) => leanBuild([folder]);
 const files = () => filesBelow(join(to, 'pulled')).filter((path) => path !== 'runes.parquet');
 
 /** The recorded tables. */
@@ -35,7 +37,27 @@ async function fill(): Promise<void> {
   for (const table of ['runes', 'ledger']) await copyIn(database.sql, table, readFileSync(join(CONFORMANCE, `${table}.csv`)));
 }
 
-const chain = (first: number, last: number, fork = '') => insertChain(database.sql, first, last, fork);
+const chain = (first: number, last: number, fork = '') => fillChain(database.sql, first, last, fork);
+
+const COLUMNS = LEDGER_FIELDS.map(({ column }) => `"${column}"::text AS "${column}"`).join(', ');
+
+/** The rows of all pulled files, as text. */
+async function rows(): Promise<unknown[]> {
+  const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
+  const found = await store.rows(`SELECT ${COLUMNS} FROM read_parquet('${to}/pulled/*/*.parquet') ORDER BY tx_id, event_index`);
+  store.close();
+  return found;
+}
+
+/** The rows of the table in the same order. */
+const rowsOfTable = async (): Promise<unknown[]> =>
+  (await database.sql.query(`SELECT ${COLUMNS} FROM ledger ORDER BY ledger.tx_id COLLATE "C", ledger.event_index`)).rows;
+
+/** Waits until a pull waits for a lock. */
+async function waitForLock(): Promise<void> {
+  // Not pg_stat_activity, which stays the same within a transaction.
+  while ((await database.sql.query('SELECT pid FROM pg_locks WHERE NOT granted')).rows.length === 0) await sleep(20);
+}
 
 describe('a pull from PostgreSQL', () => {
   it('builds the same mirror as the export, and says what it did', async () => {
@@ -45,8 +67,7 @@ describe('a pull from PostgreSQL', () => {
     expect(stdout).toMatch(
       /^PostgreSQL 127\.0\.0\.1:[0-9]+\/postgres has blocks up to 840039: 40 blocks to fetch\.\nFetched 40 blocks with 8,771 records .* holds blocks 840000\.\.840039\.\n {2}blocks +40 fetched, 0 of those held are others now\n {2}records +8,771\n(?: {2}.*\n)+$/,
     );
-    const whole = await testBuild(join(temporaryFolder(), 'whole'), { inputs: CONFORMANCE_INPUTS });
-    expect(await build()).toEqual(whole.manifest);
+    expect(await build()).toEqual((await recordedBlocks()).manifest);
     const before = tree(to);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
     expect(tree(to)).toEqual(before);
@@ -65,7 +86,6 @@ describe('a pull from PostgreSQL', () => {
     expect(files().slice(0, before.length)).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', ...single(1200, 1250)]);
     // Now the third hundred is settled, and what was fetched one by one becomes one file.
     await chain(1305, 1305);
-    const whole = await build();
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 101 });
     expect(files()).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', '1000/1200-1299.parquet', ...single(1300, 1305)]);
     expect(
@@ -74,9 +94,6 @@ describe('a pull from PostgreSQL', () => {
         .map((path) => statSync(join(to, 'pulled', path)).ino),
     ).toEqual(before.slice(0, 2));
     expect(statSync(join(to, 'pulled/runes.parquet')).ino).toBe(runes);
-    const { digest, heights } = await build();
-    expect(heights).toEqual([[1000, 1305]]);
-    expect(digest).not.toBe(whole.digest);
     const fresh = join(temporaryFolder(), 'input');
     await testPull(database.url, fresh);
     expect(tree(fresh)).toEqual(tree(to));
@@ -93,14 +110,14 @@ describe('a pull from PostgreSQL', () => {
     await testPull(database.url, to);
     expect(files()).toHaveLength(4);
     const out = join(temporaryFolder(), 'out');
-    await testBuild(out, { inputs: [to] });
-    const { results } = JSON.parse(readFileSync(join(out, BLOCKS_FOLDER, '1001.json'), 'utf8')) as { results: Record<string, unknown>[] };
+    await leanBuild([to], out);
+    const results = blocksOf(out).get(1001);
     expect(results).toMatchObject([
       { amount: '3402823669209384634633746074317682114.55', address: '', receiver_address: 'a,"b"\nc' },
       { operation: 'etching' },
     ]);
-    expect(results[1]).not.toHaveProperty('amount');
-    expect(results[0]?.['location']).not.toHaveProperty('vout');
+    expect(results?.[1]).not.toHaveProperty('amount');
+    expect(results?.[0]?.location).not.toHaveProperty('vout');
   });
 
   it('replaces the last blocks when the chain was reorganised, and stops when that was deeper', async () => {
@@ -115,13 +132,115 @@ describe('a pull from PostgreSQL', () => {
     await chain(1095, 1120, 'deep');
     const before = tree(to);
     const error = await failedPull(database.url, to);
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 1112 is held, and PostgreSQL .* has another one/)]);
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      expect.stringMatching(
+        /^block 1095 differs between .* and PostgreSQL .*; it is 24 blocks deep, and this pull replaces only the last 6$/,
+      ),
+    ]);
+    expect(error.details[0]).toMatch(/pull with --confirmations 24 or more/);
     expect(tree(to)).toEqual(before);
     // Deep enough to touch a file of a hundred: all of it is fetched again.
-    await testPull(database.url, to, { confirmations: 30 });
-    const again = join(temporaryFolder(), 'input');
-    await testPull(database.url, again, { confirmations: 30 });
-    expect((await build()).digest).toBe((await build(again)).digest);
+    await testPull(database.url, to, { confirmations: 24 });
+    expect(await rows()).toEqual(await rowsOfTable());
+  });
+
+  it('replaces one of the last blocks when a cell changed, though its hash and number of records did not', async () => {
+    await chain(1000, 1105);
+    // What two programs could write in two ways.
+    await database.sql.query(
+      `UPDATE ledger SET address = 'é"✓,''' || chr(10) || '\\ ', amount = 0 WHERE block_height IN (1099, 1104) AND tx_index = 0`,
+    );
+    await testPull(database.url, to);
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
+    const changes = [
+      'amount = amount + 1',
+      `address = CASE WHEN address IS NULL THEN '' END`,
+      'output = NULL',
+      'tx_index = 7 - tx_index',
+      `operation = 'burn'`,
+      'timestamp = timestamp + 1',
+    ];
+    for (const change of changes) {
+      await database.sql.query(`UPDATE ledger SET ${change} WHERE block_height = 1104`);
+      expect(await testPull(database.url, to), change).toMatchObject({ blocks: 1, replaced: 1 });
+    }
+    // The rows in another order are the same rows.
+    await database.sql.query(
+      `WITH gone AS (DELETE FROM ledger WHERE block_height = 1103 RETURNING *) INSERT INTO ledger SELECT * FROM gone ORDER BY tx_index DESC`,
+    );
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
+    // The highest settled block, in a file of a hundred.
+    await database.sql.query('UPDATE ledger SET amount = amount + 1 WHERE block_height = 1099');
+    const error = await failedPull(database.url, to);
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 1099 differs .* 7 blocks deep/)]);
+    expect(await testPull(database.url, to, { confirmations: 7 })).toMatchObject({ replaced: 1 });
+    expect(await rows()).toEqual(await rowsOfTable());
+  });
+
+  it('fetches blocks again whose files were removed, as docs/pull.md says', async () => {
+    await chain(1000, 1215);
+    await testPull(database.url, to);
+    await database.sql.query('UPDATE ledger SET amount = amount + 1 WHERE block_height IN (1010, 1150)');
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
+    for (const name of ['1000-1099', '1100-1199']) rmSync(join(to, `pulled/1000/${name}.parquet`));
+    expect(await testPull(database.url, to, { wanted: { from: 1000, to: 1199 } })).toMatchObject({ blocks: 200, replaced: 0 });
+    const fresh = join(temporaryFolder(), 'input');
+    await testPull(database.url, fresh);
+    expect(tree(to)).toEqual(tree(fresh));
+  });
+
+  it('says once how to make an index by height where there is none', async () => {
+    await chain(1000, 1010);
+    const noticesOf = async () => {
+      const log = new RecordingLog();
+      await testPull(database.url, join(temporaryFolder(), 'input'), { log });
+      return log.notices;
+    };
+    expect(await noticesOf()).toEqual([]);
+    await database.sql.query('DROP INDEX ledger_block_height_tx_index_event_index; CREATE INDEX other ON ledger (tx_index, block_height)');
+    const notices = await noticesOf();
+    expect(notices).toEqual([expect.stringMatching(/^the table ledger of PostgreSQL .* has no index on block_height/)]);
+    const [, sql = ''] = /(CREATE INDEX .*;)$/.exec(notices[0] ?? '') ?? [];
+    await database.sql.query(sql);
+    expect(await noticesOf()).toEqual([]);
+    await database.sql.query('DROP INDEX other');
+  });
+
+  it('with many connections gives no warnings of Node, and leaves nothing on the signal that stops it', async () => {
+    await chain(1000, 1030);
+    const warnings: Error[] = [];
+    const keep = (warning: Error) => warnings.push(warning);
+    process.on('warning', keep);
+    const { signal } = new AbortController();
+    await testPull(database.url, to, { concurrency: 30, signal });
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', keep);
+    expect(warnings).toEqual([]);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  it.each([
+    ['its rows', 3000],
+    ['the Parquet file of its rows', 700],
+  ])('on a disk too small for %s says so, and goes on when there is room', async (_, kilobytes) => {
+    const disk = join(temporaryFolder(), 'disk');
+    if (!mountDisk(disk, '1m')) return;
+    try {
+      await chain(1000, 1099);
+      // Hex digits that hardly compress.
+      await database.sql.query(
+        `UPDATE ledger SET address = (SELECT string_agg(md5(block_height::text || tx_index || i), '') FROM generate_series(1, ${kilobytes * 10} / 32) AS i) WHERE tx_index = 0`,
+      );
+      const error = await failedPull(database.url, join(disk, 'input'), { confirmations: 0 });
+      expect([error.exitCode, error.message]).toEqual([3, `the disk of ${disk}/input/pulled is full`]);
+      await chain(1000, 1099);
+      await testPull(database.url, join(disk, 'input'), { confirmations: 0 });
+      await testPull(database.url, to, { confirmations: 0 });
+      expect(tree(join(disk, 'input'))).toEqual(tree(to));
+    } finally {
+      execFileSync('umount', [disk]);
+    }
   });
 
   it('sees one moment, whatever is written meanwhile', async () => {
@@ -129,9 +248,9 @@ describe('a pull from PostgreSQL', () => {
     const folder = join(to, 'pulled');
     const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
     const { signal } = new AbortController();
-    await run('pull', ['--from', database.url, '--to', to], '/');
+    await testPull(database.url, to);
     const before = tree(folder);
-    const source = new DatabaseSource({ url: database.url, folder, connections: 3, store, signal });
+    const source = new DatabaseSource({ url: database.url, folder, connections: 3, store, signal, onNotice: () => undefined });
     mkdirSync(join(folder, '.work'), { recursive: true });
     expect(await source.look()).toMatchObject({ first: 1000, last: 1009 });
     await chain(1005, 1020, 'later');
@@ -148,7 +267,8 @@ describe('a pull from PostgreSQL', () => {
   it('goes on from what a server of the API gave, and the other way round', async () => {
     await fill();
     const server = new ApiServer();
-    for (const [height, records] of await recordedBlocks()) server.blocks.set(height, records);
+    const { blocks, manifest } = await recordedBlocks();
+    for (const [height, records] of blocks) server.blocks.set(height, records);
     server.tip = 840_020;
     const base = await server.start();
     await testPull(base, to);
@@ -156,9 +276,7 @@ describe('a pull from PostgreSQL', () => {
     server.tip = undefined;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0, replaced: 0 });
     await server.close();
-    expect((await build()).digest).toBe(
-      (await testBuild(join(temporaryFolder(), 'whole'), { inputs: CONFORMANCE_INPUTS })).manifest.digest,
-    );
+    expect((await build()).digest).toBe(manifest.digest);
   });
 
   it('touches nothing when it is refused, also not the runes', async () => {
@@ -179,10 +297,10 @@ describe('a pull from PostgreSQL', () => {
     await database.sql.query(`INSERT INTO runes SELECT '1010:0', 9, 'NEW', 'NEW', block_hash, 1010, 0, tx_id, 0, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0 FROM runes;
       UPDATE ledger SET rune_id = '1010:0' WHERE block_height = 1010`);
     await testPull(database.url, to);
-    const whole = await build();
+    const before = tree(to);
     await database.sql.query(`DELETE FROM ledger WHERE block_height > 1008; DELETE FROM runes WHERE id = '1010:0'`);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
-    expect(await build()).toEqual(whole);
+    expect(tree(to)).toEqual(before);
   });
 
   it('lets go of nothing below the first block of a database', async () => {
@@ -190,8 +308,7 @@ describe('a pull from PostgreSQL', () => {
     await testPull(database.url, to, { wanted: { from: 1000, to: 1060 } });
     await testPull(database.url, to, { wanted: { from: 1061, to: 1090 } });
     await database.sql.query('DELETE FROM ledger WHERE block_height < 1050');
-    await testPull(database.url, to);
-    expect((await build()).heights).toEqual([[1000, 1300]]);
+    expect(await testPull(database.url, to)).toMatchObject({ held: [{ first: 1000, last: 1300 }] });
     await chain(1055, 1300, 'fork');
     const error = await failedPull(database.url, to, { confirmations: 1000 });
     expect([error.exitCode, error.message]).toEqual([
@@ -206,11 +323,8 @@ describe('a pull from PostgreSQL', () => {
     const server = new ApiServer();
     for (let height = 1001; height <= 1120; height += 1) server.blocks.set(height, []);
     const out = join(temporaryFolder(), 'out');
-    await testBuild(out, { inputs: [to], dialect: 'hiro', pageSizes: [1000] });
-    for (let height = 1001; height < 1098; height += 1) {
-      const { results } = JSON.parse(readFileSync(join(out, BLOCKS_FOLDER, `${height}.json`), 'utf8')) as { results: Activity[] };
-      server.blocks.set(height, results);
-    }
+    await leanBuild([to], out);
+    for (const [height, results] of blocksOf(out)) if (height < 1098) server.blocks.set(height, results);
     for (let height = 1098; height <= 1120; height += 1) server.blocks.set(height, block(height, 3, 'fork'));
     server.fault = (target) => (target.includes('/1050/') && !target.endsWith('limit=1') ? { kind: 'status', status: 500 } : undefined);
     const base = await server.start();
@@ -220,8 +334,8 @@ describe('a pull from PostgreSQL', () => {
     const fresh = join(temporaryFolder(), 'input');
     await testPull(base, fresh, { wanted: { from: 1001, to: undefined } });
     await server.close();
-    expect((await build()).digest).toBe((await build(fresh)).digest);
-    expect(files().filter((path) => path.endsWith('.parquet'))).toEqual([]);
+    const { 'pulled/runes.parquet': _, ...blocks } = tree(to);
+    expect(blocks).toEqual(tree(fresh));
   });
 
   it.each([
@@ -233,12 +347,7 @@ describe('a pull from PostgreSQL', () => {
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE');
     const pulling = failedPull(database.url, to);
-    for (let waiting = 0; waiting === 0; ) {
-      const { rows } = await database.sql.query<{ n: string }>(
-        `SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'rune-activity-mirror' AND wait_event_type = 'Lock'`,
-      );
-      waiting = Number(rows[0]?.n);
-    }
+    await waitForLock();
     await database.sql.query(query);
     expect(await pulling).toMatchObject({ exitCode: 3, message: expect.stringMatching(/^PostgreSQL 127.*: /) });
     await locker.end();
@@ -270,27 +379,116 @@ describe('a pull from PostgreSQL', () => {
     ['without the tables', (url: string) => url.replace(/postgres$/, 'template1'), 2, /relation "ledger" does not exist/],
     ['that is empty', (url: string) => url, 2, /^the table ledger of .* is empty$/],
     ['without SSL', (url: string) => `${url}?sslmode=require`, 2, /does not support SSL/],
+    ['with a certificate that is not there', (url: string) => `${url}?sslrootcert=/none.pem`, 2, /no such file .*'\/none\.pem'$/],
+    ['without a certificate', (url: string) => `${url}?sslmode=verify-ca`, 2, /requires specifying a CA with sslrootcert/],
+    ['with unknown settings', (url: string) => `${url}?options=-cnonsense%3D1`, 2, /unrecognized configuration parameter "nonsense"/],
   ])('explains a database %s', async (_, change, code, message) => {
     const error = await failedPull(change(database.url), to);
     expect([error.exitCode, error.message]).toEqual([code, expect.stringMatching(message)]);
     expect(error.details).toHaveLength(1);
   });
 
+  it('explains a password that is missing or wrong', async () => {
+    await chain(1000, 1003);
+    await database.sql.query(`CREATE ROLE ${CAREFUL} LOGIN PASSWORD 'SECRET'; GRANT SELECT ON ledger, runes TO ${CAREFUL}`);
+    const as = (user: string) => database.url.replace('indexer@', `${user}@`);
+    const advice = ['Check user and password in --from, or in the environment variables PGUSER and PGPASSWORD.'];
+    expect(await failedPull(as(CAREFUL), to)).toMatchObject({
+      exitCode: 2,
+      message: expect.stringMatching(/^PostgreSQL 127.* requires a password, and none was given$/),
+      details: advice,
+    });
+    const wrong = await failedPull(as(`${CAREFUL}:WRONG`), to);
+    expect([wrong.exitCode, wrong.message, wrong.details]).toEqual([2, expect.stringMatching(/password authentication failed/), advice]);
+    expect(await testPull(as(`${CAREFUL}:SECRET`), to)).toMatchObject({ blocks: 4 });
+    await database.sql.query(`REVOKE ALL ON ledger, runes FROM ${CAREFUL}; DROP ROLE ${CAREFUL}`);
+  });
+
+  it('finds tables in another schema with the setting that its advice names', async () => {
+    await chain(1000, 1003);
+    const move = (from: string, to: string) =>
+      database.sql.query(`ALTER TABLE ${from}.ledger SET SCHEMA ${to}; ALTER TABLE ${from}.runes SET SCHEMA ${to}`);
+    await database.sql.query('CREATE SCHEMA elsewhere');
+    await move('public', 'elsewhere');
+    const error = await failedPull(database.url, to);
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/relation "ledger" does not exist$/)]);
+    const [setting = ''] = /\?\S*NAME/.exec(error.details[0] ?? '') ?? [];
+    expect(readPage('docs/pull.md')).toContain(`\`${setting}\``);
+    const log = new RecordingLog();
+    expect(await testPull(database.url + setting.replace('NAME', 'elsewhere'), to, { log })).toMatchObject({ blocks: 4 });
+    expect(log.notices).toEqual([]);
+    await move('elsewhere', 'public');
+  });
+
+  it.each([
+    ['heights that are text', 'ALTER TABLE ledger ALTER block_height TYPE text', /operator does not exist: text >= integer$/],
+    ['heights that are no numbers', `UPDATE ledger SET block_height = 'NaN' WHERE tx_index = 1`, /ledger of .* has block_height NaN$/],
+    ['heights that are no integers', 'UPDATE ledger SET block_height = 1000.5 WHERE block_height = 1000', /has block_height 1000\.5$/],
+    ['a negative height', 'UPDATE ledger SET block_height = -1 WHERE block_height = 1000', /has block_height -1$/],
+    ['heights above all chains', 'UPDATE ledger SET block_height = 1e9 WHERE block_height = 1003', /has block_height 1000000000$/],
+    [
+      'text in a column of integers',
+      `ALTER TABLE ledger ALTER output TYPE text; UPDATE ledger SET output = 'x' WHERE tx_index = 1`,
+      /the table ledger of PostgreSQL .* has a value of the wrong type: Conversion Error: .*'x'/,
+    ],
+    ['a column less', 'ALTER TABLE ledger DROP COLUMN output', /column "output" does not exist/],
+  ])('explains %s', async (_, sql, message) => {
+    await chain(1000, 1003);
+    // Tables of this case only: they come first in the user's path.
+    await database.sql.query(
+      `CREATE SCHEMA broken; CREATE TABLE broken.ledger (LIKE public.ledger INCLUDING INDEXES); INSERT INTO broken.ledger TABLE public.ledger`,
+    );
+    await database.sql.query(`SET search_path = broken, public; ${sql}; SET search_path = public`);
+    const error = await failedPull(`${database.url}?options=-csearch_path%3Dbroken,public`, to, { confirmations: 1 });
+    await database.sql.query('DROP SCHEMA broken CASCADE');
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
+    expect(error.message).not.toContain('\n');
+    expect(error.details).toHaveLength(1);
+  });
+
+  it.each([
+    ['damaged', (path: string) => writeFileSync(path, 'PAR1 no')],
+    [
+      'a folder',
+      (path: string) => {
+        rmSync(path);
+        mkdirSync(path);
+      },
+    ],
+  ])('explains runes that are %s, when it needs them', async (_, damage) => {
+    await chain(1000, 1010);
+    await testPull(database.url, to);
+    await database.sql.query('DELETE FROM ledger WHERE block_height > 1008');
+    damage(join(to, 'pulled/runes.parquet'));
+    const error = await failedPull(database.url, to);
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/\/pulled\/runes\.parquet cannot be read: /)]);
+  });
+
+  it('is not ended by time limits that the database sets for its users', async () => {
+    await chain(1000, 1003);
+    const limits = ['statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout'];
+    await database.sql.query(limits.map((limit) => `ALTER ROLE indexer SET ${limit} = '400ms'`).join(';'));
+    const locker = new pg.Client({ connectionString: database.url });
+    await locker.connect();
+    await locker.query('SET statement_timeout = 0; SET transaction_timeout = 0; SET idle_in_transaction_session_timeout = 0');
+    await locker.query('BEGIN; LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE');
+    const pulling = testPull(database.url, to);
+    await waitForLock();
+    await sleep(500);
+    await locker.end();
+    expect(await pulling).toMatchObject({ blocks: 4 });
+    await database.sql.query(limits.map((limit) => `ALTER ROLE indexer RESET ${limit}`).join(';'));
+  });
+
   it('stops at once when it is told to, also while the database makes it wait', async () => {
     await chain(1000, 1003);
     await database.sql.query('BEGIN; LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE');
     try {
-      const child = start('pull', ['--from', database.url, '--to', to], '/');
-      let error = '';
-      child.stderr?.on('data', (chunk: Buffer) => {
-        error += chunk.toString();
-      });
-      const ended = once(child, 'exit');
-      const waiting = 'SELECT pid FROM pg_locks WHERE NOT granted';
-      while (child.exitCode === null && (await database.sql.query(waiting)).rows.length === 0) await sleep(50);
-      child.kill('SIGTERM');
-      expect((await ended)[0]).toBe(130);
-      expect(error).toMatch(/^Error: stopped; what was fetched is kept/);
+      const stopping = new AbortController();
+      const pulling = failedPull(database.url, to, { signal: stopping.signal });
+      await waitForLock();
+      stopping.abort();
+      expect(await pulling).toMatchObject({ exitCode: 130, message: expect.stringMatching(/^stopped; what was fetched is kept/) });
     } finally {
       await database.sql.query('ROLLBACK');
     }

@@ -4,12 +4,18 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import handler from 'serve-handler';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ActivityRecord } from '../src/contract/contractJson.ts';
+import { activityInput } from '../src/contract/schemas.ts';
+import { digestOfBlocks } from '../src/output/digests.ts';
 import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { identityOf } from '../src/pull/block.ts';
+import { listHeld } from '../src/pull/held.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
-import { block, failedPull, testPull } from './support/pull.ts';
+import { block, failedPull, leanBuild, testPull } from './support/pull.ts';
 import { ndjson } from './support/records.ts';
 import { startServer } from './support/server.ts';
 
@@ -18,15 +24,22 @@ let base: string;
 let server: Server;
 let requests: string[];
 let swap: (target: string) => void;
+/** The status that a request is refused with. */
+let refused: (target: string) => number | undefined;
 beforeEach(async () => {
   work = temporaryFolder();
   requests = [];
   swap = () => undefined;
+  refused = () => undefined;
   // A host without code: files by their paths, and no query is looked at.
   server = createServer((request, response) => {
     requests.push(request.url ?? '');
     swap(request.url ?? '');
-    handler(request, response, { public: join(work, 'dist'), cleanUrls: false, directoryListing: false }).catch(() => response.destroy());
+    const status = refused(request.url ?? '');
+    if (status !== undefined) return response.writeHead(status).end('no');
+    return handler(request, response, { public: join(work, 'dist'), cleanUrls: false, directoryListing: false }).catch(() =>
+      response.destroy(),
+    );
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -47,31 +60,48 @@ const plain = (first: number, last: number, fork = ''): Record<number, string> =
 /** Builds the mirror of these blocks. */
 async function mirror(forks: Readonly<Record<number, string>>, options: Partial<Parameters<typeof testBuild>[1]> = {}): Promise<string> {
   writeFiles(work, { 'source/chain.ndjson': chain(forks) });
-  return (await testBuild(join(work, 'dist'), { inputs: [join(work, 'source')], ...options })).manifest.digest;
+  return (await testBuild(join(work, 'dist'), { inputs: [join(work, 'source')], operationPages: false, ...options })).manifest.digest;
 }
-const rebuilt = async (): Promise<string> =>
-  (await testBuild(join(temporaryFolder(), 'out'), { inputs: [join(work, 'input')] })).manifest.digest;
+/** The digest of a build of what was pulled, worked out from its files. */
+function pulledDigest(): string {
+  const folder = join(work, 'input/pulled');
+  const blocks = listHeld(folder).map(({ path, first: height }) => {
+    const text = gunzipSync(readFileSync(join(folder, path)))
+      .toString()
+      .trimEnd();
+    const lines = text === '[]' ? [] : text.split('\n');
+    return { height, ...identityOf(lines.map((line) => activityInput.parse(JSON.parse(line)) as ActivityRecord)) };
+  });
+  return digestOfBlocks(blocks.filter(({ records }) => records > 0));
+}
 
 describe('a pull from a mirror', () => {
   it.each(LAYOUTS.flatMap((layout) => DIALECTS.map((dialect) => [layout, dialect] as const)))(
     'in layout %s, dialect %s: the same digest',
     async (layout, dialect) => {
-      const { manifest } = await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, layout, dialect });
+      const digest = await mirror(plain(100, 113), { layout, dialect });
       const log = new RecordingLog();
       await testPull(base, join(work, 'input'), { log });
       expect(log.notices).toEqual([]);
-      expect(await rebuilt()).toBe(manifest.digest);
+      expect(pulledDigest()).toBe(digest);
       // Files alone: nothing was asked with a query.
       expect(requests.filter((target) => target.includes('?'))).toEqual([]);
     },
   );
+
+  it('of the recorded chain makes the same digest', async () => {
+    const { manifest } = await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, pageSizes: [1000], operationPages: false });
+    await testPull(base, join(work, 'input'));
+    expect(pulledDigest()).toBe(manifest.digest);
+    expect((await leanBuild([join(work, 'input')])).digest).toBe(manifest.digest);
+  });
 
   it('works the same over its server', async () => {
     const digest = await mirror(plain(100, 110));
     const other = await startServer(join(work, 'dist'));
     await testPull(`http://127.0.0.1:${other.port}/runes/v1`, join(work, 'input'));
     await other.close();
-    expect(await rebuilt()).toBe(digest);
+    expect(pulledDigest()).toBe(digest);
   });
 
   it('fetches what differs and nothing else', async () => {
@@ -84,7 +114,7 @@ describe('a pull from a mirror', () => {
     expect(new Set(requests.map((target) => /blocks\/([0-9]+)/.exec(target)?.[1]))).toEqual(
       new Set(['118', '119', '121', '122', undefined]),
     );
-    expect(await rebuilt()).toBe(digest);
+    expect(pulledDigest()).toBe(digest);
     const kept = Object.keys(tree(join(work, 'input'))).filter((path) => before[path] !== undefined);
     expect(kept).toHaveLength(19);
     requests.length = 0;
@@ -99,7 +129,8 @@ describe('a pull from a mirror', () => {
     const before = tree(join(work, 'input'));
     await mirror({ ...plain(100, 122), 103: 'fork' });
     const error = await failedPull(base, join(work, 'input'));
-    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 103 is held, and .* has another one/)]);
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/^block 103 differs between .*; it is 18 blocks deep/)]);
+    expect(error.details[0]).toMatch(/--confirmations 18 or more/);
     expect(tree(join(work, 'input'))).toEqual(before);
     expect(await testPull(base, join(work, 'input'), { confirmations: 18 })).toMatchObject({ replaced: 1 });
   });
@@ -118,10 +149,10 @@ describe('a pull from a mirror', () => {
     for (const path of files) rmSync(join(work, 'input/pulled', path));
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
     await mirror({ ...plain(100, 130), 117: 'fork' });
-    expect((await failedPull(base, join(work, 'input'))).message).toMatch(/^block 117 is held/);
+    expect((await failedPull(base, join(work, 'input'))).message).toMatch(/^block 117 differs between/);
     // All blocks of that file are fetched, and then it goes.
     expect(await testPull(base, join(work, 'input'), { confirmations: 20 })).toMatchObject({ blocks: 20, replaced: 1 });
-    expect(await rebuilt()).not.toBe(source);
+    expect(pulledDigest()).not.toBe(source);
     expect(filesBelow(join(work, 'input/pulled'))).toHaveLength(31);
   });
 
@@ -136,17 +167,17 @@ describe('a pull from a mirror', () => {
       if (asked === 2) writeFileSync(path, whole);
     };
     await testPull(base, join(work, 'input'));
-    expect(await rebuilt()).toBe(digest);
+    expect(pulledDigest()).toBe(digest);
   });
 
   it('keeps what the mirror let go of below its first block, and makes nothing of its gaps', async () => {
     await mirror({ ...plain(100, 110), ...plain(5_000_000, 5_000_003) });
     await testPull(base, join(work, 'input'));
     expect(filesBelow(join(work, 'input'))).toHaveLength(15);
-    const digest = await rebuilt();
+    const digest = pulledDigest();
     await mirror({ ...plain(105, 110), ...plain(5_000_000, 5_000_003) });
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0, replaced: 0 });
-    expect(await rebuilt()).toBe(digest);
+    expect(pulledDigest()).toBe(digest);
   });
 
   it('lets go of a last block that the mirror has no more', async () => {
@@ -155,7 +186,7 @@ describe('a pull from a mirror', () => {
     const { 109: _, ...rest } = plain(100, 111, '');
     const digest = await mirror(rest);
     await testPull(base, join(work, 'input'));
-    expect(await rebuilt()).toBe(digest);
+    expect(pulledDigest()).toBe(digest);
   });
 
   it('goes on from what a server of the API gave', async () => {
@@ -174,7 +205,7 @@ describe('a pull from a mirror', () => {
     proxy.closeAllConnections();
     await other.close();
     expect(await testPull(base, held)).toMatchObject({ blocks: 0, replaced: 0 });
-    expect(await rebuilt()).toBe(digest);
+    expect(pulledDigest()).toBe(digest);
   });
 
   it('never takes a page that does not fit its digest', async () => {
@@ -210,6 +241,44 @@ describe('a pull from a mirror', () => {
     const log = new RecordingLog();
     await testPull(base, join(work, 'input'), { log });
     expect(log.notices.filter((notice) => notice.includes('do not make the digest in its manifest')).length).toBeGreaterThanOrEqual(2);
-    expect(await rebuilt()).toBe(digest);
+    expect(pulledDigest()).toBe(digest);
+  });
+
+  it('asks again for a page that its host refuses, and then says which', async () => {
+    const digest = await mirror(plain(100, 104));
+    let refusals = 0;
+    refused = (target) => {
+      refusals += target.includes('/103') ? 1 : 0;
+      return target.includes('/103') && refusals <= 2 ? 403 : undefined;
+    };
+    const log = new RecordingLog();
+    await testPull(base, join(work, 'input'), { log });
+    expect(log.notices[0]).toMatch(/^block 103 needs runes\/v1\/blocks\/103.* which was answered with status 403; trying again$/);
+    expect(pulledDigest()).toBe(digest);
+    refused = (target) => (target.includes('/103') ? 403 : undefined);
+    const error = await failedPull(base, join(temporaryFolder(), 'input'), { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/^block 103 needs .* status 403; tried 2 times$/)]);
+  });
+
+  it.each(LAYOUTS)('explains files that are damaged, in layout %s', async (layout) => {
+    await mirror(plain(100, 104), { layout });
+    const pages = filesBelow(join(work, 'dist/runes/v1')).filter((path) => /^(?:blocks|pages|pointers)\//.test(path));
+    for (const path of pages) writeFileSync(join(work, 'dist/runes/v1', path), '{"limit":');
+    const error = await failedPull(base, join(work, 'input'), { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^block 100 cannot be read from the mirror's files.*; tried 2 times$/),
+    ]);
+  });
+
+  it('explains digests that are damaged', async () => {
+    await mirror(plain(100, 104));
+    writeFileSync(join(work, 'dist/runes/v1/digests/0.json'), '{"blocks":[{"height":"100"}]}');
+    const error = await failedPull(base, join(work, 'input'), { retries: 1 });
+    expect([error.exitCode, error.message]).toEqual([
+      3,
+      expect.stringMatching(/^http:.*\/digests\/0\.json has an unexpected response body: blocks\.0\.height: .*; tried 2 times$/),
+    ]);
+    expect(error.message).not.toContain('\n');
   });
 });

@@ -13,13 +13,18 @@ export interface BlockIdentity {
   readonly records: number;
   /** See output/digests.ts; undefined where the source does not tell it, and working it out would take all records. */
   readonly digest?: string;
+  /** MD5 of the block's ledger rows (rows.ts); undefined where a source or a file has no ledger rows. */
+  readonly rows?: string;
 }
 
 /** A block's records, in served order. */
-export interface Block extends Required<BlockIdentity> {
+export interface Block extends ServedIdentity {
   readonly height: number;
   readonly activity: readonly ActivityRecord[];
 }
+
+/** The identity of a block whose records are known. */
+type ServedIdentity = Required<Omit<BlockIdentity, 'rows'>>;
 
 /** What a source said is no block; another try can help, as when the block was replaced meanwhile. The message is for people. */
 export class BadBlockError extends PassingError {
@@ -46,7 +51,7 @@ export function checkBlock(height: number, activity: readonly ActivityRecord[]):
 }
 
 /** The identity of a block's records. */
-export function identityOf(activity: readonly ActivityRecord[]): Required<BlockIdentity> {
+export function identityOf(activity: readonly ActivityRecord[]): ServedIdentity {
   const digest = createHash('sha256').update(activity.map(contractJson).join(',')).digest('hex');
   return { hash: parseHexId(activity[0]?.location.block_hash ?? '') ?? '', records: activity.length, digest };
 }
@@ -54,6 +59,7 @@ export function identityOf(activity: readonly ActivityRecord[]): Required<BlockI
 /** Whether both are the same block, as far as both tell. A digest that stands in a file's name is cut short. */
 export function isSameBlock(a: BlockIdentity, b: BlockIdentity): boolean {
   if (a.digest !== undefined && b.digest !== undefined) return a.digest.slice(0, 16) === b.digest.slice(0, 16);
+  if (a.rows !== undefined && b.rows !== undefined && a.rows !== b.rows) return false;
   return a.hash === b.hash && a.records === b.records;
 }
 

@@ -2,6 +2,7 @@
  * Requests to somebody else's server: at a polite rate, tried again when that can help, and never for ever.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { misfitOf } from '../contract/schemas.ts';
 import { BuildError, InputError, messageOf } from '../errors.ts';
 
 export interface ClientOptions {
@@ -109,9 +110,18 @@ export class Client {
 
   async #attempt<T>(url: string, parse: (text: string) => T): Promise<Reply<T>> {
     const { timeoutMs, signal } = this.#options;
-    const silence = new AbortController();
-    const timer = setTimeout(() => silence.abort(), timeoutMs);
-    const longest = AbortSignal.timeout(timeoutMs * LONGEST_ANSWER);
+    // Its own controller: AbortSignal.any() would leave something of every request on the signal of the whole pull.
+    const request = new AbortController();
+    const stop = () => request.abort();
+    let timedOut: string | undefined;
+    const stopAfter = (ms: number, why: string) =>
+      setTimeout(() => {
+        timedOut ??= `${why} ${ms / 1000} s`;
+        stop();
+      }, ms);
+    const silence = stopAfter(timeoutMs, 'was silent for');
+    const longest = stopAfter(timeoutMs * LONGEST_ANSWER, 'was not answered whole in');
+    signal.addEventListener('abort', stop);
     let response: Response;
     let text: string;
     try {
@@ -119,17 +129,17 @@ export class Client {
       response = await fetch(url, {
         headers: { accept: 'application/json', ...this.#options.headers },
         redirect: 'manual',
-        signal: AbortSignal.any([signal, silence.signal, longest]),
+        signal: request.signal,
       });
-      text = await readBody(response, () => timer.refresh());
+      text = await readBody(response, () => silence.refresh());
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof InputError) throw error;
-      if (silence.signal.aborted) throw new PassingError(`was silent for ${timeoutMs / 1000} s`);
-      if (longest.aborted) throw new PassingError(`was not answered whole in ${(timeoutMs * LONGEST_ANSWER) / 1000} s`);
-      throw new PassingError(`failed: ${causeOf(error)}`);
+      throw new PassingError(timedOut ?? `failed: ${causeOf(error)}`);
     } finally {
-      clearTimeout(timer);
+      clearTimeout(silence);
+      clearTimeout(longest);
+      signal.removeEventListener('abort', stop);
     }
     const { status, headers } = response;
     if (status === 429 || status === 408 || status === 425 || status >= 500) {
@@ -145,8 +155,8 @@ export class Client {
       return { status, body: parse(text), refusal: '' };
     } catch (error) {
       // The parser's own words would repeat a part of the body, which may repeat a key.
-      const why = error instanceof SyntaxError ? 'this is no JSON' : messageOf(error);
-      throw new PassingError(`was answered with something else than it should be: ${why}`);
+      const why = error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error);
+      throw new PassingError(`has an unexpected response body: ${why}`);
     }
   }
 }

@@ -14,10 +14,10 @@ import { gunzipSync } from 'node:zlib';
 import { z } from 'zod';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput } from '../contract/schemas.ts';
-import { InputError, messageOf } from '../errors.ts';
-import { parseHexId } from '../pages/lists.ts';
-import { pathLiteral, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { BuildError, InputError, messageOf } from '../errors.ts';
+import { pathLiteral, type Store } from '../store/duckdb.ts';
 import { type BlockIdentity, identityOf } from './block.ts';
+import { identitiesSql, readIdentityRows } from './rows.ts';
 
 /** Where in the input folder pulls write; nothing else is ever replaced or removed. */
 export const PULLED_FOLDER = 'pulled';
@@ -49,31 +49,38 @@ export const ledgerFile = (first: number, last: number): string => `${folderOf(f
 
 const NAME = /^([0-9]{1,8})-(?:([0-9a-f]{16})\.ndjson\.gz|([0-9]{1,8})\.parquet)$/;
 
-/** The files that pulls made, lowest blocks first. Files of other names are nobody's business here. */
+/** The files that pulls made, lowest blocks first; files with other names are left out. Throws a BuildError when a folder cannot be read. */
 export function listHeld(folder: string): HeldFile[] {
   if (!existsSync(folder)) return [];
   const held: HeldFile[] = [];
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (!entry.isDirectory() || !/^[0-9]+$/.test(entry.name)) continue;
-    for (const name of readdirSync(join(folder, entry.name))) {
-      const [, first, digest, last] = NAME.exec(name) ?? [];
-      if (first === undefined) continue;
-      held.push({ path: `${entry.name}/${name}`, first: Number(first), last: Number(last ?? first), digest });
+  try {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      if (!entry.isDirectory() || !/^[0-9]+$/.test(entry.name)) continue;
+      for (const name of readdirSync(join(folder, entry.name))) {
+        const [, first, digest, last] = NAME.exec(name) ?? [];
+        if (first === undefined) continue;
+        held.push({ path: `${entry.name}/${name}`, first: Number(first), last: Number(last ?? first), digest });
+      }
     }
+  } catch (error) {
+    throw new BuildError(`${folder} cannot be read: ${messageOf(error)}`, ['Check the rights of its folders.']);
   }
   return held.sort((a, b) => a.first - b.first || a.last - b.last);
 }
 
-/** What the file holds of the blocks at these heights. Throws an InputError when it cannot be read. */
+/** What the file holds of the blocks at these heights, `withRows` with the MD5 of ledger rows. Throws an InputError when it cannot be read. */
 export async function readIdentities(
   folder: string,
   file: HeldFile,
   heights: readonly number[],
+  withRows: boolean,
   store: Store,
 ): Promise<Map<number, BlockIdentity>> {
   const path = join(folder, file.path);
   try {
-    return file.digest === undefined ? await ledgerIdentities(path, heights, store) : new Map([[file.first, blockIdentity(path)]]);
+    if (file.digest !== undefined) return new Map([[file.first, blockIdentity(path)]]);
+    const rows = await store.rows(identitiesSql(`read_parquet(${pathLiteral(path)})`, heights, withRows));
+    return readIdentityRows(rows, heights);
   } catch (error) {
     throw new InputError(`${path} cannot be read: ${error instanceof z.ZodError ? 'it holds no activity records' : messageOf(error)}`, [
       'It was damaged after it was pulled. Remove it and pull again.',
@@ -85,17 +92,4 @@ function blockIdentity(path: string): BlockIdentity {
   const lines = gunzipSync(readFileSync(path)).toString('utf8').trimEnd();
   if (lines === '[]') return identityOf([]);
   return identityOf(lines.split('\n').map((line) => activityInput.parse(JSON.parse(line)) as ActivityRecord));
-}
-
-async function ledgerIdentities(path: string, heights: readonly number[], store: Store): Promise<Map<number, BlockIdentity>> {
-  const rows = await store.rows(
-    `SELECT block_height, min(block_hash) AS hash, count(*) AS records FROM read_parquet(${pathLiteral(path)})
-     WHERE block_height IN (${heights.join(', ')}) GROUP BY block_height`,
-  );
-  const empty = heights.map((height): [number, BlockIdentity] => [height, { hash: '', records: 0 }]);
-  const held = rows.map((row): [number, BlockIdentity] => [
-    toNumber(row['block_height']),
-    { hash: parseHexId(toText(row['hash'])) ?? '', records: toNumber(row['records']) },
-  ]);
-  return new Map([...empty, ...held]);
 }

@@ -22,7 +22,7 @@ const TOO_MUCH = 1_000_000;
 /** Records of a page when the server sets no limit. */
 const LARGEST_PAGE = 5000;
 
-const status = z.object({ block_height: z.int().min(0).max(HIGHEST) });
+const status = z.object({ block_height: z.int().min(0).max(HIGHEST).nullish() });
 
 /** How many blocks without records may be the last. */
 const MOST_EMPTY = 100;
@@ -46,6 +46,11 @@ export class HttpSource implements Source {
 
   async look(): Promise<Extent> {
     const { block_height: tip } = await this.#get('/runes/v1/', (text) => status.parse(JSON.parse(text)));
+    if (tip === undefined || tip === null) {
+      throw new InputError(`${this.#base} has no blocks: its status has no block_height`, [
+        'Wait until its indexer has read blocks, or check that --from is a server of this API.',
+      ]);
+    }
     this.#limit ??= await this.#largestLimit(tip);
     return { first: 0, begin: Math.min(FIRST_RUNE_BLOCK, tip), last: await this.#lastWithRecords(tip), has: () => true };
   }

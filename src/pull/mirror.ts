@@ -2,15 +2,14 @@
  * Blocks from another mirror of this program: its digests tell which blocks differ, and prove those that were fetched. They are read from its files by the
  * page map, so its host needs no code.
  */
-
-import { type Manifest, manifest } from '../contract/schemas.ts';
-import { InputError } from '../errors.ts';
+import { type Manifest, manifest, misfitOf } from '../contract/schemas.ts';
+import { CliError, InputError } from '../errors.ts';
 import { FetchMirror } from '../hosts/fetch.ts';
 import { type BlockDigest, digestOfBlocks, readDigests } from '../output/digests.ts';
 import { maximumLimit, siteOf } from '../pages/lists.ts';
 import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
-import type { Client } from './client.ts';
+import { type Client, PassingError } from './client.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
 import { type Heights, heightsOf } from './plan.ts';
 import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
@@ -95,15 +94,25 @@ export class MirrorSource implements Source {
   #fresh(): FetchMirror {
     return new FetchMirror(async (path) => {
       const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text);
+      if (status !== 200 && status !== 404) throw new BadBlockError(`needs ${path}, which was answered with status ${status}`);
       return new Response(body ?? null, { status });
     }, Number.POSITIVE_INFINITY);
   }
 
   async #page(height: number, limit: number, offset: number): Promise<Page> {
     const path = `/runes/v1/blocks/${height}/activity?limit=${limit}&offset=${offset}`;
-    const answer = await this.#mirror.answer(new Request(`http://mirror.invalid${path}`));
-    if (answer?.status === 200) return parsePage(await answer.text());
-    throw new BadBlockError(`cannot be read from the mirror's files, which are being replaced or not whole (${answer?.status})`);
+    try {
+      const answer = await this.#mirror.answer(new Request(`http://mirror.invalid${path}`));
+      if (answer?.status === 200) return parsePage(await answer.text());
+      throw new BadBlockError(`cannot be read from the mirror's files, which are being replaced or not whole (${answer?.status})`);
+    } catch (error) {
+      if (error instanceof CliError || error instanceof PassingError) throw error;
+      // A file that the page map cannot read: it was damaged, or half of it is uploaded.
+      this.#mirror = this.#fresh();
+      throw new BadBlockError(
+        `cannot be read from the mirror's files: ${error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error)}`,
+      );
+    }
   }
 }
 

@@ -116,24 +116,33 @@ async function findStale(
   // Besides those that may change, the highest one that may not: it tells whether the chains part further down.
   const settled = heights.filter((height) => height <= top - confirmations).reduce((most, height) => Math.max(most, height), -1);
   const compared = (height: number) => height >= has.first && height <= top && (height >= settled || source.knowsDigests);
+  const compare = async (file: HeldFile, asked: readonly number[]): Promise<Map<number, Comparison>> => {
+    const theirs = await source.identities(asked);
+    const withRows = [...theirs.values()].some(({ rows }) => rows !== undefined);
+    const ours = heldIdentities(file, theirs) ?? (await readIdentities(folder, file, asked, withRows, store));
+    return new Map(asked.map((height) => [height, comparisonOf(ours.get(height), theirs.get(height))]));
+  };
   const different: number[] = [];
   for (const file of held) {
     const asked = heightsOf(file).filter(compared);
     if (asked.length === 0) continue;
-    const theirs = await source.identities(asked);
-    const ours = heldIdentities(file, theirs) ?? (await readIdentities(folder, file, asked, store));
-    for (const height of asked) {
-      const [a, b] = [ours.get(height), theirs.get(height)];
-      if (a === undefined || b === undefined || !isSameBlock(a, b)) different.push(height);
-    }
+    for (const [height, comparison] of await compare(file, asked)) if (comparison === 'other') different.push(height);
   }
   const deepest = different.reduce((least, height) => Math.min(least, height), Number.POSITIVE_INFINITY);
   if (deepest <= settled) {
+    const fileAt = new Map(held.flatMap((file) => heightsOf(file).map((height) => [height, file])));
+    const below = [...new Set(heights)].filter((height) => height <= deepest).sort((a, b) => a - b);
+    const fork = source.knowsDigests
+      ? deepest
+      : await findFork(below, async (height) => {
+          const file = fileAt.get(height);
+          return file === undefined ? 'empty' : ((await compare(file, [height])).get(height) ?? 'empty');
+        });
     throw new InputError(
-      `block ${deepest} is held, and ${source.name} has another one at this height, though at least ${confirmations} blocks are above it`,
+      `block ${fork} differs between ${folder} and ${source.name}; it is ${count(top - fork + 1, 'block')} deep, and this pull replaces only the last ${confirmations}`,
       [
-        'Either the source or what is held is wrong, or the chain was reorganised deeper than usual.',
-        `To take the source's blocks, pull with --confirmations ${top - deepest + 1} or more, or remove files from ${folder}.`,
+        `If the chain was reorganised, pull with --confirmations ${top - fork + 1} or more.`,
+        `If it was not, check --from; or remove the files of block ${fork} and above from ${folder}, and pull again.`,
       ],
     );
   }
@@ -149,6 +158,34 @@ async function findStale(
     (file) => (different.length > 0 && file.first > has.last) || heightsOf(file).every((height) => gone.has(height)),
   );
   return { heights: stale, replaced: different.length, orphans };
+}
+
+/** What a held block is to the source's at its height. Two blocks without records are alike on every chain, which tells nothing. */
+type Comparison = 'same' | 'other' | 'empty';
+
+function comparisonOf(ours: BlockIdentity | undefined, theirs: BlockIdentity | undefined): Comparison {
+  if (ours === undefined || theirs === undefined || !isSameBlock(ours, theirs)) return 'other';
+  return ours.hash === '' && theirs.records === 0 ? 'empty' : 'same';
+}
+
+/**
+ * The lowest of these ascending heights from which the source's chain is another one, when the block at the last of them is. It compares few
+ * blocks: first close ones, because most reorganisations are shallow, and then by halves.
+ */
+async function findFork(heights: readonly number[], compare: (height: number) => Promise<Comparison>): Promise<number> {
+  let [same, other] = [-1, heights.length - 1];
+  for (let step = 1; other - same > 1; step *= 2) {
+    const probe = Math.max(other - step, Math.floor((same + other) / 2));
+    let at = probe;
+    let comparison: Comparison = 'empty';
+    for (; at > same; at -= 1) {
+      comparison = await compare(heights[at] ?? 0);
+      if (comparison !== 'empty') break;
+    }
+    if (comparison === 'other') other = at;
+    else same = probe;
+  }
+  return heights[other] ?? 0;
 }
 
 /** Heights that are there twice: of a file and what was to take its place, when a pull was killed between them. */

@@ -1,6 +1,7 @@
 /**
  * One pull from its beginning to its end: the lock, the source, and what is said of it.
  */
+import { setMaxListeners } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -31,6 +32,8 @@ const MEMORY_LIMIT = '700MB';
 /** Pulls. Throws as pull() does, a LockedError when another pull is at work in the folder, and an error of its own when it was told to stop. */
 export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
   const clock = new Stopwatch();
+  // Each request or connection listens to it for as long as it works, which Node takes for a leak when there are more than ten.
+  setMaxListeners(request.concurrency + 10, request.signal);
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
   const store = await Store.open({ memoryLimit: MEMORY_LIMIT, threads: availableParallelism(), scratch: work });
@@ -38,7 +41,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   let source: Source | undefined;
   try {
     return await withLock(store, lock, async () => {
-      clearWork(work);
+      clearWork(folder, work);
       source = await openSource(request, folder, store, log);
       const result = await pull(request, source, store, log, progress);
       progress.end();
@@ -65,7 +68,10 @@ class InterruptedError extends CliError {
 
 async function openSource(request: PullRequest, folder: string, store: Store, log: Log): Promise<Source> {
   const { from, concurrency, signal } = request;
-  if (from.protocol.startsWith('postgres')) return new DatabaseSource({ url: from.href, folder, connections: concurrency, store, signal });
+  if (from.protocol.startsWith('postgres')) {
+    const onNotice = (message: string) => log.notice(message);
+    return new DatabaseSource({ url: from.href, folder, connections: concurrency, store, signal, onNotice });
+  }
   const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
   const base = from.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');
   const manifest = await findManifest(base, client);
@@ -85,8 +91,12 @@ function openWork(folder: string): string {
 }
 
 /** Removes what a pull that was killed left behind. */
-function clearWork(work: string): void {
-  for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
+function clearWork(folder: string, work: string): void {
+  try {
+    for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
+  } catch (error) {
+    throw writeError(folder, error);
+  }
 }
 
 /** Removes the folder for working files, unless somebody uses it by now. */

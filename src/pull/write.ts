@@ -1,9 +1,11 @@
 /**
  * Files that are whole from the moment that they are there: written aside, forced to the disk, and renamed.
  */
-import { mkdirSync, renameSync } from 'node:fs';
+import { createWriteStream, mkdirSync, renameSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { BuildError, codeOf, messageOf } from '../errors.ts';
@@ -58,8 +60,30 @@ export async function putInPlace(folder: string, temporary: string, path: string
   }
 }
 
-/** A failure of the disk, for people. */
+/**
+ * Saves a stream as a file. Throws a BuildError when the disk fails, and otherwise the stream's own error. `pipeline` passes one stream's error on
+ * to the other, so the first of the two events tells which one failed.
+ */
+export async function saveStream(folder: string, stream: Readable, path: string, signal: AbortSignal): Promise<void> {
+  let first: { readonly error: unknown } | undefined;
+  stream.once('error', (error) => {
+    first ??= { error };
+  });
+  const file = createWriteStream(path).once('error', (error) => {
+    first ??= { error: writeError(folder, error) };
+  });
+  try {
+    await pipeline(stream, file, { signal });
+  } catch (error) {
+    throw first === undefined ? error : first.error;
+  }
+}
+
+/** Whether an error says that the disk is full: the system's own, or DuckDB's, which has no code. */
+export const isDiskFull = (error: unknown): boolean => codeOf(error) === 'ENOSPC' || /No space left|ould not write/.test(messageOf(error));
+
+/** The error for a disk that fails. */
 export const writeError = (folder: string, error: unknown): BuildError =>
-  new BuildError(codeOf(error) === 'ENOSPC' ? `the disk of ${folder} is full` : `${folder} cannot be written: ${messageOf(error)}`, [
+  new BuildError(isDiskFull(error) ? `the disk of ${folder} is full` : `${folder} cannot be written: ${messageOf(error)}`, [
     'Make room or change its rights; the same command goes on from here.',
   ]);

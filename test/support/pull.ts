@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Progress } from '../../src/cli/progress.ts';
+import type { Manifest } from '../../src/contract/schemas.ts';
 import { CliError } from '../../src/errors.ts';
 import type { PullResult } from '../../src/pull/pull.ts';
 import { type PullRequest, pullFrom } from '../../src/pull/session.ts';
@@ -21,7 +22,7 @@ export async function testPull(from: string, to: string, options: TestPull = {})
     headers: {},
     rate: 0,
     retries: 12,
-    timeoutMs: 500,
+    timeoutMs: 10_000,
     pauseMs: 2,
     signal: new AbortController().signal,
   };
@@ -39,10 +40,29 @@ export async function failedPull(from: string, to: string, options: TestPull = {
   throw new Error('the pull succeeded');
 }
 
-/** The recorded blocks by height, records in served order, in the dialect of the recorded server. */
-export async function recordedBlocks(): Promise<Map<number, Activity[]>> {
-  const out = join(temporaryFolder(), 'dist');
-  await testBuild(out, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', pageSizes: [100_000] });
+/** Builds an input folder with as few files as there can be: the digest does not depend on pages. Returns the manifest. */
+export const leanBuild = async (inputs: readonly string[], out = join(temporaryFolder(), 'out')): Promise<Manifest> =>
+  (await testBuild(out, { inputs, pageSizes: [100_000], operationPages: false, dialect: 'hiro' })).manifest;
+
+interface Recorded {
+  /** By height, records in served order, in the dialect of the recorded server. */
+  readonly blocks: ReadonlyMap<number, Activity[]>;
+  readonly manifest: Manifest;
+}
+let recorded: Promise<Recorded> | undefined;
+
+/** The recorded blocks, read once for each file of tests, and the manifest of a build of them. */
+export async function recordedBlocks(): Promise<Recorded> {
+  recorded ??= (async () => {
+    const out = join(temporaryFolder(), 'dist');
+    const manifest = await leanBuild(CONFORMANCE_INPUTS, out);
+    return { blocks: blocksOf(out), manifest };
+  })();
+  return recorded;
+}
+
+/** The blocks of a lean build. */
+export function blocksOf(out: string): Map<number, Activity[]> {
   const folder = join(out, 'runes/v1/blocks');
   const heights = readdirSync(folder).filter((name) => /^[0-9]{1,7}\.json$/.test(name));
   return new Map(
