@@ -20,7 +20,7 @@ const HEIGHTS: Readonly<Record<string, readonly (readonly [activity: string, oth
   ledger: [
     ['"block_height": 840002', '"block_height": 840101'],
     ['"example": "840002"', '"example": "840101"'],
-    ['"example": 840000', '"example": 840100'],
+    ['100\n    },\n    "example": 840000', '100\n    },\n    "example": 840100'],
   ],
 };
 

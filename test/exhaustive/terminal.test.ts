@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { BUILD_COMMAND } from '../../src/build/command.ts';
 import { temporaryFolder, writeFiles } from '../support/build.ts';
 import { ROOT, run } from '../support/cli.ts';
 import { ndjson, record } from '../support/records.ts';
@@ -83,11 +84,11 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     [44, 44],
     [400, 100],
   ])('help in a terminal of %i columns has lines of %i at most', (columns, most) => {
-    const help = seen(onTerminal('verify --help', ROOT, { columns }));
+    const help = seen(onTerminal('build --help', ROOT, { columns }));
     // An example and the name of a command are not broken, so that they can be copied.
     const lines = help.split('\n').filter((line) => !line.includes('npm run'));
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(most);
     expect(Math.max(...lines.map((line) => line.length))).toBeGreaterThan(most - 20);
-    expect(help.replace(/\s+/g, ' ')).toContain('Reads a whole output again, and says what in it is not as it should be.');
+    expect(help.replace(/\s+/g, ' ')).toContain(BUILD_COMMAND.about);
   });
 });

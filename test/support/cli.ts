@@ -10,6 +10,9 @@ export interface Finished {
   readonly stderr: string;
 }
 
+/** A variable, because the tests of the browser are compiled with other types than the program. */
+const COMMANDS = './command.ts';
+
 let running: Promise<unknown> = Promise.resolve();
 
 /**
@@ -18,7 +21,7 @@ let running: Promise<unknown> = Promise.resolve();
  */
 export function run(command: string, args: readonly string[], cwd: string): Promise<Finished> {
   // Most files want something else of this module, and the commands are the whole program.
-  const finished = running.then(async () => (await import('./command.ts')).runHere(command, args, cwd));
+  const finished = running.then(async () => ((await import(COMMANDS)) as { runHere: typeof run }).runHere(command, args, cwd));
   running = finished.catch(() => undefined);
   return finished;
 }
