@@ -2,7 +2,7 @@
  * The files of a build that are not pages of lists.
  */
 import { openapiText } from '../contract/openapi.ts';
-import type { Manifest } from '../contract/schemas.ts';
+import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Site } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { LANDING_PATH, MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
@@ -10,7 +10,7 @@ import { errorBody } from '../pages/respond.ts';
 import { OPENAPI_PATH } from '../pages/siteFiles.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { explorerPage } from '../site/explorerPage.ts';
-import { type Store, toNumber } from '../store/duckdb.ts';
+import { type Store, toNumber, toText } from '../store/duckdb.ts';
 import { serverVersion, VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
 
@@ -38,10 +38,25 @@ export async function describeBuild(site: Site, siteUrl: string | undefined, sto
     blocks: toNumber(totals['blocks']),
     transactions,
     records: toNumber(totals['records']),
+    ...(await leftOut(store)),
     files: toNumber(totals['files']),
     bytes: toNumber(totals['bytes']),
     digest: await buildDigest(store),
   };
+}
+
+/** The ledger rows that were left out; copies of a block count once. */
+async function leftOut(store: Store): Promise<Pick<Manifest, 'left_out'>> {
+  const rows = await store.rows(
+    `SELECT rune_id, sum(records)::BIGINT AS records, sum(sum(records)) OVER ()::BIGINT AS rows, count(*) OVER () AS runes
+     FROM (SELECT block_height, rune_id, max(records) AS records FROM state.left_out GROUP BY ALL)
+     GROUP BY rune_id ORDER BY records DESC, rune_id LIMIT ${MOST_RUNES_NAMED}`,
+  );
+  const [first] = rows;
+  if (first === undefined) return {};
+  // An id may be any text; a real one has some 10 characters.
+  const runes = rows.map((row) => toText(row['rune_id']).slice(0, 64));
+  return { left_out: { rows: toNumber(first['rows']), runes, more_runes: toNumber(first['runes']) - runes.length } };
 }
 
 /** Paths and contents, all of which follow from the manifest and the program. The manifest itself is the last. */

@@ -14,7 +14,7 @@ import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, 
 import { blockFigures, byOperation, feed, latestBlocks, runeFigures, stats, statsFile } from './stats.ts';
 
 /** Version of the API: what it answers, and not of the program that does. docs/api-changelog.md has its history, and what raises it. */
-export const API_VERSION = '1.0.0';
+export const API_VERSION = '1.1.0';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -311,15 +311,21 @@ export const withCanonicalCells = (source: RawSource): RawSource => ({
   columns: source.columns.map((column) => (column.shape === 'text' ? { ...column, shape: 'canonical' } : column)),
 });
 
-/** SQL of which blocks in the range the source's files hold: source, block_height, block_hash, records. */
-export function heldSelect(source: RawSource, range: BlockRange | undefined): string {
-  const value = (name: string) => {
-    const column = source.columns.find((c) => c.field.column === name);
-    if (column === undefined) throw new Error(`a source without ${name}`);
-    return canonicalValue(column);
-  };
-  return `SELECT source, ${value('block_height')} AS height, ${value('block_hash')} AS hash, count(*) FROM ${source.relation}
-    WHERE ${isInRange(value('block_height'), range)} GROUP BY ALL`;
+/** SQL of the canonical value of a column that the source must have. */
+export function canonicalCell(source: RawSource, name: string): string {
+  const column = source.columns.find((c) => c.field.column === name);
+  if (column === undefined) throw new Error(`a source without ${name}`);
+  return canonicalValue(column);
+}
+
+/**
+ * SQL of which blocks in the range the source's files hold: source, block_height, block_hash, records. Rows for which `isCounted` is false are no records; a
+ * block with no other rows has 0.
+ */
+export function heldSelect(source: RawSource, range: BlockRange | undefined, isCounted = 'true'): string {
+  const [height, hash] = [canonicalCell(source, 'block_height'), canonicalCell(source, 'block_hash')];
+  return `SELECT source, ${height} AS height, ${hash} AS hash, count(*) FILTER (${isCounted}) FROM ${source.relation}
+    WHERE ${isInRange(height, range)} GROUP BY ALL`;
 }
 
 /** SQL of the canonical records of an activity, envelope or flat source; `more` are further columns. */
@@ -351,14 +357,9 @@ export const SHIFT_DECIMALS = `CREATE TEMP MACRO shift_decimals(units, decimals)
                  (greatest(length(units), decimals + 1) - decimals)::INTEGER)
             || '.' || right(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'), decimals::INTEGER) END`;
 
-/** SQL of the canonical records of a ledger export; `runes` is the checked table of all runes. */
+/** SQL of the canonical records of a ledger export; `runes` is the checked table of all runes. Rows of other runes are left out. */
 export function ledgerSelect(source: RawSource): string {
-  const columns = new Map(source.columns.map((c) => [c.field.column, c]));
-  const value = (name: string) => {
-    const column = columns.get(name);
-    if (column === undefined) throw new Error(`a ledger without ${name}`);
-    return canonicalValue(column);
-  };
+  const value = (name: string) => canonicalCell(source, name);
   const expressions = new Map<string, string>([
     ['rune_number', 'r.number'],
     ['rune_name', 'r.name'],

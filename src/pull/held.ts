@@ -73,7 +73,9 @@ export async function readIdentities(
 ): Promise<Map<number, BlockIdentity>> {
   const path = join(folder, file.path);
   try {
-    return file.digest === undefined ? await ledgerIdentities(path, heights, store) : new Map([[file.first, blockIdentity(path)]]);
+    return file.digest === undefined
+      ? await ledgerIdentities(path, join(folder, RUNES_FILE), heights, store)
+      : new Map([[file.first, blockIdentity(path)]]);
   } catch (error) {
     throw new InputError(`${path} cannot be read: ${error instanceof z.ZodError ? 'it holds no activity records' : messageOf(error)}`, [
       'It was damaged after it was pulled. Remove it and pull again.',
@@ -87,10 +89,18 @@ function blockIdentity(path: string): BlockIdentity {
   return identityOf(lines.split('\n').map((line) => activityInput.parse(JSON.parse(line)) as ActivityRecord));
 }
 
-async function ledgerIdentities(path: string, heights: readonly number[], store: Store): Promise<Map<number, BlockIdentity>> {
+/** Counts what builds count: rows whose rune is in the runes file. */
+async function ledgerIdentities(
+  path: string,
+  runes: string,
+  heights: readonly number[],
+  store: Store,
+): Promise<Map<number, BlockIdentity>> {
+  // Without it nothing can be told of the runes; the pull that asks brings it again.
+  const isRecord = existsSync(runes) ? `rune_id IN (SELECT id FROM read_parquet(${pathLiteral(runes)}))` : 'true';
   const rows = await store.rows(
     `SELECT block_height, min(block_hash) AS hash, count(*) AS records FROM read_parquet(${pathLiteral(path)})
-     WHERE block_height IN (${heights.join(', ')}) GROUP BY block_height`,
+     WHERE block_height IN (${heights.join(', ')}) AND ${isRecord} GROUP BY block_height`,
   );
   const empty = heights.map((height): [number, BlockIdentity] => [height, { hash: '', records: 0 }]);
   const held = rows.map((row): [number, BlockIdentity] => [

@@ -158,6 +158,13 @@ export const pathLiteral = (path: string): string => literal(path.replace(/[*?[]
 /** A name as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
+/**
+ * SQL of one text of several values, NULL among them: other values make another text. Each value has its length before it, because no character that could
+ * separate two values is missing from all texts.
+ */
+export const joinedText = (values: readonly string[]): string =>
+  `concat(${values.map((value) => `coalesce(strlen(${value}::VARCHAR) || ':' || ${value}::VARCHAR, '-')`).join(', ')})`;
+
 /** An integer cell as a number; null counts as 0. */
 export const toNumber = (cell: Cell | undefined): number => Number(cell ?? 0);
 

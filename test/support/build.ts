@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type BuildOptions, build } from '../../src/build/build.ts';
 import type { BuildResult } from '../../src/build/report.ts';
-import type { Log } from '../../src/cli/log.ts';
+import type { Log, SummaryRow } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
 import type { Dialect, Encoding, Layout } from '../../src/pages/lists.ts';
 
@@ -19,11 +19,14 @@ export const temporaryFolder = (): string => mkdtempSync(join(process.env['MIRRO
 /** A log that keeps what is said. */
 export class RecordingLog implements Log {
   readonly notices: string[] = [];
+  readonly summaryRows = new Map<string, string>();
   readonly infos: { event: string; message: string; figures: Readonly<Record<string, unknown>> | undefined }[] = [];
   info(event: string, message: string, figures?: Readonly<Record<string, unknown>>): void {
     this.infos.push({ event, message, figures });
   }
-  summary(): void {}
+  summary(rows: readonly SummaryRow[]): void {
+    for (const [label, text] of rows) this.summaryRows.set(label, text);
+  }
   notice(message: string): void {
     this.notices.push(message);
   }
