@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { filesBelow } from './support/build.ts';
 import { ROOT } from './support/cli.ts';
 import { folderGraph, folderOf, importsOfSource, reachable, withPicture } from './support/imports.ts';
 
@@ -46,6 +47,18 @@ describe('imports', () => {
   it.each(Object.entries(KEPT_IN))('of its packages are kept in %s', (folder, packages) => {
     const importers = new Set(IMPORTS.filter(({ to }) => packages.test(to)).map(({ from }) => folderOf(from)));
     expect([...importers]).toEqual([folder]);
+  });
+});
+
+/** The files of the source, and what is in them. */
+const SOURCES = filesBelow(join(ROOT, 'src'))
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => [`src/${path}`, readFileSync(join(ROOT, 'src', path), 'utf8')] as const);
+
+describe('the source', () => {
+  it('reads files in SQL only by src/store/files.ts, which says how', () => {
+    const readers = /\b(?:read_(?:parquet|csv|json|text|blob|ndjson)\w*|parquet_(?:scan|schema|(?:\w+_)?metadata)|(?<!\.)glob)\(/;
+    expect(SOURCES.filter(([, text]) => readers.test(text)).map(([path]) => path)).toEqual(['src/store/files.ts']);
   });
 });
 

@@ -5,7 +5,8 @@
  */
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { CliError, InputError, messageOf } from '../errors.ts';
-import { identifier, literal, pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
+import { identifier, literal, type Store, toNumber } from '../store/duckdb.ts';
+import { readFiles, readParquetGroups } from '../store/files.ts';
 import { type BlockRange, isInRange, mayBeInRange } from './blockRange.ts';
 import { whereBroken } from './brokenJson.ts';
 import {
@@ -118,8 +119,7 @@ export async function readSource(
 /** The column that DuckDB puts a record's file into: a name that no input has. */
 const SOURCE_FILE = '__mirror_source_file';
 
-/** SQL list of the members' paths. */
-const pathList = (members: readonly Member[]): string => `[${members.map(({ path }) => pathLiteral(path)).join(', ')}]`;
+const pathsOf = (members: readonly Member[]): string[] => members.map(({ path }) => path);
 
 /** SQL of a record's `source`: the number of the file that it is from. */
 async function sourceNumber(members: readonly Member[], store: Store): Promise<string> {
@@ -164,13 +164,16 @@ async function readJson(
 ): Promise<RawSource> {
   const isEnvelope = first.form === 'envelope';
   // DuckDB's buffers are twice this for each thread. A record is small; a saved response may be a whole file.
-  const largest = isEnvelope ? Math.max(...members.map(({ bytes }) => bytes)) + 1 : 0;
+  const largest = isEnvelope ? members.reduce((most, { bytes }) => Math.max(most, bytes), 0) + 1 : 0;
   const objectBytes = Math.min(Math.max(largest, SMALLEST_OBJECT_BYTES), LARGEST_OBJECT_BYTES);
   const types = isEnvelope
     ? `total: 'JSON', "offset": 'JSON', results: ${literal(`STRUCT(${ACTIVITY_TYPES.map(([n, t]) => `${n} ${t}`).join(', ')})[]`)}`
     : ACTIVITY_TYPES.map(([name, type]) => `${name}: ${literal(type)}`).join(', ');
-  const scan = (some: readonly Member[]) => `read_json(${pathList(some)}, filename = '${SOURCE_FILE}', format = ${literal(first.layout)},
-    compression = 'uncompressed', maximum_object_size = ${objectBytes}, columns = {${types}})`;
+  const options = [
+    `filename = '${SOURCE_FILE}', format = ${literal(first.layout)}, compression = 'uncompressed'`,
+    `maximum_object_size = ${objectBytes}, columns = {${types}}`,
+  ];
+  const scan = (some: readonly Member[]) => readFiles('json', pathsOf(some), options);
   const cells = (record: string) => ACTIVITY_FIELDS.map((f) => `${record}${f.path} AS ${identifier(f.column)}`).join(', ');
   const relation = `raw_${first.id}`;
   if (isEnvelope) {
@@ -256,21 +259,23 @@ async function readTable(
     // DuckDB passes over whole row groups, or reads no more than the heights of them.
     const hasHeights = raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
     const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
-    const scan = `read_parquet(${pathList(members)}, filename = '${SOURCE_FILE}', file_row_number = true)`;
+    const scan = readFiles('parquet', pathsOf(members), [`filename = '${SOURCE_FILE}', file_row_number = true`]);
     await store.run(
       `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${isWanted}`,
     );
   } else {
     const texts = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
     // PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
+    const options = [
+      `filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"'`,
+      `nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}}`,
+    ];
     await fillTable(
       relation,
       members,
       store,
       measure,
-      (source, some) => `SELECT ${source} AS source, ${cells.join(', ')}
-       FROM read_csv(${pathList(some)}, filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
-         nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}})`,
+      (source, some) => `SELECT ${source} AS source, ${cells.join(', ')} FROM ${readFiles('csv', pathsOf(some), options)}`,
     );
   }
   return {
@@ -389,7 +394,7 @@ export async function isClustered(source: RawSource, store: Store): Promise<bool
   const groups = await store.row(
     `SELECT sum(rows) AS rows, sum(high - low + 1) / (max(high) - min(low) + 1) AS overlap, count(*) FILTER (low IS NULL) AS unknown
      FROM (SELECT row_group_num_rows AS rows, TRY_CAST(stats_min_value AS DOUBLE) AS low, TRY_CAST(stats_max_value AS DOUBLE) AS high
-           FROM parquet_metadata(${pathList(source.members)}) WHERE path_in_schema = 'block_height')`,
+           FROM ${readParquetGroups(pathsOf(source.members))} WHERE path_in_schema = 'block_height')`,
   );
   if (toNumber(groups['rows']) < SORT_FROM_RECORDS) return true;
   return toNumber(groups['unknown']) === 0 && toNumber(groups['overlap']) <= MOST_OVERLAP;

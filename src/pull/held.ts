@@ -16,7 +16,8 @@ import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
 import { parseHexId } from '../pages/lists.ts';
-import { pathLiteral, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { type Store, toNumber, toText } from '../store/duckdb.ts';
+import { readFiles } from '../store/files.ts';
 import { type BlockIdentity, identityOf } from './block.ts';
 
 /** Where in the input folder pulls write; nothing else is ever replaced or removed. */
@@ -97,9 +98,9 @@ async function ledgerIdentities(
   store: Store,
 ): Promise<Map<number, BlockIdentity>> {
   // Without it nothing can be told of the runes; the pull that asks brings it again.
-  const isRecord = existsSync(runes) ? `rune_id IN (SELECT id FROM read_parquet(${pathLiteral(runes)}))` : 'true';
+  const isRecord = existsSync(runes) ? `rune_id IN (SELECT id FROM ${readFiles('parquet', [runes])})` : 'true';
   const rows = await store.rows(
-    `SELECT block_height, min(block_hash) AS hash, count(*) AS records FROM read_parquet(${pathLiteral(path)})
+    `SELECT block_height, min(block_hash) AS hash, count(*) AS records FROM ${readFiles('parquet', [path])}
      WHERE block_height IN (${heights.join(', ')}) AND ${isRecord} GROUP BY block_height`,
   );
   const empty = heights.map((height): [number, BlockIdentity] => [height, { hash: '', records: 0 }]);

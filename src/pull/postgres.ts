@@ -3,7 +3,7 @@
  */
 import { createWriteStream, existsSync, readFileSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -11,7 +11,8 @@ import { to as copyTo } from 'pg-copy-streams';
 import { type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.ts';
 import { parseHexId } from '../pages/lists.ts';
-import { pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
+import { literal, type Store, toNumber } from '../store/duckdb.ts';
+import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import { ledgerFile, RUNES_FILE } from './held.ts';
 import type { Heights } from './plan.ts';
@@ -191,7 +192,7 @@ export class DatabaseSource implements Source {
         await pipeline(rows, createWriteStream(csv), { signal });
       });
       await this.#convert((await stat(csv)).size === 0 ? undefined : csv, parquet, fields, { order, kept });
-      const { rows } = await store.row(`SELECT num_rows AS rows FROM parquet_file_metadata(${pathLiteral(parquet)})`);
+      const { rows } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(parquet)}`);
       const { size: bytes } = await stat(parquet);
       await take(parquet);
       return { records: toNumber(rows), bytes };
@@ -206,19 +207,23 @@ export class DatabaseSource implements Source {
   /** CSV to Parquet, sorted, so that the same rows make the same bytes in whatever order the database gives them. */
   async #convert(csv: string | undefined, parquet: string, fields: readonly Field[], { order, kept }: RowsWanted): Promise<void> {
     const columns = fields.map(({ column }) => `'${column}': 'VARCHAR'`).join(', ');
-    // As in PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string. DuckDB refuses to read an empty file.
+    // As in PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
+    const options = [
+      `auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false`,
+      `compression = 'none', columns = {${columns}}`,
+    ];
+    // DuckDB refuses to read an empty file.
     const fetched =
       csv === undefined
         ? `SELECT * FROM (${noRows(fields)}) WHERE false`
-        : `SELECT ${fields.map(typed).join(', ')} FROM read_csv(${pathLiteral(csv)}, auto_detect = false, header = false, delim = ',', quote = '"',
-           escape = '"', nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${columns}})`;
+        : `SELECT ${fields.map(typed).join(', ')} FROM ${readFiles('csv', [csv], options)}`;
     const all =
       kept === undefined
         ? 'FROM fetched'
-        : `FROM fetched UNION ALL FROM read_parquet(${pathLiteral(kept)}) WHERE id NOT IN (SELECT id FROM fetched)`;
+        : `FROM fetched UNION ALL FROM ${readFiles('parquet', [kept])} WHERE id NOT IN (SELECT id FROM fetched)`;
     const job = this.#conversion.then(() =>
       this.#options.store.run(
-        `COPY (WITH fetched AS (${fetched}) SELECT * FROM (${all}) ORDER BY ${order}) TO ${pathLiteral(parquet)} (FORMAT parquet, COMPRESSION zstd)`,
+        `COPY (WITH fetched AS (${fetched}) SELECT * FROM (${all}) ORDER BY ${order}) TO ${literal(resolve(parquet))} (FORMAT parquet, COMPRESSION zstd)`,
       ),
     );
     this.#conversion = job.catch(() => undefined);

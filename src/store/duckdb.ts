@@ -152,9 +152,6 @@ function explainResources(error: unknown): never {
 /** A string as an SQL literal. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** A path as a literal for DuckDB's file functions, which would take `a[1].json` for a pattern. */
-export const pathLiteral = (path: string): string => literal(path.replace(/[*?[]/g, '[$&]'));
-
 /** A name as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
