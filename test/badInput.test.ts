@@ -220,6 +220,18 @@ describe('records that contradict each other', () => {
       'block 5 differs between in/a.ndjson (2 records) and in/b.ndjson (2 records); one file must hold all of a block',
     ]);
   });
+  it.each([
+    ['a separator', { address: 'x\u001fy', receiver_address: 'z' }, { address: 'x', receiver_address: 'y\u001fz' }],
+    ['no value', {}, { receiver_address: '\u001e' }],
+  ])('a block that differs between two files only in text that looks like %s', async (_, a, b) => {
+    const { details } = await refusal({ 'a.ndjson': ndjson([record(5, 1, a)]), 'b.ndjson': ndjson([record(5, 1, b)]) });
+    expect(details).toEqual([expect.stringMatching(/^block 5 differs between/)]);
+    const page = (more: object) => JSON.stringify({ limit: 60, offset: 0, total: 1, results: [record(5, 1, more)] });
+    const saved = await refusal({ 'a.json': page(a), 'b.json': page(b) });
+    expect(saved.details).toEqual([
+      expect.stringMatching(/^in.a.json: two saved responses of .* hold different records at the same offset$/),
+    ]);
+  });
   it('a transaction in two blocks', async () => {
     const tx = location({ tx_id: hex('t') });
     const { message, details } = await refusal({ 'a.ndjson': ndjson([record(5, 1, tx)]), 'b.ndjson': ndjson([record(6, 1, tx)]) });
