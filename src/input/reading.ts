@@ -114,7 +114,7 @@ export class Reading {
     }
     const sources: RawSource[] = [];
     for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#range, this.#store, this.#measure));
-    this.sources.push(...sources);
+    for (const source of sources) this.sources.push(source);
     return sources;
   }
 

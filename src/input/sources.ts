@@ -86,7 +86,9 @@ export function groupAlike(files: readonly Numbered[]): Numbered[][] {
   const groups = new Map<string, Numbered[]>();
   for (const file of files) {
     const key = JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns]);
-    groups.set(key, [...(groups.get(key) ?? []), file]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [file]);
+    else group.push(file);
   }
   return [...groups.values()];
 }
