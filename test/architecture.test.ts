@@ -1,6 +1,6 @@
 /** What imports what: the rules of docs/architecture.md, and its picture. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { filesBelow } from './support/build.ts';
@@ -78,6 +78,27 @@ describe('the source', () => {
       visit(file);
     }
     expect(found).toEqual([]);
+  });
+});
+
+describe('comments', () => {
+  it('name files that exist: from the root, from src, from docs, or beside the comment', () => {
+    const missing: string[] = [];
+    let named = 0;
+    for (const path of [...filesBelow(join(ROOT, 'src')).map((p) => `src/${p}`), ...filesBelow(join(ROOT, 'test')).map((p) => `test/${p}`)]) {
+      if (!path.endsWith('.ts') || path.includes('node_modules')) continue;
+      // A comment begins a line, or follows code after a space.
+      for (const line of readFileSync(join(ROOT, path), 'utf8').split('\n')) {
+        const [, comment = ''] = /(?:^\s*(?:\/\*\*?|\*|\/\/)|\s\/\/ )(.*)$/.exec(line) ?? [];
+        for (const [, name = ''] of comment.matchAll(/(?<![\w./:<*-])((?:[\w-]+\/)*[\w.-]*\w\.(?:ts|md|cjs|mjs))\b(?!\.)/g)) {
+          named += 1;
+          const folders = ['', 'src', 'docs', 'test', dirname(path)];
+          if (!folders.some((folder) => existsSync(join(ROOT, folder, name)))) missing.push(`${path}: ${name}`);
+        }
+      }
+    }
+    expect(named).toBeGreaterThan(30);
+    expect(missing).toEqual([]);
   });
 });
 
