@@ -85,7 +85,10 @@ describe('comments', () => {
   it('name files that exist: from the root, from src, from docs, or beside the comment', () => {
     const missing: string[] = [];
     let named = 0;
-    for (const path of [...filesBelow(join(ROOT, 'src')).map((p) => `src/${p}`), ...filesBelow(join(ROOT, 'test')).map((p) => `test/${p}`)]) {
+    for (const path of [
+      ...filesBelow(join(ROOT, 'src')).map((p) => `src/${p}`),
+      ...filesBelow(join(ROOT, 'test')).map((p) => `test/${p}`),
+    ]) {
       if (!path.endsWith('.ts') || path.includes('node_modules')) continue;
       // A comment begins a line, or follows code after a space.
       for (const line of readFileSync(join(ROOT, path), 'utf8').split('\n')) {

@@ -16,7 +16,7 @@ export const reportBadRecords = (source: RawSource, report: Report, store: Store
  * Adds the records for which `condition` (SQL) holds: `explain` says what is wrong with one, given where it is (`input/a.ndjson line 3`)
  * and its cells as text.
  */
-export async function reportRecords(
+async function reportRecords(
   source: RawSource,
   condition: string,
   report: Report,
