@@ -4,7 +4,7 @@
 export const EXIT = { done: 0, usage: 1, badInput: 2, buildFailed: 3, verificationFailed: 4, interrupted: 130 } as const;
 export type Exit = keyof typeof EXIT;
 
-/** What the exit codes mean, as the help and the README say it. */
+/** What the exit codes mean, as the help says it; docs/commands.md lists them too. */
 export const EXIT_MEANINGS: Readonly<Record<Exit, string>> = {
   done: 'done',
   usage: 'the command line is wrong',

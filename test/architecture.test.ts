@@ -1,7 +1,9 @@
 /** What imports what: the rules of docs/architecture.md, and its picture. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
+import { filesBelow } from './support/build.ts';
 import { ROOT } from './support/cli.ts';
 import { folderGraph, folderOf, importsOfSource, reachable, withPicture } from './support/imports.ts';
 
@@ -46,6 +48,60 @@ describe('imports', () => {
   it.each(Object.entries(KEPT_IN))('of its packages are kept in %s', (folder, packages) => {
     const importers = new Set(IMPORTS.filter(({ to }) => packages.test(to)).map(({ from }) => folderOf(from)));
     expect([...importers]).toEqual([folder]);
+  });
+});
+
+/** The files of the source, and what is in them. */
+const SOURCES = filesBelow(join(ROOT, 'src'))
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => [`src/${path}`, readFileSync(join(ROOT, 'src', path), 'utf8')] as const);
+
+describe('the source', () => {
+  it('reads files in SQL only by src/store/files.ts, which says how', () => {
+    const readers = /\b(?:read_(?:parquet|csv|json|text|blob|ndjson)\w*|parquet_(?:scan|schema|(?:\w+_)?metadata)|(?<!\.)glob)\(/;
+    expect(SOURCES.filter(([, text]) => readers.test(text)).map(([path]) => path)).toEqual(['src/store/files.ts']);
+  });
+
+  it('spreads no list into arguments, which fails from about 125,000 entries on, but for the parts of a page or of a document', () => {
+    const allowed = ['el', 'append', 'replaceChildren', 'withHeaders'];
+    const found: string[] = [];
+    for (const [path, text] of SOURCES) {
+      const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest);
+      const visit = (node: ts.Node): void => {
+        if ((ts.isCallExpression(node) || ts.isNewExpression(node)) && node.arguments?.some(ts.isSpreadElement)) {
+          const callee = node.expression.getText(file).split('.').at(-1) ?? '';
+          if (!allowed.includes(callee))
+            found.push(`${path}:${file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1}: ${callee}`);
+        }
+        ts.forEachChild(node, visit);
+      };
+      visit(file);
+    }
+    expect(found).toEqual([]);
+  });
+});
+
+describe('comments', () => {
+  it('name files that exist: from the root, from src, from docs, or beside the comment', () => {
+    const missing: string[] = [];
+    let named = 0;
+    for (const path of [
+      ...filesBelow(join(ROOT, 'src')).map((p) => `src/${p}`),
+      ...filesBelow(join(ROOT, 'test')).map((p) => `test/${p}`),
+    ]) {
+      if (!path.endsWith('.ts') || path.includes('node_modules')) continue;
+      // A comment begins a line, or follows code after a space.
+      for (const line of readFileSync(join(ROOT, path), 'utf8').split('\n')) {
+        const [, comment = ''] = /(?:^\s*(?:\/\*\*?|\*|\/\/)|\s\/\/ )(.*)$/.exec(line) ?? [];
+        for (const [, name = ''] of comment.matchAll(/(?<![\w./:<*-])((?:[\w-]+\/)*[\w.-]*\w\.(?:ts|md|cjs|mjs))\b(?!\.)/g)) {
+          named += 1;
+          const folders = ['', 'src', 'docs', 'test', dirname(path)];
+          if (!folders.some((folder) => existsSync(join(ROOT, folder, name)))) missing.push(`${path}: ${name}`);
+        }
+      }
+    }
+    expect(named).toBeGreaterThan(30);
+    expect(missing).toEqual([]);
   });
 });
 

@@ -15,6 +15,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
+import { Store } from '../src/store/duckdb.ts';
 import { verify } from '../src/verify/verify.ts';
 import { failedBuild, filesBelow, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { run } from './support/cli.ts';
@@ -137,7 +138,7 @@ describe('an incremental build', () => {
     });
   });
 
-  it('of a ledger reads other ledgers again when a rune changed, and not for a new rune', async () => {
+  it('of a ledger reads other ledgers again when a rune changed, and not for a new rune that they do not name', async () => {
     const work = temporaryFolder();
     const [out, input] = [join(work, 'out'), join(work, 'in')];
     const ledger = (height: number, rune: string) =>
@@ -154,8 +155,9 @@ describe('an incremental build', () => {
     await build({ 'l1.csv': ledger(1, '1:1'), 'runes.csv': runes('1:1,0,AAA,AAA,2') });
     expect(await build({ 'l2.csv': ledger(2, '1:2'), 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
     expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,3', '1:2,1,BBB,BBB,0') })).toEqual([3, 1]);
-    writeFiles(input, { 'runes.csv': runes('1:2,1,BBB,BBB,0') });
-    expect((await failedBuild(out, { inputs: [input] })).details[0]).toMatch(/l1.csv row 1: rune_id "1:1" is not in the runes table/);
+    // Rows of a rune that is gone are left out, and read again when it is back: only the ledger that has them.
+    expect(await build({ 'runes.csv': runes('1:2,1,BBB,BBB,0') })).toEqual([3, 0]);
+    expect(await build({ 'runes.csv': runes('1:1,0,AAA,AAA,2', '1:2,1,BBB,BBB,0') })).toEqual([2, 1]);
   });
 });
 
@@ -190,6 +192,41 @@ describe('odd names and times', () => {
         .every((path) => path.startsWith(`${name}/`)),
     ).toBe(true);
     expect(existsSync(join(work, name, 'cache/state.duckdb'))).toBe(true);
+  });
+
+  it('of folders that look like columns of DuckDB: renaming them changes nothing', async () => {
+    const work = temporaryFolder();
+    const input = join(work, 'in');
+    const cells = (height: number) => `${hex(`block ${height}`)},${height},1`;
+    const flat = `rune_id,rune_number,rune_name,rune_spaced_name,address,receiver_address,amount,operation,block_hash,block_height,tx_index,tx_id,vout,output,timestamp\n1:1,0,A,A,bc1q,,1,mint,${cells(1)},${hex('tx 1')},,,1\n`;
+    writeFiles(input, {
+      'a/flat.csv': flat,
+      'b/ledger.csv': `rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp\n1:1,${cells(2)},0,${hex('tx 2')},0,bc1q,,1,mint,1\n`,
+      'b/runes.csv': 'id,number,name,spaced_name,divisibility\n1:1,0,A,A,2\n',
+      'c/records.ndjson': ndjson([record(3, 1)]),
+      'd/answer.json': JSON.stringify({ limit: 20, offset: 0, total: 1, results: [record(4, 1)] }),
+    });
+    const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(work, 'scratch') });
+    writeFiles(input, { 'e/flat.csv': flat.replace(cells(1), cells(5)).replace(hex('tx 1'), hex('tx 5')) });
+    await store.run(
+      `COPY (SELECT * REPLACE (block_height::BIGINT AS block_height) FROM read_csv('${input}/e/flat.csv', all_varchar = true)) TO '${input}/e/flat.parquet'`,
+    );
+    store.close();
+    rmSync(join(input, 'e/flat.csv'));
+    const plain = await testBuild(join(work, 'plain'), { inputs: [input], threads: 1, parquet: true });
+    expect(plain.manifest.blocks).toBe(5);
+    const [out, cache] = [join(work, 'address=evil/out'), join(work, 'timestamp=7')];
+    const options = { inputs: [input], cache, threads: 1, parquet: true };
+    const names = ['address=evil', 'rune_id=9%3A9', 'operation=burn', 'results=x', 'block_height=7'];
+    for (const [i, name] of names.entries()) renameSync(join(input, 'abcde'[i] ?? ''), join(input, name));
+    await testBuild(out, options);
+    expect(tree(out)).toEqual(tree(join(work, 'plain')));
+    // Goes on from its own Parquet files, in a folder of such a name.
+    writeFiles(input, { 'tx_index=9/more.ndjson': ndjson([record(6, 1)]) });
+    await testBuild(out, options);
+    await testBuild(join(work, 'fresh'), { ...options, cache: join(work, 'fresh.cache') });
+    expect(tree(out)).toEqual(tree(join(work, 'fresh')));
+    await check(out);
   });
 
   it('of the cache with a question mark, which DuckDB cannot have, are refused before anything is written', async () => {

@@ -279,6 +279,36 @@ describe('a pull from PostgreSQL', () => {
     expect((await build()).digest).toBe(manifest.digest);
   });
 
+  it('brings rows whose rune is not in runes, which a build leaves out, and counts as a server of the API does', async () => {
+    await chain(1000, 1012);
+    await database.sql.query(`UPDATE ledger SET rune_id = '0:0' WHERE block_height = 1011 OR (block_height = 1012 AND tx_index = 1)`);
+    await testPull(database.url, to);
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 0, replaced: 0 });
+    const out = join(temporaryFolder(), 'out');
+    const manifest = await leanBuild([to], out);
+    expect(manifest).toMatchObject({
+      heights: [
+        [1000, 1010],
+        [1012, 1012],
+      ],
+      left_out: { rows: 3, runes: ['0:0'], more_runes: 0 },
+    });
+    const server = new ApiServer();
+    for (const [height, records] of blocksOf(out)) server.blocks.set(height, records);
+    server.blocks.set(1011, []);
+    const base = await server.start();
+    const other = join(temporaryFolder(), 'input');
+    const wanted = { from: 1000, to: undefined };
+    try {
+      expect(await testPull(base, to, { wanted })).toMatchObject({ blocks: 0, replaced: 0 });
+      await testPull(base, other, { wanted });
+      expect(await testPull(database.url, other)).toMatchObject({ blocks: 0, replaced: 0 });
+    } finally {
+      await server.close();
+    }
+    expect((await build(other)).digest).toBe(manifest.digest);
+  });
+
   it('touches nothing when it is refused, also not the runes', async () => {
     await chain(1000, 1010);
     await testPull(database.url, to);

@@ -4,7 +4,7 @@
  */
 import { join, resolve } from 'node:path';
 import { HEIGHTS_PER_RANGE, RANGES_PATH, rangePath } from '../pages/paths.ts';
-import { literal, pathLiteral, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { literal, type Store, toNumber, toText } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 import { type FileStamp, rangesFile, stampOf } from './ranges.ts';
 import { rowsOfFiles, rowsOfRecords, writeRows } from './rows.ts';
@@ -66,7 +66,7 @@ export async function writeRanges(out: string, scratch: string, sink: DiskSink, 
       const path = rangePath(range.first);
       const held = `block_height BETWEEN ${range.first} AND ${range.first + HEIGHTS_PER_RANGE - 1}`;
       const fresh = await rowsOfRecords(relation, `${held} AND ${WRITTEN}`, store);
-      const old = pathLiteral(resolve(out, path));
+      const old = resolve(out, path);
       const rows =
         range.fresh === range.records
           ? fresh

@@ -4,6 +4,7 @@
  */
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field } from '../contract/fields.ts';
 import { identifier, literal, type Store, toNumber } from '../store/duckdb.ts';
+import { readFiles } from '../store/files.ts';
 
 /** The columns in their order. An amount is text: no number type holds 128 bits and as many decimals as were written. */
 export const COLUMNS: readonly (readonly [name: string, type: 'BIGINT' | 'VARCHAR'])[] = [...ACTIVITY_FIELDS, EVENT_INDEX].map(
@@ -38,7 +39,7 @@ export async function rowsOfRecords(relation: string, where: string, store: Stor
 
 /** SQL of the rows that are in such files. */
 export const rowsOfFiles = (paths: readonly string[], where = 'true'): string =>
-  `SELECT ${NAMES} FROM read_parquet([${paths.join(', ')}]) WHERE ${where}`;
+  `SELECT ${NAMES} FROM ${readFiles('parquet', paths)} WHERE ${where}`;
 
 /**
  * Writes rows to a Parquet file: the same rows make the same bytes, whatever their order and the number of threads. Throws when they are not as many

@@ -29,7 +29,7 @@ export function helpOf(command: Command, width: number, paint: Paint): string {
     const row = flagRows[i];
     if (row === undefined) continue;
     if (i === 0 || flag.heading !== undefined) sections.push([paint('bold', flag.heading ?? 'Flags')]);
-    sections.at(-1)?.push(...layOut([row], left, width));
+    for (const line of layOut([row], left, width)) sections.at(-1)?.push(line);
   }
   const shown = examples.map((example): string[] => [
     `${' '.repeat(INDENT)}${callOf(command, example.args)}`,
@@ -48,7 +48,7 @@ function aboutOf({ about, repeatable, byDefault }: Flag): string {
   return `${about}${repeatable === true ? ' Repeatable.' : ''}${byDefault === undefined ? '' : ` (default:${GLUE}${byDefault})`}`;
 }
 
-const leftWidth = (rows: readonly Row[]): number => INDENT + GAP + Math.max(...rows.map(([left]) => left.length));
+const leftWidth = (rows: readonly Row[]): number => INDENT + GAP + rows.reduce((most, [left]) => Math.max(most, left.length), 0);
 
 /** Two columns, or one below the other where the second would be too narrow. */
 function layOut(rows: readonly Row[], left: number, width: number): string[] {

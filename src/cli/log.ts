@@ -37,7 +37,7 @@ export function createLog(format: LogFormat): Log {
   return {
     info: (_event, message) => say(process.stdout, [message]),
     summary: (rows) => {
-      const width = Math.max(0, ...rows.map(([label]) => label.length));
+      const width = rows.reduce((most, [label]) => Math.max(most, label.length), 0);
       say(
         process.stdout,
         rows.map(([label, text]) => `  ${paint('dim', label.padEnd(width))}  ${text}`),

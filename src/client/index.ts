@@ -63,6 +63,8 @@ export interface MirrorManifest {
   readonly blocks: number;
   readonly transactions: number;
   readonly records: number;
+  /** Ledger rows of the input that are in no answer, because their rune is not in its runes table. `runes` names up to 20 of their runes. */
+  readonly left_out?: { readonly rows: number; readonly runes: readonly string[]; readonly more_runes: number };
   readonly files: number;
   readonly bytes: number;
   /** 64 hex digits: two mirrors with the same digest hold the same data. */

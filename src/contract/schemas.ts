@@ -88,6 +88,9 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 
 const integer = z.int().min(0);
 
+/** How many runes of rows that were left out a manifest names. */
+export const MOST_RUNES_NAMED = 20;
+
 /** What a rune is called. */
 const rune = z
   .strictObject({
@@ -232,6 +235,16 @@ export const manifest = z
     blocks: integer.describe('Blocks with activity.'),
     transactions: integer.describe('Transactions with activity.'),
     records: integer.describe('Records.'),
+    left_out: z
+      .strictObject({
+        rows: z.int().min(1).describe('How many rows were left out; a row that several files hold counts once.'),
+        runes: z.array(z.string()).min(1).max(MOST_RUNES_NAMED).describe('Ids of their runes, those with the most rows first.'),
+        more_runes: integer.describe('How many runes are not named.'),
+      })
+      .optional()
+      .describe(
+        'Ledger rows of the input whose rune is not in its runes table: they are in no answer. The key is missing when there are none.',
+      ),
     files: integer.describe(
       'Files of pages (and pointers), hash paths counted as the files that they are to a client. The index of layout `packed` has 16^`transaction_prefix` files more.',
     ),

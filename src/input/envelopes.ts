@@ -5,7 +5,7 @@
  * with one transaction each are of transactions' lists when every such list is complete by itself, and else of a block's. A list whose
  * pages do not cover its total is refused: a mirror that answers with a part would be wrong.
  */
-import { type Store, toNumber, toText } from '../store/duckdb.ts';
+import { joinedText, type Store, toNumber, toText } from '../store/duckdb.ts';
 import { Report } from './report.ts';
 import { CANONICAL_COLUMNS, canonicalSelect, type RawSource } from './sources.ts';
 
@@ -42,9 +42,7 @@ export async function assembleEnvelopes(sources: readonly RawSource[], relation:
     FROM saved_pages p GROUP BY p.block_hash, p.total`);
   await store.run(`CREATE TEMP TABLE saved_lists AS
     SELECT s.*, CASE WHEN g.by_tx THEN s.tx_id ELSE '' END AS list,
-      md5(concat_ws(chr(31), ${RECORD.split(', ')
-        .map((c) => `coalesce(${c}::VARCHAR, chr(30))`)
-        .join(', ')})) AS digest
+      md5(${joinedText(RECORD.split(', '))}) AS digest
     FROM saved s JOIN saved_groups g USING (block_hash, total)`);
 
   const lists = await store.rows(

@@ -16,7 +16,7 @@ export const reportBadRecords = (source: RawSource, report: Report, store: Store
  * Adds the records for which `condition` (SQL) holds: `explain` says what is wrong with one, given where it is (`input/a.ndjson line 3`)
  * and its cells as text.
  */
-export async function reportRecords(
+async function reportRecords(
   source: RawSource,
   condition: string,
   report: Report,
@@ -36,7 +36,7 @@ export async function reportRecords(
   );
   const places = new Places(source);
   const lines: string[] = [];
-  for (const row of rows) lines.push(...explain(await places.of(row), row));
+  for (const row of rows) for (const line of explain(await places.of(row), row)) lines.push(line);
   // A record may break several rules, so there can be more lines than bad records.
   report.add(lines, Math.max(toNumber(bad) - rows.length, 0) + lines.length);
 }

@@ -13,6 +13,7 @@ import { checkConsistency, type Holdings } from './consistency.ts';
 import { discover } from './discover.ts';
 import { Reading } from './reading.ts';
 import type { ReadMeasure } from './readMeasure.ts';
+import { checkRunesAreKnown } from './runes.ts';
 import { type FileRow, selectFiles } from './selection.ts';
 import { SHIFT_DECIMALS } from './sources.ts';
 
@@ -26,8 +27,8 @@ export interface Loaded extends Holdings {
   readonly isListStale: boolean;
   /** Numbers of files that the state is to forget. */
   readonly gone: readonly number[];
-  /** Numbers of files that the state is to learn. */
-  readonly touched: readonly number[];
+  /** Numbers of files that were read: the state is to learn what they hold. */
+  readonly read: readonly number[];
   /** Whether the table `runes` was made from all runes files. */
   readonly hasRunes: boolean;
   /** All files as the state lists them. */
@@ -39,7 +40,8 @@ export interface Loaded extends Holdings {
 /**
  * Loads what changed since the last build, of the blocks in `range` or of all, which the views `known_...` are about (state/state.ts): everything when there was none. `own`
  * are the build's own folders, which are no input; `measure` is kept up to date. Afterwards the store has, besides the relations of consistency.ts, the tables `affected`
- * (block_height), all blocks that a change is about, and `holds`, which file that was read holds records of which block.
+ * (block_height), all blocks that a change is about, `holds`, which file that was read holds records of which block, and `left_out`, how many rows of which runes were left out of
+ * its ledgers.
  */
 export async function loadInput(
   inputs: readonly string[],
@@ -60,6 +62,7 @@ export async function loadInput(
   await reading.readRelated();
   const notices = [...reading.notices, ...(await makeActivity(reading.sources, range, store))];
   const holdings = await checkConsistency(reading.names, store);
+  await checkRunesAreKnown(reading.ledgers, store);
 
   const { rest } = await store.row(
     'SELECT count(*) AS rest FROM known_blocks WHERE block_height NOT IN (SELECT block_height FROM affected)',
@@ -77,11 +80,11 @@ export async function loadInput(
   return {
     ...holdings,
     files: files.length,
-    filesRead: reading.count,
-    hasChanges: reading.count > 0 || selection.gone.length > 0,
+    filesRead: reading.read.size,
+    hasChanges: reading.read.size > 0 || selection.gone.length > 0,
     isListStale: selection.isListStale,
     gone: selection.gone,
-    touched: selection.touched.map(({ id }) => id),
+    read: [...reading.read],
     hasRunes: reading.hasRunes,
     fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reading.formOf(row.id) })),
     notices,

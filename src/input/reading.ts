@@ -1,5 +1,5 @@
 /**
- * Reads the files that a build needs, in three steps: those that changed; ledgers again, when a rune that they name changed; and unchanged files
+ * Reads the files that a build needs, in three steps: those that changed; ledgers again, when a rune that they name changed or was added; and unchanged files
  * that share a block with what was read. Every new file's records are checked; an unchanged file's were.
  */
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { reportBadRecords } from './explain.ts';
 import type { ReadMeasure } from './readMeasure.ts';
 import { recognise } from './recognise.ts';
 import { Report } from './report.ts';
-import { haveRunesChanged, loadRunes, reportUnknownRunes } from './runes.ts';
+import { ledgersToReadAgain, leftOutSelect, loadRunes } from './runes.ts';
 import type { NumberedFile, UnchangedFile } from './selection.ts';
 import {
   bytesOf,
@@ -46,9 +46,14 @@ export class Reading {
     this.names = new Map(unchanged.map(({ id, file }) => [id, file.name]));
   }
 
-  /** How many files were read. */
-  get count(): number {
-    return this.#read.size;
+  /** Numbers of the files that were read. */
+  get read(): ReadonlySet<number> {
+    return this.#read;
+  }
+
+  /** The ledgers by their numbers, those that were not read again included. */
+  get ledgers(): Map<number, string> {
+    return new Map([...this.names].filter(([id]) => this.formOf(id) === 'ledger'));
   }
 
   /** What the user should know of the files that were read. */
@@ -62,9 +67,10 @@ export class Reading {
     return this.#forms.get(id) ?? '';
   }
 
-  /** Reads and checks new and changed files, and what depends on them by runes. Makes the table `holds`. */
+  /** Reads and checks new and changed files, and what depends on them by runes. Makes the tables `holds` and `left_out`. */
   async readTouched(files: readonly NumberedFile[]): Promise<void> {
     await this.#store.run('CREATE TEMP TABLE holds (source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT)');
+    await this.#store.run('CREATE TEMP TABLE left_out (source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT)');
     for (const { id, file } of files) this.names.set(id, file.name);
     const sources = await this.#readAll(files);
     const report = new Report();
@@ -108,7 +114,7 @@ export class Reading {
     }
     const sources: RawSource[] = [];
     for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#range, this.#store, this.#measure));
-    this.sources.push(...sources);
+    for (const source of sources) this.sources.push(source);
     return sources;
   }
 
@@ -117,7 +123,17 @@ export class Reading {
   }
 
   async #hold(source: RawSource): Promise<void> {
-    if (source.form !== 'runes') await this.#store.run(`INSERT INTO holds ${heldSelect(source, this.#range)}`);
+    if (source.form === 'runes') return;
+    let isCounted: string | undefined;
+    if (source.form === 'ledger') {
+      await this.#store.run(`INSERT INTO left_out ${leftOutSelect(source, this.#range)}`);
+      const { lacks } = await this.#store.row(
+        `SELECT count(*) AS lacks FROM left_out WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
+      );
+      // Most ledgers lack no rune, and need not be joined to be counted.
+      if (toNumber(lacks) > 0) isCounted = 'rune_id IN (SELECT id FROM runes)';
+    }
+    await this.#store.run(`INSERT INTO holds ${heldSelect(source, this.#range, isCounted)}`);
   }
 
   /** Whether a file with runes is gone. */
@@ -127,7 +143,7 @@ export class Reading {
     return toNumber(known) > kept;
   }
 
-  /** Makes the table `runes` from all runes files. When a rune changed or is gone, every ledger is read again. */
+  /** Makes the table `runes` from all runes files, and reads the ledgers again whose records change by it. */
   async #settleRunes(): Promise<void> {
     this.hasRunes = true;
     const unread = (form: string) => this.#unchanged.filter((file) => file.form === form && !this.#read.has(file.id));
@@ -135,10 +151,8 @@ export class Reading {
     const runes = this.sources.filter((s) => s.form === 'runes');
     const ledger = this.sources.find((s) => s.form === 'ledger')?.members[0]?.file.name ?? unread('ledger')[0]?.file.name;
     await loadRunes(runes, ledger, this.#store);
-    if (await haveRunesChanged(this.#store)) await this.#readAll(unread('ledger'));
-    const report = new Report();
-    for (const source of this.sources.filter((s) => s.form === 'ledger')) await reportUnknownRunes(source, report, this.#store);
-    report.throwIfAny(summary);
+    const again = await ledgersToReadAgain(this.#store);
+    await this.#readAll(unread('ledger').filter(({ id }) => again === 'all' || again.has(id)));
   }
 }
 

@@ -4,7 +4,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { CliError, InputError, messageOf } from '../errors.ts';
-import { pathLiteral, type Store, toText } from '../store/duckdb.ts';
+import { type Store, toText } from '../store/duckdb.ts';
+import { readFiles } from '../store/files.ts';
 import { type Compression, decompress, magicOf, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
@@ -137,7 +138,7 @@ function recogniseCsv(common: Common, head: string): Recognised {
 
 async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
   try {
-    const rows = await store.rows(`DESCRIBE SELECT * FROM read_parquet(${pathLiteral(common.path)})`);
+    const rows = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [common.path])}`);
     const columns = rows.map((row) => ({ name: toText(row['column_name']), type: toText(row['column_type']) }));
     return { ...common, ...recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {

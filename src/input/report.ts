@@ -41,7 +41,7 @@ export class Report {
 
   /** Adds findings; `count` is how many there are when not all of them are given. */
   add(lines: readonly string[], count = lines.length): void {
-    this.#lines.push(...lines.slice(0, this.room));
+    for (const line of lines.slice(0, this.room)) this.#lines.push(line);
     this.#count += count;
   }
 

@@ -50,7 +50,7 @@ export interface FileRow extends Stamp {
 /** Compares the files with those of the last build (the view `known_files`). */
 export async function selectFiles(files: readonly InputFile[], store: Store): Promise<Selection> {
   const known = new Map((await store.rows('SELECT * FROM known_files')).map((row) => [toText(row['name']), row]));
-  let nextId = Math.max(0, ...[...known.values()].map((row) => toNumber(row['id']))) + 1;
+  let nextId = [...known.values()].reduce((most, row) => Math.max(most, toNumber(row['id'])), 0) + 1;
   const unchanged: UnchangedFile[] = [];
   const touched: NumberedFile[] = [];
   const rows: FileRow[] = [];

@@ -5,7 +5,8 @@
  */
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { CliError, InputError, messageOf } from '../errors.ts';
-import { identifier, literal, pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
+import { identifier, literal, type Store, toNumber } from '../store/duckdb.ts';
+import { readFiles, readParquetGroups } from '../store/files.ts';
 import { type BlockRange, isInRange, mayBeInRange } from './blockRange.ts';
 import { whereBroken } from './brokenJson.ts';
 import {
@@ -85,7 +86,9 @@ export function groupAlike(files: readonly Numbered[]): Numbered[][] {
   const groups = new Map<string, Numbered[]>();
   for (const file of files) {
     const key = JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns]);
-    groups.set(key, [...(groups.get(key) ?? []), file]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [file]);
+    else group.push(file);
   }
   return [...groups.values()];
 }
@@ -118,8 +121,7 @@ export async function readSource(
 /** The column that DuckDB puts a record's file into: a name that no input has. */
 const SOURCE_FILE = '__mirror_source_file';
 
-/** SQL list of the members' paths. */
-const pathList = (members: readonly Member[]): string => `[${members.map(({ path }) => pathLiteral(path)).join(', ')}]`;
+const pathsOf = (members: readonly Member[]): string[] => members.map(({ path }) => path);
 
 /** SQL of a record's `source`: the number of the file that it is from. */
 async function sourceNumber(members: readonly Member[], store: Store): Promise<string> {
@@ -164,13 +166,16 @@ async function readJson(
 ): Promise<RawSource> {
   const isEnvelope = first.form === 'envelope';
   // DuckDB's buffers are twice this for each thread. A record is small; a saved response may be a whole file.
-  const largest = isEnvelope ? Math.max(...members.map(({ bytes }) => bytes)) + 1 : 0;
+  const largest = isEnvelope ? members.reduce((most, { bytes }) => Math.max(most, bytes), 0) + 1 : 0;
   const objectBytes = Math.min(Math.max(largest, SMALLEST_OBJECT_BYTES), LARGEST_OBJECT_BYTES);
   const types = isEnvelope
     ? `total: 'JSON', "offset": 'JSON', results: ${literal(`STRUCT(${ACTIVITY_TYPES.map(([n, t]) => `${n} ${t}`).join(', ')})[]`)}`
     : ACTIVITY_TYPES.map(([name, type]) => `${name}: ${literal(type)}`).join(', ');
-  const scan = (some: readonly Member[]) => `read_json(${pathList(some)}, filename = '${SOURCE_FILE}', format = ${literal(first.layout)},
-    compression = 'uncompressed', maximum_object_size = ${objectBytes}, columns = {${types}})`;
+  const options = [
+    `filename = '${SOURCE_FILE}', format = ${literal(first.layout)}, compression = 'uncompressed'`,
+    `maximum_object_size = ${objectBytes}, columns = {${types}}`,
+  ];
+  const scan = (some: readonly Member[]) => readFiles('json', pathsOf(some), options);
   const cells = (record: string) => ACTIVITY_FIELDS.map((f) => `${record}${f.path} AS ${identifier(f.column)}`).join(', ');
   const relation = `raw_${first.id}`;
   if (isEnvelope) {
@@ -256,21 +261,23 @@ async function readTable(
     // DuckDB passes over whole row groups, or reads no more than the heights of them.
     const hasHeights = raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
     const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
-    const scan = `read_parquet(${pathList(members)}, filename = '${SOURCE_FILE}', file_row_number = true)`;
+    const scan = readFiles('parquet', pathsOf(members), [`filename = '${SOURCE_FILE}', file_row_number = true`]);
     await store.run(
       `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${isWanted}`,
     );
   } else {
     const texts = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
     // PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
+    const options = [
+      `filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"'`,
+      `nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}}`,
+    ];
     await fillTable(
       relation,
       members,
       store,
       measure,
-      (source, some) => `SELECT ${source} AS source, ${cells.join(', ')}
-       FROM read_csv(${pathList(some)}, filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',
-         nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}})`,
+      (source, some) => `SELECT ${source} AS source, ${cells.join(', ')} FROM ${readFiles('csv', pathsOf(some), options)}`,
     );
   }
   return {
@@ -311,15 +318,21 @@ export const withCanonicalCells = (source: RawSource): RawSource => ({
   columns: source.columns.map((column) => (column.shape === 'text' ? { ...column, shape: 'canonical' } : column)),
 });
 
-/** SQL of which blocks in the range the source's files hold: source, block_height, block_hash, records. */
-export function heldSelect(source: RawSource, range: BlockRange | undefined): string {
-  const value = (name: string) => {
-    const column = source.columns.find((c) => c.field.column === name);
-    if (column === undefined) throw new Error(`a source without ${name}`);
-    return canonicalValue(column);
-  };
-  return `SELECT source, ${value('block_height')} AS height, ${value('block_hash')} AS hash, count(*) FROM ${source.relation}
-    WHERE ${isInRange(value('block_height'), range)} GROUP BY ALL`;
+/** SQL of the canonical value of a column that the source must have. */
+export function canonicalCell(source: RawSource, name: string): string {
+  const column = source.columns.find((c) => c.field.column === name);
+  if (column === undefined) throw new Error(`a source without ${name}`);
+  return canonicalValue(column);
+}
+
+/**
+ * SQL of which blocks in the range the source's files hold: source, block_height, block_hash, records. Rows for which `isCounted` is false are no records; a
+ * block with no other rows has 0.
+ */
+export function heldSelect(source: RawSource, range: BlockRange | undefined, isCounted = 'true'): string {
+  const [height, hash] = [canonicalCell(source, 'block_height'), canonicalCell(source, 'block_hash')];
+  return `SELECT source, ${height} AS height, ${hash} AS hash, count(*) FILTER (${isCounted}) FROM ${source.relation}
+    WHERE ${isInRange(height, range)} GROUP BY ALL`;
 }
 
 /** SQL of the canonical records of an activity, envelope or flat source; `more` are further columns. */
@@ -351,14 +364,9 @@ export const SHIFT_DECIMALS = `CREATE TEMP MACRO shift_decimals(units, decimals)
                  (greatest(length(units), decimals + 1) - decimals)::INTEGER)
             || '.' || right(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'), decimals::INTEGER) END`;
 
-/** SQL of the canonical records of a ledger export; `runes` is the checked table of all runes. */
+/** SQL of the canonical records of a ledger export; `runes` is the checked table of all runes. Rows of other runes are left out. */
 export function ledgerSelect(source: RawSource): string {
-  const columns = new Map(source.columns.map((c) => [c.field.column, c]));
-  const value = (name: string) => {
-    const column = columns.get(name);
-    if (column === undefined) throw new Error(`a ledger without ${name}`);
-    return canonicalValue(column);
-  };
+  const value = (name: string) => canonicalCell(source, name);
   const expressions = new Map<string, string>([
     ['rune_number', 'r.number'],
     ['rune_name', 'r.name'],
@@ -388,7 +396,7 @@ export async function isClustered(source: RawSource, store: Store): Promise<bool
   const groups = await store.row(
     `SELECT sum(rows) AS rows, sum(high - low + 1) / (max(high) - min(low) + 1) AS overlap, count(*) FILTER (low IS NULL) AS unknown
      FROM (SELECT row_group_num_rows AS rows, TRY_CAST(stats_min_value AS DOUBLE) AS low, TRY_CAST(stats_max_value AS DOUBLE) AS high
-           FROM parquet_metadata(${pathList(source.members)}) WHERE path_in_schema = 'block_height')`,
+           FROM ${readParquetGroups(pathsOf(source.members))} WHERE path_in_schema = 'block_height')`,
   );
   if (toNumber(groups['rows']) < SORT_FROM_RECORDS) return true;
   return toNumber(groups['unknown']) === 0 && toNumber(groups['overlap']) <= MOST_OVERLAP;

@@ -2,12 +2,12 @@
  * The manifest of a build, `runes/v1/manifest.json`: its options, what it covers and its digest. It has no times, so that the same input
  * makes the same bytes.
  */
-import type { Manifest } from '../contract/schemas.ts';
+import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Site } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import type { OwnFile } from '../site/assets.ts';
-import { type Store, toNumber } from '../store/duckdb.ts';
+import { type Store, toNumber, toText } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
 
@@ -35,10 +35,25 @@ export async function manifestOf(site: Site, siteUrl: string | undefined, store:
     blocks: toNumber(totals['blocks']),
     transactions,
     records: toNumber(totals['records']),
+    ...(await leftOut(store)),
     files: toNumber(totals['files']),
     bytes: toNumber(totals['bytes']),
     digest: await buildDigest(store),
   };
+}
+
+/** The ledger rows that were left out; copies of a block count once. */
+async function leftOut(store: Store): Promise<Pick<Manifest, 'left_out'>> {
+  const rows = await store.rows(
+    `SELECT rune_id, sum(records)::BIGINT AS records, sum(sum(records)) OVER ()::BIGINT AS rows, count(*) OVER () AS runes
+     FROM (SELECT block_height, rune_id, max(records) AS records FROM state.left_out GROUP BY ALL)
+     GROUP BY rune_id ORDER BY records DESC, rune_id LIMIT ${MOST_RUNES_NAMED}`,
+  );
+  const [first] = rows;
+  if (first === undefined) return {};
+  // An id may be any text; a real one has some 10 characters.
+  const runes = rows.map((row) => toText(row['rune_id']).slice(0, 64));
+  return { left_out: { rows: toNumber(first['rows']), runes, more_runes: toNumber(first['runes']) - runes.length } };
 }
 
 /** The manifest's path and bytes. */

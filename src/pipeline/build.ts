@@ -224,11 +224,12 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     await updateInputs(loaded, store);
     manifest = await manifestOf(options.site, options.siteUrl, store);
     if (options.dryRun) return '';
-    const gone = await writeDigests(blocks.heights, sink, store);
-    if (options.site.layout === 'packed') gone.push(...(await updateShards(context, sink)));
-    gone.push(...(await writeStats(options.site.dialect, sink, store)));
+    const goneDigests = await writeDigests(blocks.heights, sink, store);
+    const goneShards = options.site.layout === 'packed' ? await updateShards(context, sink) : [];
+    const goneStats = await writeStats(options.site.dialect, sink, store);
     for (const [path, content] of statsDocuments(await figuresOf(options.site.dialect, store), options.siteUrl)) sink.file(path, content);
-    if (options.site.parquet) gone.push(...(await writeRanges(options.out, context.scratch, sink, store)));
+    const goneRanges = options.site.parquet ? await writeRanges(options.out, context.scratch, sink, store) : [];
+    const gone = [...goneDigests, ...goneShards, ...goneStats, ...goneRanges];
     const own = ownFiles(manifest, siteAssets());
     for (const [path, content] of own) sink.file(path, content);
     if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);

@@ -5,6 +5,7 @@ import { count, type Log, type SummaryRow } from '../cli/log.ts';
 import { costRows, peakMegabytes, type Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import type { Loaded } from '../input/load.ts';
+import { printable } from '../input/recognise.ts';
 import type { BlockChanges } from '../state/update.ts';
 import type { BuildOptions } from './options.ts';
 
@@ -37,7 +38,7 @@ export function reportLoaded(loaded: Loaded, whyFull: string | undefined, second
 export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock: Stopwatch, log: Log): BuildResult {
   const result = { manifest, kept: manifest.files, othersWritten: 0, removed: 0, blocks: { written: 0, gone: 0 }, wasFull: false };
   log.info('built', `The input has not changed, and ${options.out} was left as it is, in ${clock.total} s.`, figures(result, clock));
-  log.summary([['holds', `${count(manifest.records, 'record')} of ${holdings(manifest)}`]]);
+  log.summary([['holds', `${count(manifest.records, 'record')} of ${holdings(manifest)}`], ...leftOutRows(manifest)]);
   return result;
 }
 
@@ -55,6 +56,7 @@ function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[
     ['blocks', `${number(manifest.blocks)}${changedBlocks}`],
     ['pages', `${number(manifest.files)}${changedPages}`],
     ['bytes', number(manifest.bytes)],
+    ...leftOutRows(manifest),
   ];
   if (dryRun) return rows('', '');
   return [
@@ -65,6 +67,14 @@ function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[
     ['other files', `${number(othersWritten)} written`],
     ['removed', count(removed, 'file')],
   ];
+}
+
+function leftOutRows({ left_out: leftOut }: Manifest): SummaryRow[] {
+  if (leftOut === undefined) return [];
+  const { rows, runes, more_runes: more } = leftOut;
+  const shown = printable(runes.join(', '));
+  const which = `${shown}${more === 0 ? '' : ` and ${more.toLocaleString('en-US')} more`}`;
+  return [['left out', `${count(rows, 'ledger row')} whose rune is not in the runes table: ${which}`]];
 }
 
 const holdings = ({ transactions, blocks }: Manifest): string => `${count(transactions, 'transaction')} and ${count(blocks, 'block')}`;

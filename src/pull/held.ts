@@ -15,7 +15,8 @@ import { z } from 'zod';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput } from '../contract/schemas.ts';
 import { BuildError, InputError, messageOf } from '../errors.ts';
-import { pathLiteral, type Store } from '../store/duckdb.ts';
+import type { Store } from '../store/duckdb.ts';
+import { readFiles } from '../store/files.ts';
 import { type BlockIdentity, identityOf } from './block.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 
@@ -76,13 +77,14 @@ export async function readIdentities(
   withRows: boolean,
   store: Store,
 ): Promise<Map<number, BlockIdentity>> {
-  const path = join(folder, file.path);
+  const [path, runes] = [join(folder, file.path), join(folder, RUNES_FILE)];
   try {
     if (file.digest !== undefined) return new Map([[file.first, blockIdentity(path)]]);
-    const rows = await store.rows(identitiesSql(`read_parquet(${pathLiteral(path)})`, heights, withRows));
-    return readIdentityRows(rows, heights);
+    const tables = { ledger: readFiles('parquet', [path]), runes: existsSync(runes) ? readFiles('parquet', [runes]) : undefined };
+    return readIdentityRows(await store.rows(identitiesSql(tables, heights, withRows)), heights);
   } catch (error) {
-    throw new InputError(`${path} cannot be read: ${error instanceof z.ZodError ? 'it holds no activity records' : messageOf(error)}`, [
+    const why = error instanceof z.ZodError ? 'it has no activity records' : messageOf(error);
+    throw new InputError(`${why.includes(runes) ? runes : path} cannot be read: ${why}`, [
       'It was damaged after it was pulled. Remove it and pull again.',
     ]);
   }

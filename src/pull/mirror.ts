@@ -56,7 +56,7 @@ export class MirrorSource implements Source {
       for (const path of new Set(found.heights.flatMap(([a, b]) => filesOf({ first: a, last: b })))) {
         const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => readDigests(text, path));
         if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
-        listed.push(...body);
+        for (const block of body) listed.push(block);
       }
       if (digestOfBlocks(listed) !== found.digest) {
         throw new BadBlockError('has digests of blocks that do not make the digest in its manifest');

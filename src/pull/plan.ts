@@ -62,8 +62,8 @@ export function plan({ wanted, source, confirmations, perFile, held, stale }: Pl
       const touching = fresh.filter((file) => file.first <= wantedPart.last && file.last >= wantedPart.first);
       // All that these files hold, or the new file would hold some of it twice.
       const stretch = {
-        first: Math.min(wantedPart.first, ...touching.map(({ first }) => first)),
-        last: Math.max(wantedPart.last, ...touching.map(({ last }) => last)),
+        first: touching.reduce((least, { first }) => Math.min(least, first), wantedPart.first),
+        last: touching.reduce((most, { last }) => Math.max(most, last), wantedPart.last),
       };
       const isWhole = touching.length === 1 && touching[0]?.first === stretch.first && touching[0].last === stretch.last;
       const isThere = stretch.first >= source.first && stretch.last <= settled;

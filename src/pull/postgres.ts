@@ -3,13 +3,14 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.ts';
-import { pathLiteral, type Store, toNumber } from '../store/duckdb.ts';
+import { literal, type Store, toNumber } from '../store/duckdb.ts';
+import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import { ledgerFile, RUNES_FILE } from './held.ts';
 import type { Heights } from './plan.ts';
@@ -88,9 +89,11 @@ export class DatabaseSource implements Source {
     });
   }
 
+  /** Counts what builds count, and other servers of the API: rows whose rune is not in `runes` are no records. They are fetched all the same. */
   async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
     if (heights.length === 0) return new Map();
-    return readIdentityRows(await this.#explained(() => this.#ask(identitiesSql('ledger', heights, true))), heights);
+    const sql = identitiesSql({ ledger: 'ledger', runes: 'runes' }, heights, true);
+    return readIdentityRows(await this.#explained(() => this.#ask(sql)), heights);
   }
 
   /** The runes come before the rows that name them, so that a build in between knows them all. A source that is behind lacks some that are in use. */
@@ -201,7 +204,7 @@ export class DatabaseSource implements Source {
       });
       const job = this.#convert((await stat(csv)).size === 0 ? undefined : csv, parquet, fields, { order, kept });
       await job.catch((error: unknown) => this.#explainConversion(error, table, kept));
-      const { rows } = await store.row(`SELECT num_rows AS rows FROM parquet_file_metadata(${pathLiteral(parquet)})`);
+      const { rows } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(parquet)}`);
       const { size: bytes } = await stat(parquet);
       await take(parquet);
       return { records: toNumber(rows), bytes };
@@ -213,19 +216,23 @@ export class DatabaseSource implements Source {
   /** CSV to Parquet, sorted, so that the same rows make the same bytes in whatever order the database gives them. */
   async #convert(csv: string | undefined, parquet: string, fields: readonly Field[], { order, kept }: RowsWanted): Promise<void> {
     const columns = fields.map(({ column }) => `'${column}': 'VARCHAR'`).join(', ');
-    // As in PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string. DuckDB refuses to read an empty file.
+    // As in PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
+    const options = [
+      `auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false`,
+      `compression = 'none', columns = {${columns}}`,
+    ];
+    // DuckDB refuses to read an empty file.
     const fetched =
       csv === undefined
         ? `SELECT * FROM (${noRows(fields)}) WHERE false`
-        : `SELECT ${fields.map(typed).join(', ')} FROM read_csv(${pathLiteral(csv)}, auto_detect = false, header = false, delim = ',', quote = '"',
-           escape = '"', nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${columns}})`;
+        : `SELECT ${fields.map(typed).join(', ')} FROM ${readFiles('csv', [csv], options)}`;
     const all =
       kept === undefined
         ? 'FROM fetched'
-        : `FROM fetched UNION ALL FROM read_parquet(${pathLiteral(kept)}) WHERE id NOT IN (SELECT id FROM fetched)`;
+        : `FROM fetched UNION ALL FROM ${readFiles('parquet', [kept])} WHERE id NOT IN (SELECT id FROM fetched)`;
     const job = this.#conversion.then(() =>
       this.#options.store.run(
-        `COPY (WITH fetched AS (${fetched}) SELECT * FROM (${all}) ORDER BY ${order}) TO ${pathLiteral(parquet)} (FORMAT parquet, COMPRESSION zstd)`,
+        `COPY (WITH fetched AS (${fetched}) SELECT * FROM (${all}) ORDER BY ${order}) TO ${literal(resolve(parquet))} (FORMAT parquet, COMPRESSION zstd)`,
       ),
     );
     this.#conversion = job.catch(() => undefined);

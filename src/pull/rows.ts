@@ -12,14 +12,22 @@ const CELLS = LEDGER_FIELDS.map(({ column, kind }) => {
 });
 
 /**
- * SQL of the blocks at these heights, a row each; blocks without ledger rows are left out. `withRows` adds the MD5. It sorts the MD5s of single
- * rows, because neither a table nor a query promises an order.
+ * SQL of the blocks at these heights, a row each; blocks without ledger rows are left out. Hash and number count only rows whose rune is in `runes`, as
+ * builds and other servers of the API do (without it, all rows). `withRows` adds the MD5 of all rows, sorted by the MD5 of each because neither a table
+ * nor a query promises an order.
  */
-export function identitiesSql(from: string, heights: readonly number[], withRows: boolean): string {
+export function identitiesSql(
+  { ledger, runes }: { readonly ledger: string; readonly runes: string | undefined },
+  heights: readonly number[],
+  withRows: boolean,
+): string {
+  const isRecord = runes === undefined ? 'true' : `rune_id IN (SELECT id FROM ${runes})`;
   const rowDigest = withRows ? `md5(concat_ws(',', ${CELLS.join(', ')}))` : 'NULL';
   const digest = withRows ? `md5(string_agg(row_md5, '' ORDER BY row_md5 COLLATE "C"))` : 'NULL';
-  return `SELECT CAST(block_height AS VARCHAR) AS height, min(block_hash) AS hash, CAST(count(*) AS VARCHAR) AS records, ${digest} AS rows_md5
-    FROM (SELECT block_height, block_hash, ${rowDigest} AS row_md5 FROM ${from} WHERE block_height IN (${heights.join(', ')})) AS cells
+  return `SELECT CAST(block_height AS VARCHAR) AS height, min(block_hash) FILTER (WHERE is_record) AS hash,
+      CAST(count(*) FILTER (WHERE is_record) AS VARCHAR) AS records, ${digest} AS rows_md5
+    FROM (SELECT block_height, block_hash, ${isRecord} AS is_record, ${rowDigest} AS row_md5 FROM ${ledger}
+      WHERE block_height IN (${heights.join(', ')})) AS cells
     GROUP BY block_height`;
 }
 

@@ -14,7 +14,7 @@ import { serverVersion } from '../version.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
 
 /** Version of the API: what it answers, and not of the program that does. docs/api-changelog.md has its history, and what raises it. */
-export const API_VERSION = '1.0.0';
+export const API_VERSION = '1.1.0';
 
 type Json = Readonly<Record<string, unknown>>;
 

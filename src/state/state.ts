@@ -2,7 +2,7 @@
  * What the last build left: which input files it read, which blocks and transactions it wrote. A DuckDB file in the cache folder, attached to
  * the store as `state`; it never holds records, only what is needed to tell what changed, so it is a few hundredths of the output's size.
  *
- * The views `known_files`, `known_held`, `known_runes`, `known_blocks` and `known_transactions` are its tables when a build can go on from
+ * The views `known_files`, `known_held`, `known_left_out`, `known_runes`, `known_blocks` and `known_transactions` are its tables when a build can go on from
  * it, and empty when it has to begin anew. Nothing but `commit` changes the tables, in one transaction, so a build that dies leaves them as they were.
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
@@ -16,15 +16,17 @@ import { VERSION } from '../version.ts';
 const FILE = 'state.duckdb';
 
 /** Counts up when the tables change. */
-const FORMAT = 4;
+const FORMAT = 5;
 
 const TABLES: Readonly<Record<string, string>> = {
   /** One row: what program and settings the state is of, and the SHA-256 of the manifest that the build wrote. */
   basis: 'program VARCHAR, settings VARCHAR, manifest VARCHAR',
   /** Input files by the number that is their records' `source`. Times in nanoseconds; digest is SHA-256 of the content. */
   files: 'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime VARCHAR, ctime VARCHAR, inode VARCHAR, digest VARCHAR',
-  /** Which file holds records of which block. */
+  /** Which file holds which block. `records` is 0 when all its rows were left out. */
   held: 'source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT',
+  /** How many ledger rows of each file and block were left out, by the rune that the runes tables lack. */
+  left_out: 'source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT',
   /** The runes tables of all inputs. */
   runes: 'id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, divisibility BIGINT',
   /** `operations`: records of each, in the order of OPERATIONS, with commas. `files` and `bytes`: of the block's pages and its transactions'. */

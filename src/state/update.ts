@@ -78,9 +78,12 @@ export async function updateInputs(loaded: Loaded, store: Store): Promise<void> 
   await store.append('present_files', columns, rows);
   await store.run('DELETE FROM state.files');
   await store.run('INSERT INTO state.files SELECT * FROM present_files');
-  const list = (ids: readonly number[]) => ids.join(', ') || 'NULL';
-  await store.run(`DELETE FROM state.held WHERE source IN (${list(loaded.gone)})`);
-  await store.run(`INSERT INTO state.held SELECT * FROM holds WHERE source IN (${list(loaded.touched)})`);
+  // What an unchanged ledger holds changes with the runes.
+  const outdated = [...loaded.gone, ...loaded.read].join(', ') || 'NULL';
+  await store.run(`DELETE FROM state.held WHERE source IN (${outdated})`);
+  await store.run('INSERT INTO state.held SELECT * FROM holds');
+  await store.run(`DELETE FROM state.left_out WHERE source IN (${outdated})`);
+  await store.run('INSERT INTO state.left_out SELECT * FROM left_out');
   if (!loaded.hasRunes) return;
   const same = '(SELECT id, number, name, spaced_name, divisibility FROM runes)';
   await store.run(`DELETE FROM state.runes WHERE (id, number, name, spaced_name, divisibility) NOT IN ${same}`);

@@ -152,11 +152,15 @@ function explainResources(error: unknown): never {
 /** A string as an SQL literal. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** A path as a literal for DuckDB's file functions, which would take `a[1].json` for a pattern. */
-export const pathLiteral = (path: string): string => literal(path.replace(/[*?[]/g, '[$&]'));
-
 /** A name as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/**
+ * SQL of one text of several values, NULL among them: other values make another text. Each value has its length before it, because no character that could
+ * separate two values is missing from all texts.
+ */
+export const joinedText = (values: readonly string[]): string =>
+  `concat(${values.map((value) => `coalesce(strlen(${value}::VARCHAR) || ':' || ${value}::VARCHAR, '-')`).join(', ')})`;
 
 /** An integer cell as a number; null counts as 0. */
 export const toNumber = (cell: Cell | undefined): number => Number(cell ?? 0);

@@ -38,7 +38,7 @@ export function readBlock(root: string, site: Site, schema: Envelope, block: Blo
       if (limit !== page.limit || offset !== page.offset) throw new Error(`it says limit ${limit}, offset ${offset}`);
       if (results.length !== Math.min(limit, total - offset)) throw new Error(`it holds ${results.length} records`);
       for (const record of readPage(text).records) bytes.add(Buffer.from(record));
-      records.push(...results);
+      for (const record of results) records.push(record);
     } catch (error) {
       findings.add(`${path}: ${error instanceof z.ZodError ? firstIssue(error) : messageOf(error)}`);
       return undefined;

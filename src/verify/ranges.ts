@@ -13,7 +13,8 @@ import type { BlockDigest } from '../output/digests.ts';
 import type { Site } from '../pages/lists.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
 import { renderBatches } from '../render/batches.ts';
-import { pathLiteral, Store, toNumber, toText } from '../store/duckdb.ts';
+import { Store, toNumber, toText } from '../store/duckdb.ts';
+import { readFiles } from '../store/files.ts';
 import type { ComparingSink } from './comparingSink.ts';
 import type { Findings } from './findings.ts';
 
@@ -59,13 +60,12 @@ export async function verifyRanges(
 
 /** What is wrong with a file that is to hold these blocks. */
 async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
-  const file = pathLiteral(path);
   try {
-    const columns = await store.rows(`DESCRIBE SELECT * FROM read_parquet(${file})`);
+    const columns = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [path])}`);
     const found = columns.map((row) => `${toText(row['column_name'])} ${toText(row['column_type'])}`).join(', ');
     if (found !== COLUMNS.map((column) => column.join(' ')).join(', ')) return `its columns are ${found}`;
     const held = await store.rows(
-      `SELECT block_height, block_hash, count(*) AS records FROM read_parquet(${file}) GROUP BY ALL ORDER BY block_height`,
+      `SELECT block_height, block_hash, count(*) AS records FROM ${readFiles('parquet', [path])} GROUP BY ALL ORDER BY block_height`,
     );
     const heights = held.map((row) => ({
       height: toNumber(row['block_height']),
@@ -76,8 +76,8 @@ async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, 
     if (JSON.stringify(heights) !== JSON.stringify(expected)) {
       return `it holds ${recordsOf(heights)} records of ${heights.length} blocks, or of others than the ${recordsOf(expected)} of ${expected.length}`;
     }
-    if (await isOutOfOrder(file, store)) return 'its rows are not in their order, or their events are not counted as they should be';
-    return await otherBlock(file, blocks, site, store);
+    if (await isOutOfOrder(path, store)) return 'its rows are not in their order, or their events are not counted as they should be';
+    return await otherBlock(path, blocks, site, store);
   } catch (error) {
     // What the machine lacks is no fault of the file.
     if (error instanceof BuildError) throw error;
@@ -86,21 +86,21 @@ async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, 
 }
 
 /** Whether a row does not come before its successor: blocks ascend, and in them transactions and events descend, the last event being 0. */
-async function isOutOfOrder(file: string, store: Store): Promise<boolean> {
+async function isOutOfOrder(path: string, store: Store): Promise<boolean> {
   const next = (column: string) => `lead(${column}) OVER (ORDER BY file_row_number)`;
   const { odd } = await store.row(`SELECT count(*) AS odd FROM (
       SELECT block_height AS height, tx_index AS place, tx_id, event_index AS event, ${next('block_height')} AS next_height,
         ${next('tx_index')} AS next_place, ${next('tx_id')} AS next_id, ${next('event_index')} AS next_event
-      FROM read_parquet(${file}, file_row_number = true))
+      FROM ${readFiles('parquet', [path], ['file_row_number = true'])})
     WHERE NOT coalesce(CASE WHEN next_height = height AND next_place = place THEN next_id = tx_id AND next_event = event - 1
       ELSE event = 0 AND (next_height IS NULL OR next_height > height OR (next_height = height AND next_place < place)) END, false)`);
   return toNumber(odd) > 0;
 }
 
 /** The first block whose rows come to another digest than its pages, in words. */
-async function otherBlock(file: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
+async function otherBlock(path: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
   const digests = new Map(blocks.map(({ height, digest }) => [height, digest]));
-  await store.run(`CREATE OR REPLACE TEMP VIEW kept AS SELECT *, event_index AS ord FROM read_parquet(${file})`);
+  await store.run(`CREATE OR REPLACE TEMP VIEW kept AS SELECT *, event_index AS ord FROM ${readFiles('parquet', [path])}`);
   let found: string | undefined;
   for await (const batch of renderBatches(store, { ...site, layout: 'files', dialect: 'contract' }, blocks)) {
     for (const { height, digest } of batch.blocks) {

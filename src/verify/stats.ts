@@ -66,7 +66,7 @@ export class Recount {
   #endFile(): void {
     const runes = this.#runes.sorted;
     for (const rune of runes) this.#totals.add(rune);
-    this.#all.push(...this.#blocks);
+    for (const block of this.#blocks) this.#all.push(block);
     if (this.#path !== undefined && !this.#isPartial) this.#sink.file(this.#path, statsBytes({ blocks: this.#blocks, runes }));
     this.#blocks = [];
     this.#runes = new RuneTotals();

@@ -132,7 +132,7 @@ function readBlocks(root: string, sink: ComparingSink, findings: Findings): Bloc
     try {
       const blocks = readDigests(readFileSync(join(root, path), 'utf8'), path);
       for (const [, content] of digestsFiles(blocks)) sink.file(path, content);
-      all.push(...blocks);
+      for (const block of blocks) all.push(block);
     } catch (error) {
       findings.add(`${path}: ${messageOf(error).split('\n')[0]}`);
     }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Log } from '../../src/cli/log.ts';
+import type { Log, SummaryRow } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
 import type { Dialect, Encoding, Layout } from '../../src/pages/lists.ts';
 import { build } from '../../src/pipeline/build.ts';
@@ -20,11 +20,14 @@ export const temporaryFolder = (): string => mkdtempSync(join(process.env['MIRRO
 /** A log that keeps what is said. */
 export class RecordingLog implements Log {
   readonly notices: string[] = [];
+  readonly summaryRows = new Map<string, string>();
   readonly infos: { event: string; message: string; figures: Readonly<Record<string, unknown>> | undefined }[] = [];
   info(event: string, message: string, figures?: Readonly<Record<string, unknown>>): void {
     this.infos.push({ event, message, figures });
   }
-  summary(): void {}
+  summary(rows: readonly SummaryRow[]): void {
+    for (const [label, text] of rows) this.summaryRows.set(label, text);
+  }
   notice(message: string): void {
     this.notices.push(message);
   }

@@ -63,7 +63,7 @@ function columnChart(stats: Stats, width: number, readout: HTMLElement): SVGElem
   const columns = columnsOf(stats, Math.max(1, Math.floor(room / LEAST_STEP)));
   const step = room / columns.length;
   const bar = Math.min(WIDEST_BAR, step > 6 ? step * 0.78 : step - 1);
-  const scale = linear(Math.max(...columns.map(({ total }) => total)));
+  const scale = linear(columns.reduce((most, { total }) => Math.max(most, total), 0));
   const y = (value: number) => MARGIN.top + (HEIGHT - MARGIN.top - MARGIN.bottom) * (1 - value / scale.top);
   const middle = (i: number) => MARGIN.left + step * (i + 0.5);
 
@@ -206,7 +206,7 @@ function asTable(stats: Stats): HTMLElement {
 /** Lists the runes with the most records: a table whose cells are bars, so it is read as well as seen. */
 export function drawRunes(content: Element, stats: Stats): void {
   const runes = stats.runes.slice(0, SHOWN_RUNES);
-  const most = Math.max(...runes.map(({ records }) => records));
+  const most = runes.reduce((top, { records }) => Math.max(top, records), 0);
   content.replaceChildren(
     el(
       'table',

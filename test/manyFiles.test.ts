@@ -1,0 +1,32 @@
+/** Inputs of 200,000 files: a pull from a server writes a file for each block. More than about 125,000 arguments are more than a call can have. */
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { selectFiles } from '../src/input/selection.ts';
+import { groupAlike, type Numbered } from '../src/input/sources.ts';
+import { plan } from '../src/pull/plan.ts';
+import { Store } from '../src/store/duckdb.ts';
+import { temporaryFolder } from './support/build.ts';
+
+const MANY = 200_000;
+
+it('a build finds what changed among them', async () => {
+  const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
+  await store.run(`CREATE TEMP VIEW known_files AS
+    SELECT i AS id, 'in/' || i AS name, 'activity' AS form, 1 AS size, '1' AS mtime, '1' AS ctime, '1' AS inode, '' AS digest FROM range(${MANY}) r(i)`);
+  const { touched, gone } = await selectFiles([{ path: import.meta.filename, name: 'in/new' }], store);
+  store.close();
+  expect([touched.map(({ id }) => id), gone.length]).toEqual([[MANY], MANY]);
+});
+
+it('a build reads those of a form together', () => {
+  const files = Array.from({ length: MANY }, (_, id) => ({ id, form: 'activity', layout: 'array' }) as unknown as Numbered);
+  expect(groupAlike(files).map((group) => group.length)).toEqual([MANY]);
+});
+
+it('a pull puts them into one file', () => {
+  const held = Array.from({ length: MANY }, (_, i) => ({ path: `${i}`, first: i, last: i, digest: '' }));
+  const source = { first: 0, begin: 0, last: MANY + 10, has: () => true };
+  const wanted = { from: undefined, to: MANY - 1 };
+  const { units } = plan({ wanted, source, confirmations: 6, perFile: MANY, held, stale: new Set() });
+  expect(units).toEqual([{ first: 0, last: MANY - 1 }]);
+});
