@@ -106,6 +106,7 @@ async function reportTransactions(names: Names, report: Report, store: Store): P
   // One row for each transaction, unless something contradicts itself: the checks below ask whether anything is there twice.
   await store.run(`CREATE TEMP TABLE transactions AS
     SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
+      max(ord) - min(ord) + 1 <> count(*) AS is_scattered,
       bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
     FROM kept GROUP BY block_height, tx_index, tx_id`);
   // Where all hashes differ all ids do, and numbers are cheaper to compare. Two ids of one hash would only cost a closer look.
@@ -114,6 +115,7 @@ async function reportTransactions(names: Names, report: Report, store: Store): P
   if (counts['ids'] !== counts['transactions']) await reportTwoPlaces(names, report, store);
   await reportKnownElsewhere(names, report, store);
   if (counts['places'] !== counts['transactions']) await reportSharedPlaces(names, report, store);
+  await reportScattered(names, report, store);
   await reportEventIndexes(counts['places'] === counts['transactions'], names, report, store);
 }
 
@@ -161,6 +163,27 @@ async function reportSharedPlaces(names: Names, report: Report, store: Store): P
     const files = await holdersOf([height], names, store);
     report.add([
       `block ${height} has two transactions at tx_index ${toNumber(row['tx_index'])}: ${toText(row['a'])} and ${toText(row['b'])} (${files})`,
+    ]);
+  }
+}
+
+/**
+ * Records without an event_index stand as the input has them, so those of a transaction stand together in their block: in two places they are
+ * there twice, as in a file that was appended to itself.
+ */
+async function reportScattered(names: Names, report: Report, store: Store): Promise<void> {
+  const scattered = 'SELECT block_height, tx_id FROM transactions WHERE numbered = 0 AND is_scattered';
+  for (const row of await store.rows(
+    `SELECT block_height AS height, tx_id, count(*) AS places FROM (
+       SELECT block_height, tx_id, lag(tx_id) OVER (PARTITION BY block_height ORDER BY ord DESC) AS before
+       FROM kept WHERE block_height IN (SELECT block_height FROM (${scattered})))
+     SEMI JOIN (${scattered}) USING (block_height, tx_id) WHERE tx_id IS DISTINCT FROM before
+     GROUP BY block_height, tx_id HAVING count(*) > 1 ORDER BY block_height, tx_id`,
+  )) {
+    const height = toNumber(row['height']);
+    const files = await holdersOf([height], names, store);
+    report.add([
+      `tx_id ${toText(row['tx_id'])} stands in ${toNumber(row['places'])} places of block ${height}; is its block in the file twice? (${files})`,
     ]);
   }
 }

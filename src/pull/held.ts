@@ -15,6 +15,7 @@ import { z } from 'zod';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
+import { Checksums, sha256Of } from '../input/checksums.ts';
 import { parseHexId } from '../pages/lists.ts';
 import { pathLiteral, type Store, toNumber, toText } from '../store/duckdb.ts';
 import { type BlockIdentity, identityOf } from './block.ts';
@@ -73,12 +74,20 @@ export async function readIdentities(
 ): Promise<Map<number, BlockIdentity>> {
   const path = join(folder, file.path);
   try {
-    return file.digest === undefined ? await ledgerIdentities(path, heights, store) : new Map([[file.first, blockIdentity(path)]]);
+    if (file.digest !== undefined) return new Map([[file.first, blockIdentity(path)]]);
+    await checkDigest(path);
+    return await ledgerIdentities(path, heights, store);
   } catch (error) {
     throw new InputError(`${path} cannot be read: ${error instanceof z.ZodError ? 'it holds no activity records' : messageOf(error)}`, [
       'It was damaged after it was pulled. Remove it and pull again.',
     ]);
   }
+}
+
+/** Throws an Error when a file does not have the checksum that stands beside it. */
+export async function checkDigest(path: string): Promise<void> {
+  const expected = new Checksums().expected({ path, name: path });
+  if (expected !== undefined && expected !== (await sha256Of(path))) throw new Error('its SHA-256 is not the one beside it');
 }
 
 function blockIdentity(path: string): BlockIdentity {
