@@ -223,9 +223,9 @@ describe('what might be taken for a fault of this program', () => {
       async () => {
         const bytes = await parquet(3000);
         bytes.fill(7, 400, 600);
-        return { 'a.parquet': bytes };
+        return { 'a.parquet': await parquet(1, { tx_id: "'y'" }), 'b.parquet': bytes };
       },
-      /^in\/a\.parquet is broken Parquet: /,
+      /^in\/b\.parquet is broken Parquet: /,
     ],
   ])('%s', async (_name, files, message) => {
     expect(await refusal(await files())).toMatch(message);

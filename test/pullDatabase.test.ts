@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { checksumText, sha256Of } from '../src/input/checksums.ts';
 import { BLOCKS_FOLDER } from '../src/pages/paths.ts';
 import { DatabaseSource } from '../src/pull/postgres.ts';
 import { Store } from '../src/store/duckdb.ts';
@@ -28,7 +29,7 @@ beforeEach(async () => {
 });
 
 const build = async (folder = to) => (await testBuild(join(temporaryFolder(), 'out'), { inputs: [folder] })).manifest;
-const files = () => filesBelow(join(to, 'pulled')).filter((path) => path !== 'runes.parquet');
+const files = () => filesBelow(join(to, 'pulled')).filter((path) => !/^runes\.parquet|\.sha256$/.test(path));
 
 /** The recorded tables. */
 async function fill(): Promise<void> {
@@ -70,6 +71,9 @@ describe('a pull from PostgreSQL', () => {
     const single = (first: number, last: number) =>
       Array.from({ length: last - first + 1 }, (_, i) => `1000/${first + i}-${first + i}.parquet`);
     expect(files()).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', ...single(1200, 1250)]);
+    for (const path of ['runes.parquet', ...files()]) {
+      expect(readFileSync(join(to, 'pulled', `${path}.sha256`), 'utf8')).toBe(checksumText(path, await sha256Of(join(to, 'pulled', path))));
+    }
     const before = files().map((path) => statSync(join(to, 'pulled', path)).ino);
     const runes = statSync(join(to, 'pulled/runes.parquet')).ino;
     await chain(1251, 1304);

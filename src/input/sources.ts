@@ -341,10 +341,22 @@ export async function isInCanonicalForm(source: RawSource, store: Store): Promis
     );
     return toNumber(other) === 0;
   } catch (error) {
-    throw isAboutFile(error)
-      ? new InputError(`${culpritOf(source.members, error)?.file.name} is broken Parquet: ${duckdbMessage(error)}`)
-      : error;
+    if (!isAboutFile(error)) throw error;
+    const culprit = await brokenMember(source.members, store);
+    throw new InputError(`${(culprit ?? culpritOf(source.members, error))?.file.name} is broken Parquet: ${duckdbMessage(error)}`);
   }
+}
+
+/** The first member that cannot be read as a whole: not every message of DuckDB names the file. */
+async function brokenMember(members: readonly Member[], store: Store): Promise<Member | undefined> {
+  for (const member of members) {
+    try {
+      await store.rows(`SELECT max(strlen(COLUMNS(*)::VARCHAR)) FROM read_parquet(${pathList([member])})`);
+    } catch (error) {
+      if (isAboutFile(error)) return member;
+    }
+  }
+  return undefined;
 }
 
 /** The member that DuckDB's message names. */
