@@ -148,7 +148,9 @@ describe('the recorded data', () => {
         const notices = name.includes('held twice')
           ? ['4 block(s) are in several files with the same records; one copy of each was taken']
           : [];
-        expect(log.notices).toEqual(notices);
+        // Real blocks may have records of one operation only, which cannot be told from a list that was filtered.
+        const filtered = name.startsWith('saved responses') ? [expect.stringContaining('hold records of one operation only')] : [];
+        expect(log.notices).toEqual([...notices, ...filtered]);
       }
     });
   }
@@ -258,7 +260,10 @@ describe('saved responses', () => {
     const log = new RecordingLog();
     await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], log });
     expect(total(join(work, 'out'), 'blocks/5.json')).toBe(2);
-    expect(log.notices).toEqual(['1 record(s) are in several saved responses; one copy of each was taken']);
+    expect(log.notices).toEqual([
+      '1 record(s) are in several saved responses; one copy of each was taken',
+      expect.stringContaining('hold records of one operation only (receive)'),
+    ]);
   });
 
   it('whose pages happen to hold one transaction each are a block', async () => {

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LEDGER_FIELDS } from '../src/contract/fields.ts';
+import { checksumText, sha256Of } from '../src/input/checksums.ts';
 import { DatabaseSource } from '../src/pull/postgres.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { ApiServer } from './support/apiServer.ts';
@@ -30,7 +31,7 @@ beforeEach(async () => {
 });
 
 const build = (folder = to) => leanBuild([folder]);
-const files = () => filesBelow(join(to, 'pulled')).filter((path) => path !== 'runes.parquet');
+const files = () => filesBelow(join(to, 'pulled')).filter((path) => !/^runes\.parquet|\.sha256$/.test(path));
 
 /** The recorded tables. */
 async function fill(): Promise<void> {
@@ -79,6 +80,9 @@ describe('a pull from PostgreSQL', () => {
     const single = (first: number, last: number) =>
       Array.from({ length: last - first + 1 }, (_, i) => `1000/${first + i}-${first + i}.parquet`);
     expect(files()).toEqual(['1000/1000-1099.parquet', '1000/1100-1199.parquet', ...single(1200, 1250)]);
+    for (const path of ['runes.parquet', ...files()]) {
+      expect(readFileSync(join(to, 'pulled', `${path}.sha256`), 'utf8')).toBe(checksumText(path, await sha256Of(join(to, 'pulled', path))));
+    }
     const before = files().map((path) => statSync(join(to, 'pulled', path)).ino);
     const runes = statSync(join(to, 'pulled/runes.parquet')).ino;
     await chain(1251, 1304);
@@ -364,7 +368,7 @@ describe('a pull from PostgreSQL', () => {
     const fresh = join(temporaryFolder(), 'input');
     await testPull(base, fresh, { wanted: { from: 1001, to: undefined } });
     await server.close();
-    const { 'pulled/runes.parquet': _, ...blocks } = tree(to);
+    const { 'pulled/runes.parquet': _, 'pulled/runes.parquet.sha256': __, ...blocks } = tree(to);
     expect(blocks).toEqual(tree(fresh));
   });
 

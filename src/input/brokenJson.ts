@@ -2,10 +2,9 @@
  * Says where a JSON file is broken. DuckDB notices it but counts lines from where it gave up, which may be one too far.
  */
 import { isUtf8 } from 'node:buffer';
-import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { createInterface } from 'node:readline';
 import { messageOf } from '../errors.ts';
+import { isBlank, LONGEST_LINE, linesOf } from './lines.ts';
 
 /** Files up to this size are parsed whole to find the place. */
 const WHOLE_FILE_BYTES = 64 * 1024 * 1024;
@@ -14,10 +13,10 @@ const WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 export async function whereBroken(path: string, bytes: number, byLine: boolean): Promise<string | undefined> {
   if (!byLine) return bytes > WHOLE_FILE_BYTES ? undefined : reason(await readFile(path));
   let line = 0;
-  for await (const text of createInterface({ input: createReadStream(path, 'latin1'), crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const bytes of linesOf(path)) {
     line += 1;
-    // Read as Latin-1, a character is a byte, so what is no UTF-8 is still there to be seen.
-    const broken = text.trim() === '' ? undefined : reason(Buffer.from(text, 'latin1'));
+    if (bytes.length > LONGEST_LINE) return `line ${line} is longer than ${LONGEST_LINE / 2 ** 20} MiB`;
+    const broken = isBlank(bytes) ? undefined : reason(bytes);
     if (broken !== undefined) return `line ${line}: ${broken}`;
   }
   return undefined;

@@ -29,10 +29,9 @@ export async function makeActivity(sources: readonly RawSource[], range: BlockRa
     WHERE source IN (${ids.join(', ') || 'NULL'}) AND block_height IN (SELECT block_height FROM affected)`);
   const saved = sources.filter((s) => s.form === 'envelope');
   if (saved.length > 0) {
-    const copies = await assembleEnvelopes(saved, 'canonical_saved', store);
+    for (const notice of await assembleEnvelopes(saved, 'canonical_saved', store)) notices.push(notice);
     relations.push('canonical_saved');
     await store.run('INSERT INTO held SELECT source, block_height, block_hash, count(*) FROM canonical_saved GROUP BY ALL');
-    if (copies > 0) notices.push(`${copies} record(s) are in several saved responses; one copy of each was taken`);
   }
   const columns = CANONICAL_COLUMNS.map((c) => `"${c}"`).join(', ');
   const all = relations.map((r) => `SELECT ${columns} FROM ${r}`).join(' UNION ALL ');

@@ -107,6 +107,7 @@ async function reportTransactions(names: Names, report: Report, store: Store): P
   // One row for each transaction, unless something contradicts itself: the checks below ask whether anything is there twice.
   await store.run(`CREATE TEMP TABLE transactions AS
     SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
+      max(ord) - min(ord) + 1 <> count(*) AS is_scattered,
       bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
     FROM kept GROUP BY block_height, tx_index, tx_id`);
   // Where all hashes differ all ids do, and numbers are cheaper to compare. Two ids of one hash would only cost a closer look.
@@ -115,6 +116,7 @@ async function reportTransactions(names: Names, report: Report, store: Store): P
   if (counts['ids'] !== counts['transactions']) await reportTwoPlaces(names, report, store);
   await reportKnownElsewhere(names, report, store);
   if (counts['places'] !== counts['transactions']) await reportSharedPlaces(names, report, store);
+  await reportScattered(names, report, store);
   await reportEventIndexes(counts['places'] === counts['transactions'], names, report, store);
 }
 
@@ -162,6 +164,26 @@ async function reportSharedPlaces(names: Names, report: Report, store: Store): P
     const files = await holdersOf([height], names, store);
     report.add([
       `block ${height} has two transactions at tx_index ${toNumber(row['tx_index'])}: ${toText(row['a'])} and ${toText(row['b'])} (${files})`,
+    ]);
+  }
+}
+
+/**
+ * Records without an event_index keep the order of the input, and may be mixed with those of other transactions. But a transaction that stands in
+ * several places with every record at least twice was doubled, as in a file that was appended to itself.
+ */
+async function reportScattered(names: Names, report: Report, store: Store): Promise<void> {
+  const scattered = 'SELECT block_height, tx_id FROM transactions WHERE numbered = 0 AND is_scattered';
+  for (const row of await store.rows(
+    `SELECT block_height AS height, tx_id, min(times) AS times FROM (
+       SELECT block_height, tx_id, count(*) AS times FROM kept SEMI JOIN (${scattered}) USING (block_height, tx_id)
+       GROUP BY block_height, tx_id, ${joinedText(SEEN)})
+     GROUP BY ALL HAVING min(times) > 1 ORDER BY height, tx_id`,
+  )) {
+    const height = toNumber(row['height']);
+    const files = await holdersOf([height], names, store);
+    report.add([
+      `tx_id ${toText(row['tx_id'])} has every record ${toNumber(row['times'])} times in block ${height}; is it in the file twice? (${files})`,
     ]);
   }
 }

@@ -5,13 +5,12 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Transform, type TransformCallback } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { Decompress } from 'fzstd';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
+import { unpackZstd } from './zstd.ts';
 
 export type Compression = 'gzip' | 'zstd';
 
@@ -44,9 +43,9 @@ export async function magicOf(file: InputFile): Promise<Magic> {
 /** Unpacks `file` to `target`. Throws an InputError when the archive is damaged or cut off. */
 export async function decompress(file: InputFile, compression: Compression, target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true });
-  const unpack = compression === 'gzip' ? createGunzip() : new UnpackZstd();
   try {
-    await pipeline(createReadStream(file.path), unpack, createWriteStream(target));
+    const [from, to] = [createReadStream(file.path), createWriteStream(target)];
+    await (compression === 'gzip' ? pipeline(from, createGunzip(), to) : pipeline(from, unpackZstd, to));
   } catch (error) {
     if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
       throw new BuildError(`${file.name} cannot be unpacked into the cache folder: ${messageOf(error)}`, [
@@ -62,28 +61,4 @@ export async function decompress(file: InputFile, compression: Compression, targ
 /** Copies a file without its first three bytes, a byte order mark. */
 export async function withoutMark(from: string, to: string): Promise<void> {
   await pipeline(createReadStream(from, { start: 3 }), createWriteStream(to));
-}
-
-class UnpackZstd extends Transform {
-  readonly #frames = new Decompress((data) => {
-    this.push(Buffer.from(data));
-  });
-
-  override _transform(chunk: Buffer, _encoding: string, done: TransformCallback): void {
-    this.#attempt(() => this.#frames.push(chunk), done);
-  }
-
-  override _flush(done: TransformCallback): void {
-    this.#attempt(() => this.#frames.push(new Uint8Array(0), true), done);
-  }
-
-  #attempt(step: () => void, done: TransformCallback): void {
-    try {
-      step();
-    } catch (error) {
-      done(error instanceof Error ? error : new Error(String(error)));
-      return;
-    }
-    done();
-  }
 }

@@ -1,10 +1,11 @@
 /**
  * Finds the input files that the `--input` flags name.
  */
-import { existsSync, realpathSync, statSync } from 'node:fs';
-import { relative, resolve, sep } from 'node:path';
+import { type Dirent, existsSync, readdir, readdirSync, realpathSync, statSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
-import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
+import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
+import { CHECKSUM_ENDING } from './checksums.ts';
 
 export interface InputFile {
   /** Absolute path. */
@@ -15,7 +16,7 @@ export interface InputFile {
 
 /**
  * The files of all inputs, each once, in the order of their names. An input is a folder (searched whole; files that begin with a
- * dot and Markdown files are passed over), a file, or a glob. Files below the build's `own` folders are passed over. Throws an InputError for an input that is not there or holds nothing.
+ * dot, Markdown files and checksums are passed over), a file, or a glob. Files below the build's `own` folders are passed over. Throws an InputError for an input that is not there or holds nothing.
  */
 export async function discover(inputs: readonly string[], own: readonly string[] = [], cwd = process.cwd()): Promise<InputFile[]> {
   const found = new Map<string, InputFile>();
@@ -38,21 +39,7 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    throw new InputError(`the input file ${JSON.stringify(path)} cannot be opened: ${messageOf(error)}`, [
-      'Backslashes in file names are not supported; rename the file.',
-    ]);
-  }
-}
-
-/** Files that fit a pattern. A folder that cannot be read is the input's fault, but for too many open files, which are the machine's. */
-async function search(pattern: string, options: fg.Options): Promise<string[]> {
-  try {
-    return await fg.glob(pattern, options);
-  } catch (error) {
-    if (['EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
-      throw new BuildError(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n) and build again.']);
-    }
-    throw new InputError(`the input cannot be searched: ${messageOf(error)}`);
+    throw new InputError(`the input file ${JSON.stringify(path)} cannot be opened: ${messageOf(error)}`);
   }
 }
 
@@ -60,18 +47,114 @@ async function expand(input: string, cwd: string): Promise<string[]> {
   const path = resolve(cwd, input);
   if (existsSync(path)) {
     if (!statSync(path).isDirectory()) return [path];
-    const files = await search('**/*', { cwd: path, absolute: true, onlyFiles: true, ignore: ['**/*.md'] });
+    const files = walk(path);
     if (files.length > 0) return files;
     throw new InputError(`the input folder ${input} holds no data files`, [
       'Put NDJSON, JSON, CSV or Parquet files there; input/README.md of the project lists the forms.',
     ]);
   }
   if (fg.isDynamicPattern(input)) {
-    const files = await search(input.split(sep).join('/'), { cwd, absolute: true, onlyFiles: true });
+    const files = await match(input.split(sep).join('/'), cwd);
     if (files.length > 0) return files;
     throw new InputError(`the input pattern ${input} matches no file`, ['Quote the pattern and check the folder it names.']);
   }
   throw new InputError(`the input ${input} is not there`, [
     `It was looked for at ${path}. Paths are relative to the folder that the command is run in.`,
   ]);
+}
+
+/** True for names that a search ignores: hidden files, Markdown and checksums, which are no data. */
+const isIgnored = (name: string): boolean => name.startsWith('.') || name.endsWith('.md') || name.endsWith(CHECKSUM_ENDING);
+
+/**
+ * All files below a folder. Visits each folder once, by its real path and before links to it, so links in a circle end, and a file keeps its plain
+ * name when links lead to it too.
+ */
+function walk(root: string): string[] {
+  const files: string[] = [];
+  const links: string[] = [];
+  const visited = new Set<string>();
+  const visit = (folder: string) => {
+    const real = realPath(folder);
+    if (visited.has(real)) return;
+    visited.add(real);
+    for (const entry of entriesOf(folder)) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory() && !entry.name.startsWith('.')) visit(path);
+      else if (!entry.isDirectory() && !isIgnored(entry.name)) (entry.isFile() ? files : links).push(path);
+    }
+  };
+  visit(root);
+  // Links to folders add links. A link that leads nowhere is left to realPath, and a pipe to stampOf: both refuse it by name.
+  for (const path of links) {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) visit(path);
+    else files.push(path);
+  }
+  return files;
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    checkNames(folder, entries);
+    return entries;
+  } catch (error) {
+    throw error instanceof InputError ? error : unsearchable(error);
+  }
+}
+
+/** Throws an InputError for a name that cannot be opened by what Node.js makes of it: another file may have that name. */
+function checkNames(folder: string, entries: readonly Dirent[]): void {
+  const odd = entries.find(({ name }) => !name.startsWith('.') && (name.includes('\ufffd') || (sep === '/' && name.includes('\\'))));
+  if (odd === undefined) return;
+  const isUtf8 = !odd.name.includes('\ufffd');
+  throw new InputError(
+    `the input ${JSON.stringify(join(folder, odd.name))} has ${isUtf8 ? 'a backslash in its name' : 'a name that is not UTF-8'}`,
+    [isUtf8 ? 'Backslashes in file names are not supported; rename the file.' : 'Rename it, or move it out of the input.'],
+  );
+}
+
+/** How often a pattern may reach one folder: links in a circle reach it without end. */
+const MOST_WAYS = 100;
+
+/** The files that fit a pattern, links followed. */
+async function match(pattern: string, cwd: string): Promise<string[]> {
+  const ways = new Map<string, number>();
+  const check = (folder: string, entries: readonly Dirent[]) => {
+    checkNames(folder, entries);
+    const real = realPath(folder);
+    const count = (ways.get(real) ?? 0) + 1;
+    ways.set(real, count);
+    if (count > MOST_WAYS) {
+      throw new InputError(`the input pattern ${pattern} reaches the folder ${real} by more than ${MOST_WAYS} ways, through links`, [
+        'Remove links that lead in a circle, or name the folder itself as the input.',
+      ]);
+    }
+  };
+  const listed: typeof readdir = ((folder: string, options: { withFileTypes: true }, done: Listed) =>
+    readdir(folder, options, (error, entries) => {
+      if (error !== null) return done(error, entries);
+      try {
+        check(folder, entries);
+        done(null, entries);
+      } catch (refusal) {
+        done(refusal as NodeJS.ErrnoException, entries);
+      }
+    })) as typeof readdir;
+  try {
+    const found = await fg.glob(pattern, { cwd, absolute: true, onlyFiles: false, objectMode: true, fs: { readdir: listed } });
+    return found.filter(({ dirent, path }) => !dirent.isDirectory() && !path.endsWith(CHECKSUM_ENDING)).map(({ path }) => path);
+  } catch (error) {
+    throw error instanceof InputError ? error : unsearchable(error);
+  }
+}
+
+type Listed = (error: NodeJS.ErrnoException | null, entries: Dirent[]) => void;
+
+/** A folder that cannot be read is the input's fault, but for too many open files, which are the machine's. */
+function unsearchable(error: unknown): CliError {
+  if (['EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
+    return new BuildError(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n) and build again.']);
+  }
+  return new InputError(`the input cannot be searched: ${messageOf(error)}`);
 }

@@ -13,8 +13,8 @@ const RECORD = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord']
   .map((c) => `"${c}"`)
   .join(', ');
 
-/** Makes the table `relation` of canonical records from all saved responses. Returns how many records were held more than once. */
-export async function assembleEnvelopes(sources: readonly RawSource[], relation: string, store: Store): Promise<number> {
+/** Makes the table `relation` of canonical records from all saved responses. Returns notices. */
+export async function assembleEnvelopes(sources: readonly RawSource[], relation: string, store: Store): Promise<string[]> {
   const names = new Map(sources.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const place = ['page', 'page_total::BIGINT AS total', 'page_offset::BIGINT + item - 1 AS position'];
   const all = sources.map((source) => canonicalSelect(source, place)).join(' UNION ALL ');
@@ -89,6 +89,22 @@ export async function assembleEnvelopes(sources: readonly RawSource[], relation:
                  min(list) OVER (PARTITION BY block_hash) AS widest FROM saved_lists)
     WHERE copy = 1 AND (list = '' OR widest <> '')`);
   const { copies } = await store.row(`SELECT (SELECT count(*) FROM saved) - (SELECT count(*) FROM ${relation}) AS copies`);
+  const copied = copies === 0n ? [] : [`${toNumber(copies)} record(s) are in several saved responses; one copy of each was taken`];
+  const notices = [...copied, ...(await noticeFiltered(names, store))];
   for (const table of ['saved', 'saved_pages', 'saved_groups', 'saved_lists']) await store.run(`DROP TABLE ${table}`);
-  return toNumber(copies);
+  return notices;
+}
+
+/** A response does not say whether it was filtered by operation: lists of one operation are named, since others of the list may be missing. */
+async function noticeFiltered(names: ReadonlyMap<number, string>, store: Store): Promise<string[]> {
+  const [first, ...others] = await store.rows(
+    `SELECT list, any_value(block_height) AS height, any_value(operation) AS operation, count(DISTINCT position) AS records, min(source) AS source
+     FROM saved_lists GROUP BY block_hash, list HAVING count(DISTINCT operation) = 1 ORDER BY height, list`,
+  );
+  if (first === undefined) return [];
+  const what = toText(first['list']) === '' ? `block ${toNumber(first['height'])}` : `transaction ${toText(first['list'])}`;
+  const more = others.length === 0 ? '' : ` and of ${others.length} more list(s)`;
+  return [
+    `the saved responses of ${what} (${names.get(toNumber(first['source']))})${more} hold records of one operation only (${toText(first['operation'])}); if they were saved with operation_type, records are missing`,
+  ];
 }

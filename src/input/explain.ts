@@ -1,10 +1,9 @@
 /**
  * Says in people's words what is wrong with the records that the bulk check refused, and where they are.
  */
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import { identifier, type Row, type Store, toNumber } from '../store/duckdb.ts';
 import { judge } from './judge.ts';
+import { isBlank, linesOf } from './lines.ts';
 import { describe, type Report } from './report.ts';
 import { type Member, type RawSource, validity } from './sources.ts';
 
@@ -66,9 +65,9 @@ class Places {
     if (known !== undefined) return known;
     const lines = new Map<number, number>();
     let line = 0;
-    for await (const text of createInterface({ input: createReadStream(member.path), crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const bytes of linesOf(member.path)) {
       line += 1;
-      if (text.trim() !== '') lines.set(lines.size + 1, line);
+      if (!isBlank(bytes)) lines.set(lines.size + 1, line);
     }
     this.#lines.set(member.id, lines);
     return lines;

@@ -32,12 +32,26 @@ function checkCells(source: RawSource, row: Row): Checked {
   return { value, issues: textRow(source.columns.map((c) => c.field)).safeParse(value).error?.issues ?? [] };
 }
 
+const NOT_JSON = Symbol('not JSON');
+
+/** DuckDB reads NaN and Infinity, and commas before a closing bracket. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return NOT_JSON;
+  }
+}
+
 function checkJson(source: RawSource, row: Row): Checked {
   const value: Record<string, unknown> = { rune: {}, location: {} };
   const issues: Checked['issues'][number][] = [];
   for (const { field } of source.columns) {
     const cell = row[field.column];
-    const parsed: unknown = typeof cell === 'string' ? JSON.parse(cell) : undefined;
+    const parsed = typeof cell === 'string' ? parseJson(cell) : undefined;
+    if (parsed === NOT_JSON) {
+      return { value: row, issues: [{ path: [field.column], message: 'is not JSON, which has no NaN and no Infinity' }] };
+    }
     const [head = '', tail] = field.path.split('.');
     if (tail === undefined) value[head] = parsed;
     else (value[head] as Record<string, unknown>)[tail] = parsed;

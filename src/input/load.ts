@@ -10,11 +10,11 @@ import { type Store, toNumber } from '../store/duckdb.ts';
 import { type BlockRange, describeRange } from './blockRange.ts';
 import { makeActivity } from './canonical.ts';
 import { checkConsistency, type Holdings } from './consistency.ts';
-import { discover } from './discover.ts';
+import { discover, type InputFile } from './discover.ts';
 import { Reading } from './reading.ts';
 import type { ReadMeasure } from './readMeasure.ts';
 import { checkRunesAreKnown } from './runes.ts';
-import { type FileRow, selectFiles } from './selection.ts';
+import { type FileRow, type Selection, selectFiles } from './selection.ts';
 import { SHIFT_DECIMALS } from './sources.ts';
 
 export interface Loaded extends Holdings {
@@ -35,6 +35,8 @@ export interface Loaded extends Holdings {
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** What the user should know though it is no error. */
   readonly notices: readonly string[];
+  /** The name of a file that is read once more while records are rendered, and is not the one that was checked any more. */
+  changedFile(): string | undefined;
 }
 
 /**
@@ -54,6 +56,31 @@ export async function loadInput(
   const files = await discover(inputs, own);
   const selection = await selectFiles(files, store);
   const reading = new Reading(selection.unchanged, range, scratch, store, measure);
+  try {
+    const loaded = await load(files, selection, reading, range, store);
+    throwIfChanged(selection, reading);
+    await selection.checkDigests();
+    return loaded;
+  } catch (error) {
+    // Whatever is wrong with a file that changes while it is read, that is why.
+    throwIfChanged(selection, reading);
+    throw error;
+  }
+}
+
+function throwIfChanged({ pins }: Selection, reading: Reading): void {
+  const changed = pins.changed(reading.files);
+  if (changed === undefined) return;
+  throw new InputError(`${changed.name} changed while it was read`, ['Build again when nothing writes to the input.']);
+}
+
+async function load(
+  files: readonly InputFile[],
+  selection: Selection,
+  reading: Reading,
+  range: BlockRange | undefined,
+  store: Store,
+): Promise<Loaded> {
   await store.run(SHIFT_DECIMALS);
   await reading.readTouched(selection.touched);
   const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;
@@ -61,6 +88,7 @@ export async function loadInput(
     SELECT block_height FROM holds UNION SELECT block_height FROM known_held WHERE source IN ${gone}`);
   await reading.readRelated();
   const notices = [...reading.notices, ...(await makeActivity(reading.sources, range, store))];
+  const { views } = reading;
   const holdings = await checkConsistency(reading.names, store);
   await checkRunesAreKnown(reading.ledgers, store);
 
@@ -88,5 +116,6 @@ export async function loadInput(
     hasRunes: reading.hasRunes,
     fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reading.formOf(row.id) })),
     notices,
+    changedFile: () => selection.pins.changed(views)?.name,
   };
 }

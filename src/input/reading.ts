@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { type Store, toNumber } from '../store/duckdb.ts';
 import type { BlockRange } from './blockRange.ts';
+import type { InputFile } from './discover.ts';
 import { reportBadRecords } from './explain.ts';
 import type { ReadMeasure } from './readMeasure.ts';
 import { recognise } from './recognise.ts';
@@ -30,6 +31,7 @@ export class Reading {
   readonly #measure: ReadMeasure;
   readonly #forms: Map<number, string>;
   readonly #read = new Set<number>();
+  readonly #files: InputFile[] = [];
   /** Files by the number that their records carry. */
   readonly names: Map<number, string>;
   readonly sources: RawSource[] = [];
@@ -61,6 +63,16 @@ export class Reading {
     const [first, ...others] = this.#withoutRecords;
     if (first === undefined) return [];
     return [others.length === 0 ? `${first} holds no records` : `${others.length + 1} files hold no records, such as ${first}`];
+  }
+
+  /** The files that were read. */
+  get files(): InputFile[] {
+    return [...this.#files];
+  }
+
+  /** Those of them that are read again when records are rendered: Parquet files, which the store holds as views. */
+  get views(): InputFile[] {
+    return this.sources.filter(({ isView }) => isView).flatMap(({ members }) => members.map(({ file }) => file));
   }
 
   formOf(id: number): string {
@@ -105,6 +117,7 @@ export class Reading {
     const recognised: Numbered[] = [];
     this.#measure.expect(files.length);
     for (const { id, file } of files) {
+      this.#files.push(file);
       const found = await recognise(file, this.#store, join(this.#scratch, `${id}.plain`));
       this.#forms.set(id, found.form);
       this.#read.add(id);

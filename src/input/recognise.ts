@@ -94,16 +94,22 @@ function recogniseJson(common: Common, head: string): Recognised {
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
 }
 
-/** The keys of the first object in a JSON text that may be cut off, at its own level. */
+/** The keys of the first object in a JSON text that may be cut off, at its own level. Takes each character once. */
 function topLevelKeys(text: string): string[] {
-  const start = text.indexOf('{');
   const keys: string[] = [];
+  const token = /[{}[\]:]|"(?:[^"\\]|\\.)*(?:"|$)/gsy;
   let depth = 0;
-  for (const [token, key] of text.slice(start).matchAll(/"((?:[^"\\]|\\.)*)"\s*:|"(?:[^"\\]|\\.)*"|[{}[\]]/g)) {
-    if (token === '{' || token === '[') depth += 1;
-    else if (token === '}' || token === ']') depth -= 1;
-    else if (key !== undefined && depth === 1) keys.push(key);
+  let last = '';
+  for (let at = text.indexOf('{'); at >= 0 && at < text.length; ) {
+    token.lastIndex = at;
+    const [found] = token.exec(text) ?? [];
+    at += found?.length ?? 1;
+    if (found === undefined) continue;
+    if (found === '{' || found === '[') depth += 1;
+    else if (found === '}' || found === ']') depth -= 1;
+    else if (found === ':' && depth === 1) keys.push(last.slice(1, -1));
     if (depth === 0) break;
+    last = found;
   }
   return keys;
 }
@@ -142,7 +148,7 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
     const columns = rows.map((row) => ({ name: toText(row['column_name']), type: toText(row['column_type']) }));
     return { ...common, ...recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {
-    if (error instanceof CliError) throw error;
+    if (!isAboutFile(error)) throw error;
     throw new InputError(`${common.file.name} is broken Parquet: ${duckdbMessage(error)}`);
   }
 }
@@ -176,6 +182,10 @@ const unrecognised = (file: InputFile, why: string): InputError =>
 
 /** Text of a file for a message: control characters would garble a terminal. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
+
+/** True for what DuckDB says of a file's content; false for every other error, which may be a fault of this program. */
+export const isAboutFile = (error: unknown): boolean =>
+  !(error instanceof CliError) && /^(?:Invalid Input|IO|Invalid|Not implemented|Serialization) Error: /.test(messageOf(error));
 
 /** DuckDB's message on one line, without its advice about its own settings and without the path, which the caller names. */
 export function duckdbMessage(error: unknown): string {

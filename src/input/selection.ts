@@ -4,10 +4,10 @@
  * A file counts as unchanged without being opened when its size, times and inode are as they were. Otherwise its content decides, by SHA-256: a fresh
  * checkout or a restored copy gives every file new times.
  */
-import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type BigIntStats, statSync } from 'node:fs';
+import { InputError } from '../errors.ts';
 import { type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { Checksums, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
@@ -39,6 +39,10 @@ export interface Selection {
   readonly isListStale: boolean;
   /** Every file's row for the state, without its form; resolves when the new files' digests are made. */
   readonly rows: Promise<readonly FileRow[]>;
+  /** What each file was when it was looked at first. */
+  readonly pins: Pins;
+  /** Resolves when every new file has the checksum that stands beside it. Throws an InputError for the first that has not. */
+  checkDigests(): Promise<void>;
 }
 
 export interface FileRow extends Stamp {
@@ -66,8 +70,11 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
     rows.push({ id, name: file.name, digest, ...stamp });
     seen.add(id);
   };
+  const pins = new Pins();
+  const checksums = new Checksums();
+  const expected = new Map<number, string>();
   for (const file of files) {
-    const stamp = stampOf(file);
+    const stamp = pins.pin(file);
     const row = known.get(file.name);
     if (row !== undefined && isSame(stamp, row)) {
       keep(file, stamp, row);
@@ -83,6 +90,8 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
       continue;
     }
     touched.push({ id: nextId, file });
+    const checksum = checksums.expected(file);
+    if (checksum !== undefined) expected.set(nextId, checksum);
     if (digest === undefined) pending.push({ id: nextId, file, stamp });
     else rows.push({ id: nextId, name: file.name, digest, ...stamp });
     nextId += 1;
@@ -92,23 +101,75 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
     for (const { id, file, stamp } of pending) {
       const digest = await digestOf(file);
       // Were it replaced after it was read, the digest would be of something else: none will do.
-      const isSteady = Object.entries(stampOf(file)).every(([key, value]) => stamp[key as keyof Stamp] === value);
-      rows.push({ id, name: file.name, digest: isSteady ? digest : '', ...stamp });
+      rows.push({ id, name: file.name, digest: pins.changed([file]) === undefined ? digest : '', ...stamp });
     }
     return rows;
   })();
   // Awaited at the end of the build; a build that fails before must not end with an unhandled rejection.
   digests.catch(() => undefined);
-  return { touched, unchanged, gone, isListStale, rows: digests };
+  const checkDigests = async () => {
+    if (expected.size === 0) return;
+    for (const { id, name, digest } of await digests) {
+      const checksum = expected.get(id);
+      if (checksum === undefined || checksum === digest) continue;
+      throw new InputError(`${name} is damaged: its SHA-256 is ${digest}, and the checksum beside it says ${checksum}`, [
+        'Fetch or copy it again. If you changed it yourself, remove its checksum.',
+      ]);
+    }
+  };
+  return { touched, unchanged, gone, isListStale, rows: digests, pins, checkDigests };
 }
 
+/** The stamps of files as they were when a build began to read. A file that is read again later must still be the one that was checked. */
+class Pins {
+  readonly #stamps = new Map<string, Stamp>();
+
+  pin(file: InputFile): Stamp {
+    const stamp = stampOf(file);
+    this.#stamps.set(file.path, stamp);
+    return stamp;
+  }
+
+  /** The first of these files that is not as it was when it was pinned. */
+  changed(files: Iterable<InputFile>): InputFile | undefined {
+    for (const file of files) {
+      const before = this.#stamps.get(file.path);
+      const now = stampIfThere(file.path);
+      if (before === undefined || now === undefined || Object.entries(now).some(([key, value]) => before[key as keyof Stamp] !== value)) {
+        return file;
+      }
+    }
+    return undefined;
+  }
+}
+
+/** Throws an InputError for a file that cannot be read, and for what is no file: a pipe would be waited for without end. */
 function stampOf(file: InputFile): Stamp {
+  let stats: BigIntStats;
   try {
-    const { size, mtimeNs, ctimeNs, ino } = statSync(file.path, { bigint: true });
-    return { size, mtime: mtimeNs, ctime: ctimeNs, inode: String(ino) };
+    stats = statSync(file.path, { bigint: true });
   } catch (error) {
     throw unreadable(file.name, error);
   }
+  if (!stats.isFile())
+    throw new InputError(`${file.name} is not a file but ${kindOf(stats)}`, ['Remove it from the input, or write it to a file.']);
+  return stampFrom(stats);
+}
+
+function stampIfThere(path: string): Stamp | undefined {
+  try {
+    return stampFrom(statSync(path, { bigint: true }));
+  } catch {
+    return undefined;
+  }
+}
+
+const stampFrom = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): Stamp => ({ size, mtime: mtimeNs, ctime: ctimeNs, inode: String(ino) });
+
+function kindOf(stats: BigIntStats): string {
+  if (stats.isFIFO()) return 'a pipe';
+  if (stats.isSocket()) return 'a socket';
+  return stats.isDirectory() ? 'a folder' : 'a device';
 }
 
 const isSame = (stamp: Stamp, row: Row): boolean =>
@@ -117,22 +178,9 @@ const isSame = (stamp: Stamp, row: Row): boolean =>
   toText(row['ctime']) === String(stamp.ctime) &&
   row['inode'] === stamp.inode;
 
-const PORTION = 1 << 20;
-
 async function digestOf(file: InputFile): Promise<string> {
-  const hash = createHash('sha256');
   try {
-    const handle = await open(file.path);
-    try {
-      const buffer = Buffer.allocUnsafe(PORTION);
-      for (;;) {
-        const { bytesRead } = await handle.read(buffer, 0, PORTION);
-        if (bytesRead === 0) return hash.digest('hex');
-        hash.update(buffer.subarray(0, bytesRead));
-      }
-    } finally {
-      await handle.close();
-    }
+    return await sha256Of(file.path);
   } catch (error) {
     throw unreadable(file.name, error);
   }

@@ -3,9 +3,10 @@
  * canonical records. Files of the same form and columns are read together. Text forms become tables, since they are parsed once; Parquet
  * stays where it is and becomes a view.
  */
+import { closeSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
-import { CliError, InputError, messageOf } from '../errors.ts';
-import { identifier, literal, type Store, toNumber } from '../store/duckdb.ts';
+import { InputError, messageOf } from '../errors.ts';
+import { identifier, literal, type Store, toNumber, toText } from '../store/duckdb.ts';
 import { readFiles, readParquetGroups } from '../store/files.ts';
 import { type BlockRange, isInRange, mayBeInRange } from './blockRange.ts';
 import { whereBroken } from './brokenJson.ts';
@@ -22,7 +23,7 @@ import {
 } from './checks.ts';
 import type { InputFile } from './discover.ts';
 import type { ReadMeasure } from './readMeasure.ts';
-import { duckdbMessage, printable, type Recognised, type TableForm } from './recognise.ts';
+import { duckdbMessage, isAboutFile, printable, type Recognised, type TableForm } from './recognise.ts';
 
 /** A file of a raw source. */
 export interface Member {
@@ -107,15 +108,36 @@ export async function readSource(
   if (first === undefined) throw new Error('no files to read');
   const members = files.map(({ id, file, path, bytes }) => ({ id, file, path, bytes }));
   try {
-    return 'layout' in first ? await readJson(first, members, store, measure) : await readTable(first, members, range, store, measure);
+    if (!('layout' in first)) return await readTable(first, members, range, store, measure);
+    const source = await readJson(first, members, store, measure);
+    if (first.layout === 'array') for (const member of members) checkEnd(member);
+    return source;
   } catch (error) {
-    if (error instanceof CliError) throw error;
+    if (!isAboutFile(error)) throw error;
     const what = 'layout' in first ? 'JSON' : first.format === 'csv' ? 'CSV' : 'Parquet';
-    const culprit = members.find(({ path }) => messageOf(error).includes(path)) ?? members[0];
+    const culprit = culpritOf(members, error);
     const byLine = 'layout' in first && first.layout === 'newline_delimited';
     const place = 'layout' in first && culprit !== undefined ? await whereBroken(culprit.path, culprit.bytes, byLine) : undefined;
     throw new InputError(`${culprit?.file.name} is broken ${what}: ${printable(place ?? duckdbMessage(error))}`);
   }
+}
+
+/** Throws an InputError for an array without its closing bracket, which DuckDB does not miss after a comma. */
+function checkEnd({ file, path, bytes }: Member): void {
+  const handle = openSync(path, 'r');
+  try {
+    const buffer = Buffer.alloc(4096);
+    for (let end = bytes; end > 0; ) {
+      const start = Math.max(end - buffer.length, 0);
+      const text = buffer.toString('latin1', 0, readSync(handle, buffer, 0, end - start, start)).trimEnd();
+      if (text.endsWith(']')) return;
+      if (text !== '') break;
+      end = start;
+    }
+  } finally {
+    closeSync(handle);
+  }
+  throw new InputError(`${file.name} is broken JSON: the array does not end with ]`, ['It was cut off; fetch or write it again.']);
 }
 
 /** The column that DuckDB puts a record's file into: a name that no input has. */
@@ -210,15 +232,22 @@ async function readJson(
   };
 }
 
+/** Throws an InputError for a response without results, or with none where its total says that there are some. */
 async function checkPages(pages: string, members: readonly Member[], store: Store): Promise<void> {
   const [row] = await store.rows(
-    `SELECT source, number FROM (SELECT source, results, row_number() OVER (PARTITION BY source ORDER BY rowid) AS number FROM ${pages})
-     WHERE results IS NULL ORDER BY source, number LIMIT 1`,
+    `SELECT source, number, results IS NULL AS is_missing, coalesce(total, 'missing') AS total, coalesce("offset", 'missing') AS "offset"
+     FROM (SELECT source, results, total::VARCHAR AS total, "offset"::VARCHAR AS "offset",
+             row_number() OVER (PARTITION BY source ORDER BY rowid) AS number FROM ${pages})
+     WHERE results IS NULL OR (len(results) = 0 AND NOT coalesce(total = '0' OR TRY_CAST(total AS BIGINT) <= TRY_CAST("offset" AS BIGINT), false))
+     ORDER BY source, number LIMIT 1`,
   );
   if (row === undefined) return;
-  const name = members.find(({ id }) => id === toNumber(row['source']))?.file.name;
-  throw new InputError(`${name} response ${toNumber(row['number'])}: results is missing`, [
-    'A saved response has the keys limit, offset, total and results.',
+  const place = `${members.find(({ id }) => id === toNumber(row['source']))?.file.name} response ${toNumber(row['number'])}`;
+  if (row['is_missing'] === true) {
+    throw new InputError(`${place}: results is missing`, ['A saved response has the keys limit, offset, total and results.']);
+  }
+  throw new InputError(`${place}: results is empty, though total is ${toText(row['total'])} and offset is ${toText(row['offset'])}`, [
+    'The list has records at this offset. Save the response again.',
   ]);
 }
 
@@ -305,12 +334,41 @@ export function validity(source: RawSource): string {
 
 /**
  * Whether every cell is valid and its own canonical value (hashes in lower case without prefix), as in exports that this program or the
- * indexer made. Then nothing has to be computed each time that the records are read.
+ * indexer made. Then nothing has to be computed each time that the records are read. Reads all of a view: throws an InputError when a file is broken.
  */
 export async function isInCanonicalForm(source: RawSource, store: Store): Promise<boolean> {
-  const { other } = await store.row(`SELECT count(*) AS other FROM ${source.relation} WHERE NOT (${validity(withCanonicalCells(source))})`);
-  return toNumber(other) === 0;
+  const rule = validity(withCanonicalCells(source));
+  // Texts that may be anything have no rule, and a file may be broken in them too: their lengths are asked so that they are read here.
+  const unruled = source.columns
+    .filter((c) => c.shape === 'text' && c.field.kind === 'text')
+    .map((c) => `max(strlen(${identifier(c.field.column)}))`);
+  try {
+    const { other } = await store.row(
+      `SELECT count(*) FILTER (WHERE NOT (${rule})) AS other${unruled.map((u) => `, ${u}`).join('')} FROM ${source.relation}`,
+    );
+    return toNumber(other) === 0;
+  } catch (error) {
+    if (!isAboutFile(error)) throw error;
+    const culprit = await brokenMember(source.members, store);
+    throw new InputError(`${(culprit ?? culpritOf(source.members, error))?.file.name} is broken Parquet: ${duckdbMessage(error)}`);
+  }
 }
+
+/** The first member that cannot be read as a whole: not every message of DuckDB names the file. */
+async function brokenMember(members: readonly Member[], store: Store): Promise<Member | undefined> {
+  for (const member of members) {
+    try {
+      await store.rows(`SELECT max(strlen(COLUMNS(*)::VARCHAR)) FROM ${readFiles('parquet', [member.path])}`);
+    } catch (error) {
+      if (isAboutFile(error)) return member;
+    }
+  }
+  return undefined;
+}
+
+/** The member that DuckDB's message names. */
+const culpritOf = (members: readonly Member[], error: unknown): Member | undefined =>
+  members.find(({ path }) => messageOf(error).includes(path)) ?? members[0];
 
 /** The source with its text columns taken as they are. */
 export const withCanonicalCells = (source: RawSource): RawSource => ({

@@ -8,7 +8,7 @@ import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
-import { CliError, messageOf } from '../errors.ts';
+import { BuildError, CliError, messageOf } from '../errors.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
 import { ReadMeasure } from '../input/readMeasure.ts';
 import { Changes } from '../output/changes.ts';
@@ -116,9 +116,9 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
         isClaimed = true;
         changes.begin(wasUnfinished(output));
       }
-      const rendered = await renderAndWrite(context);
+      const rendered = await renderAndWrite(context, loaded).catch(explainChange(loaded));
       clock.lap('write');
-      const result = await finish(context, loaded, rendered);
+      const result = await finish(context, loaded, rendered).catch(explainChange(loaded));
       clock.lap('finish');
       progress.end();
       reportBuilt(options, result, clock, log);
@@ -159,13 +159,30 @@ async function keepAll({ store, state, output, options }: Context, loaded: Loade
   return manifestOf(options.site, options.siteUrl, store);
 }
 
+/** Throws a BuildError when a file that is read again is not the one that was checked. */
+function throwIfChanged(loaded: Loaded): void {
+  const changed = loaded.changedFile();
+  if (changed === undefined) return;
+  throw new BuildError(`${changed} changed while it was read, so the output is not finished`, [
+    'Build again when nothing writes to the input.',
+  ]);
+}
+
+/** A file that changes while it is read may make anything fail. */
+const explainChange =
+  (loaded: Loaded) =>
+  (error: unknown): never => {
+    throwIfChanged(loaded);
+    throw error;
+  };
+
 interface Rendered {
   readonly blocks: readonly NewBlock[];
   readonly kept: number;
 }
 
 /** Renders all blocks that were read, and writes the pages of those that the state does not know as they are now. */
-async function renderAndWrite({ options, store, pool, progress }: Context): Promise<Rendered> {
+async function renderAndWrite({ options, store, pool, progress }: Context, loaded: Loaded): Promise<Rendered> {
   const rows = await store.rows('SELECT b.*, k.digest FROM blocks b LEFT JOIN known_blocks k USING (block_height) ORDER BY b.block_height');
   const known = new Map(rows.map((row) => [toNumber(row['block_height']), toText(row['digest'])]));
   const expected = rows.map((row) => ({
@@ -179,6 +196,7 @@ async function renderAndWrite({ options, store, pool, progress }: Context): Prom
   progress.watch('write', () => ({ done: unchanged + pool.records, all, what: 'records' }));
   if (expected.length > 0) {
     for await (const batch of renderBatches(store, options.site, expected)) {
+      throwIfChanged(loaded);
       const blocks = batch.blocks.filter((block) => known.get(block.height) !== block.digest);
       for (const block of blocks) changed.set(block.height, block);
       for (const block of batch.blocks) if (!changed.has(block.height)) unchanged += block.records;
@@ -230,6 +248,7 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     for (const [path, content] of statsDocuments(await figuresOf(options.site.dialect, store), options.siteUrl)) sink.file(path, content);
     const goneRanges = options.site.parquet ? await writeRanges(options.out, context.scratch, sink, store) : [];
     const gone = [...goneDigests, ...goneShards, ...goneStats, ...goneRanges];
+    throwIfChanged(loaded);
     const own = ownFiles(manifest, siteAssets());
     for (const [path, content] of own) sink.file(path, content);
     if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);

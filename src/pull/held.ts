@@ -15,6 +15,7 @@ import { z } from 'zod';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput } from '../contract/schemas.ts';
 import { BuildError, InputError, messageOf } from '../errors.ts';
+import { Checksums, sha256Of } from '../input/checksums.ts';
 import type { Store } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { type BlockIdentity, identityOf } from './block.ts';
@@ -80,6 +81,7 @@ export async function readIdentities(
   const [path, runes] = [join(folder, file.path), join(folder, RUNES_FILE)];
   try {
     if (file.digest !== undefined) return new Map([[file.first, blockIdentity(path)]]);
+    await checkDigest(path);
     const tables = { ledger: readFiles('parquet', [path]), runes: existsSync(runes) ? readFiles('parquet', [runes]) : undefined };
     return readIdentityRows(await store.rows(identitiesSql(tables, heights, withRows)), heights);
   } catch (error) {
@@ -88,6 +90,12 @@ export async function readIdentities(
       'It was damaged after it was pulled. Remove it and pull again.',
     ]);
   }
+}
+
+/** Throws an Error when a file does not have the checksum that stands beside it. */
+export async function checkDigest(path: string): Promise<void> {
+  const expected = new Checksums().expected({ path, name: path });
+  if (expected !== undefined && expected !== (await sha256Of(path))) throw new Error('its SHA-256 is not the one beside it');
 }
 
 function blockIdentity(path: string): BlockIdentity {

@@ -12,7 +12,7 @@ import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.t
 import { literal, type Store, toNumber } from '../store/duckdb.ts';
 import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
-import { ledgerFile, RUNES_FILE } from './held.ts';
+import { checkDigest, ledgerFile, RUNES_FILE } from './held.ts';
 import type { Heights } from './plan.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
@@ -100,6 +100,7 @@ export class DatabaseSource implements Source {
   async prepare(isBehind: boolean): Promise<void> {
     const held = join(this.#options.folder, RUNES_FILE);
     const kept = isBehind && existsSync(held) ? held : undefined;
+    if (kept !== undefined) await checkKept(kept);
     await this.#explained(() =>
       this.#copy('runes', RUNE_FIELDS, { order: 'id', kept }, async (parquet) => {
         const before = existsSync(held) ? readHeld(this.#options.folder, held) : undefined;
@@ -324,6 +325,15 @@ const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   ],
   [/^42501$/, 'The user needs the right to SELECT from ledger and runes.'],
 ];
+
+/** Throws an InputError when the runes that a pull keeps were damaged. */
+async function checkKept(path: string): Promise<void> {
+  try {
+    await checkDigest(path);
+  } catch (error) {
+    throw new InputError(`${path} cannot be read: ${messageOf(error)}`, ['It was damaged after it was pulled. Remove it and pull again.']);
+  }
+}
 
 /** SQL of a column in the type that holds its values exactly. */
 const typed = ({ column, kind }: Field): string => (kind === 'integer' ? `"${column}"::BIGINT AS "${column}"` : `"${column}"`);

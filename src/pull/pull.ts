@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { BuildError, InputError } from '../errors.ts';
+import { CHECKSUM_ENDING } from '../input/checksums.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
 import { type HeldFile, listHeld, PULLED_FOLDER, readIdentities } from './held.ts';
@@ -235,7 +236,9 @@ async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T
 
 function remove(folder: string, files: readonly HeldFile[]): void {
   try {
-    for (const { path } of files) rmSync(join(folder, path), { force: true });
+    for (const { path } of files) {
+      for (const ending of ['', CHECKSUM_ENDING]) rmSync(join(folder, `${path}${ending}`), { force: true });
+    }
   } catch (error) {
     throw writeError(folder, error);
   }

@@ -1,7 +1,7 @@
 /**
  * Files that are whole from the moment that they are there: written aside, forced to the disk, and renamed.
  */
-import { createWriteStream, mkdirSync, renameSync } from 'node:fs';
+import { createWriteStream, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { BuildError, codeOf, messageOf } from '../errors.ts';
+import { CHECKSUM_ENDING, checksumText, sha256Of } from '../input/checksums.ts';
 import { type Block, blockText } from './block.ts';
 import { blockFile, WORK_FOLDER } from './held.ts';
 import type { Fetched } from './source.ts';
@@ -44,8 +45,12 @@ export async function writeBlock(folder: string, block: Block): Promise<Fetched>
   return { path, records: block.records, bytes: bytes.length };
 }
 
-/** Puts a file that was written aside into its place. */
+/**
+ * Puts a file that was written aside into its place, and its checksum beside it. The old checksum goes first: a pull that is killed on the way leaves
+ * a file without a checksum, never one with another's.
+ */
 export async function putInPlace(folder: string, temporary: string, path: string): Promise<void> {
+  const checksum = `${join(folder, path)}${CHECKSUM_ENDING}`;
   try {
     const file = await open(temporary, 'r');
     try {
@@ -53,8 +58,11 @@ export async function putInPlace(folder: string, temporary: string, path: string
     } finally {
       await file.close();
     }
+    writeFileSync(`${temporary}${CHECKSUM_ENDING}`, checksumText(path, await sha256Of(temporary)), { flush: true });
     mkdirSync(dirname(join(folder, path)), { recursive: true });
+    rmSync(checksum, { force: true });
     renameSync(temporary, join(folder, path));
+    renameSync(`${temporary}${CHECKSUM_ENDING}`, checksum);
   } catch (error) {
     throw writeError(folder, error);
   }

@@ -1,0 +1,84 @@
+/**
+ * SHA-256 of files, and where the expected one stands: beside the file as `sha256sum` writes it, or in the list of a build's Parquet files. DuckDB
+ * neither writes nor checks the checksums that Parquet has room for.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { bulkFiles } from '../contract/bulk.ts';
+import { misfitOf } from '../contract/schemas.ts';
+import { codeOf, InputError } from '../errors.ts';
+import type { InputFile } from './discover.ts';
+import { unreadable } from './unreadable.ts';
+
+/** A build's list of Parquet files. */
+const LIST = 'index.json';
+
+/** A file's checksum is in a file of its name and this ending. */
+export const CHECKSUM_ENDING = '.sha256';
+
+/** The content of a checksum's file, for `sha256sum --check`. */
+export const checksumText = (path: string, sha256: string): string => `${sha256}  ${basename(path)}\n`;
+
+/** SHA-256 of a file's content, 64 hex digits. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  const handle = await open(path);
+  try {
+    const buffer = Buffer.allocUnsafe(1 << 20);
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length);
+      if (bytesRead === 0) return hash.digest('hex');
+      hash.update(buffer.subarray(0, bytesRead));
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Finds the expected checksums of files. */
+export class Checksums {
+  /** SHA-256 by file name, of each folder that has a build's list of Parquet files. */
+  readonly #lists = new Map<string, ReadonlyMap<string, string>>();
+
+  /** The SHA-256 that a file must have; undefined when nothing beside it says so. Throws an InputError for a file of checksums that is not one. */
+  expected(file: InputFile): string | undefined {
+    const text = readIfThere(`${file.path}${CHECKSUM_ENDING}`, `${file.name}${CHECKSUM_ENDING}`);
+    if (text === undefined) return this.#listBeside(file).get(basename(file.path));
+    const [, sha256] = /^([0-9a-f]{64})(?:[ \t].*)?\s*$/.exec(text) ?? [];
+    if (sha256 !== undefined) return sha256;
+    throw new InputError(`${file.name}${CHECKSUM_ENDING} is not a checksum`, [
+      `It must hold 64 hex digits, two spaces and the name ${basename(file.path)}, as sha256sum writes them.`,
+    ]);
+  }
+
+  #listBeside(file: InputFile): ReadonlyMap<string, string> {
+    const folder = dirname(file.path);
+    const known = this.#lists.get(folder);
+    if (known !== undefined) return known;
+    const [path, name] = [join(folder, LIST), join(dirname(file.name), LIST)];
+    const list = listOf(readIfThere(path, name), name);
+    this.#lists.set(folder, list);
+    return list;
+  }
+}
+
+/** The checksums in the list of a build's Parquet files (bulk/ranges.ts); none when the text is something else. */
+function listOf(text: string | undefined, name: string): ReadonlyMap<string, string> {
+  if (text?.startsWith('{"ranges":') !== true) return new Map();
+  try {
+    return new Map(bulkFiles.parse(JSON.parse(text)).ranges.map(({ file, sha256 }) => [file, sha256]));
+  } catch (error) {
+    throw new InputError(`${name} is damaged: ${misfitOf(error)}`, ['It lists the Parquet files beside it. Copy it again.']);
+  }
+}
+
+function readIfThere(path: string, name: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw unreadable(name, error);
+  }
+}
