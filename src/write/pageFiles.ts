@@ -4,12 +4,13 @@
  * pointers, and its transactions have no files; their index is made when all blocks are done (pipeline/shards.ts).
  */
 import { envelopeHead } from '../pages/envelope.ts';
-import { type Encoding, OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
+import { type Encoding, OPERATIONS, type Operation, type Site } from '../pages/lists.ts';
 import { renderPointer } from '../pages/packed.ts';
 import {
   blockStem,
   editionName,
   encodingsOf,
+  idName,
   packedPagePath,
   packedPagesOf,
   pagePath,
@@ -46,7 +47,7 @@ export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: Fil
     emitList(stem, { total: records, slice: (from, to) => sliceRecords(batch, start + from, start + to) }, site, sink);
     first += records;
   }
-  const [byHeight, byHash] = [String(block.height), spellHex(block.hash, site.dialect)];
+  const [byHeight, byHash] = [String(block.height), idName(block.hash, site.dialect)];
   for (const [operation, list] of listsOf(batch, block, site)) {
     emitList(blockStem(byHeight, operation), list, site, sink, blockStem(byHash, operation));
   }
@@ -65,7 +66,7 @@ function emitPacked(batch: Batch, block: BatchBlock, site: Site, sink: FileSink)
   const byHeight = pointerPath(String(block.height));
   const pointer = Buffer.from(renderPointer(block, edition, site.dialect));
   sink.file(byHeight, pointer);
-  sink.link(pointerPath(spellHex(block.hash, site.dialect)), byHeight, pointer.length, []);
+  sink.link(pointerPath(idName(block.hash, site.dialect)), byHeight, pointer.length, []);
 }
 
 /** A list's records, by their numbers in it. */
