@@ -124,6 +124,7 @@ describe('npm run build', () => {
     [['--out='], '--out has no value'],
     [['--out', 'a', '--out', 'b'], '--out is given 2 times; it takes one value'],
     [['--dry-run=1'], '--dry-run takes no value'],
+    [['--no-sync=1'], '--no-sync takes no value'],
     [['--dialect', 'contrat'], '--dialect "contrat" must be one of contract, hiro; did you mean contract?'],
     [['--layout', 'pakced'], '--layout "pakced" must be one of files, packed; did you mean packed?'],
     [['--threads', '0'], '--threads "0" must be a whole number from 1 to 256'],

@@ -82,8 +82,16 @@ describe('what would be lost without a word', () => {
       { 'a.json': page(1, [other]), 'b.json': page(5, []) },
       'in/b.json response 1: results is empty, though total is 5 and offset is 0',
     ],
-    ['a file that is there twice in itself', { 'a.ndjson': ndjson([one, two, other, one, two, other]) }, 'has every record 2 times in block 5'],
-    ['the same of blocks that are mixed', { 'a.ndjson': ndjson([one, other, two, one, other, two]) }, 'has every record 2 times in block 5'],
+    [
+      'a file that is there twice in itself',
+      { 'a.ndjson': ndjson([one, two, other, one, two, other]) },
+      'has every record 2 times in block 5',
+    ],
+    [
+      'the same of blocks that are mixed',
+      { 'a.ndjson': ndjson([one, other, two, one, other, two]) },
+      'has every record 2 times in block 5',
+    ],
   ])('%s', async (_name, files, message) => {
     expect(await refusal(files)).toContain(message);
   });

@@ -1,4 +1,5 @@
 /** The output folder: what a build may touch, what it leaves, and what it removes. */
+import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -6,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -16,6 +18,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { envelope, manifest } from '../src/contract/schemas.ts';
 import { DIALECTS, OPERATIONS } from '../src/pages/lists.ts';
+import { Store } from '../src/store/duckdb.ts';
+import { emitFiles } from '../src/write/pageFiles.ts';
+import { DiskSink } from '../src/write/sinks.ts';
 import { CONFORMANCE_INPUTS, failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { hex, ndjson, record } from './support/records.ts';
 
@@ -148,6 +153,74 @@ describe('an output folder', () => {
     expect(filesBelow(join(work, 'elsewhere'))).toEqual(['keep.json']);
   });
 
+  it('whose folder of the page about the API is a symbolic link is refused', async () => {
+    const work = temporaryFolder();
+    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
+    writeFiles(work, { 'elsewhere/keep.json': 'x' });
+    rmSync(join(work, 'out/docs'), { recursive: true });
+    symlinkSync(join(work, 'elsewhere'), join(work, 'out/docs'));
+    expect((await failedBuild(join(work, 'out'), { inputs: [SAMPLE], full: true })).message).toContain('docs is a symbolic link');
+    expect(filesBelow(join(work, 'elsewhere'))).toEqual(['keep.json']);
+  });
+
+  it('with links and pipes in the places of deeper folders and working files is made whole, and nothing outside of it is touched', async () => {
+    const work = temporaryFolder();
+    const [out, input] = [join(work, 'out'), join(work, 'in/a.ndjson')];
+    const [id, hash] = [`0x${hex('tx 5 1')}`, `0x${hex('block 7')}`];
+    const build = async (heights: readonly number[], amount: string, full: boolean) => {
+      const records = heights.flatMap((height) => Array.from({ length: 25 }, () => record(height, 1, { amount })));
+      writeFiles(work, { 'in/a.ndjson': ndjson(records) });
+      await testBuild(out, { inputs: [input], full });
+      await testBuild(join(work, `fresh-${amount}`), { inputs: [input] });
+      expect(tree(out)).toEqual(tree(join(work, `fresh-${amount}`)));
+    };
+    await build([5, 6, 7], '1', false);
+    for (const full of [false, true]) {
+      const outside = join(work, `outside-${full}`);
+      const changes = `${out}.cache/changes`;
+      // What each link leads to has the names that a build would write or remove.
+      const folders = ['runes/v1/blocks/5', `runes/v1/transactions/${id}`, `runes/v1/blocks/${hash}`, 'runes/v1/blocks/7'];
+      for (const [i, folder] of folders.entries()) {
+        renameSync(join(out, folder), join(work, `outside-${full}-${i}`));
+        symlinkSync(join(work, `outside-${full}-${i}`), join(out, folder));
+      }
+      writeFiles(outside, { file: 'mine', 'folder/file': 'mine' });
+      for (const name of [
+        '.rune-activity-mirror.tmp',
+        '.rune-activity-mirror.lock',
+        'runes/v1/manifest.json.tmp',
+        'runes/v1/blocks/5.json.tmp',
+      ])
+        symlinkSync(join(outside, 'file'), join(out, name));
+      rmSync(changes, { recursive: true });
+      if (full) symlinkSync(join(outside, 'folder'), changes);
+      else {
+        mkdirSync(changes);
+        for (const name of ['added.txt.part', 'added-0.part']) symlinkSync(join(outside, 'file'), join(changes, name));
+        execFileSync('mkfifo', [join(changes, 'removed.txt.part')]);
+      }
+      const before = [0, 1, 2, 3].map((i) => tree(join(work, `outside-${full}-${i}`)));
+      // One block changes, one goes.
+      await build([5, 6], full ? '3' : '2', full);
+      expect([0, 1, 2, 3].map((i) => tree(join(work, `outside-${full}-${i}`)))).toEqual(before);
+      expect([readFileSync(join(outside, 'file'), 'utf8'), filesBelow(join(outside, 'folder'))]).toEqual(['mine', ['file']]);
+      rmSync(join(out, 'runes/v1/blocks/7'), { force: true });
+      await build([5, 6, 7], full ? '5' : '4', false);
+    }
+  });
+
+  it('with a pipe in the place of its manifest or marker is made whole', async () => {
+    const work = temporaryFolder();
+    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
+    const before = tree(join(work, 'out'));
+    for (const name of ['runes/v1/manifest.json', '.rune-activity-mirror']) {
+      rmSync(join(work, 'out', name));
+      execFileSync('mkfifo', [join(work, 'out', name)]);
+      await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
+      expect(tree(join(work, 'out'))).toEqual(before);
+    }
+  });
+
   it('that is a file is refused', async () => {
     const work = temporaryFolder();
     writeFiles(work, { out: 'x' });
@@ -193,6 +266,54 @@ describe('an output folder', () => {
       3,
       ['This user may not write there: change the rights, or build into another folder with --out.'],
     ]);
+  });
+});
+
+describe('an id that is none', () => {
+  const block = { height: 5, hash: hex('block 5'), records: 1, first: 0, firstTx: 0, transactions: 1, operations: [0, 0, 0, 0, 1] };
+  const whole = { ...block, digest: hex('digest') };
+  const ids = { tx: hex('tx'), path: `../../../../${hex('x')}`.slice(0, 64), upper: hex('tx').toUpperCase().replace(/[0-9]/g, 'A') };
+
+  it.each([
+    ['a tx id that is a path', ids.path, whole, 'files'],
+    ['a tx id in capitals', ids.upper, whole, 'files'],
+    ['a block hash that is a path', ids.tx, { ...whole, hash: ids.path }, 'files'],
+    ['a short block hash', ids.tx, { ...whole, hash: 'ab' }, 'packed'],
+    ['a digest that is a path', ids.tx, { ...whole, digest: ids.path }, 'packed'],
+  ] as const)('never becomes a path that is written: %s', (_, txId, of, layout) => {
+    const root = join(temporaryFolder(), 'a/b/c/d/out');
+    mkdirSync(root, { recursive: true });
+    const site = { layout, dialect: 'hiro', pageSizes: [20], operationPages: false, compress: [], parquet: false } as const;
+    const json = Buffer.from('{"rune":1},');
+    const batch = {
+      blocks: [of],
+      bytes: json,
+      offsets: Uint32Array.of(0, json.length),
+      operations: Uint8Array.of(4),
+      txIds: Buffer.from(txId),
+      txRecords: Uint32Array.of(1),
+    };
+    expect(() => emitFiles(batch, of, site, new DiskSink(root))).toThrow('cannot be part of a path');
+    expect(filesBelow(join(root, '../../../..')).filter((path) => !path.startsWith('b/c/d/out/runes/v1/'))).toEqual([]);
+  });
+
+  it.each(['transactions SET tx_id', 'blocks SET block_hash'])('never becomes a path that is removed: %s', async (column) => {
+    const work = temporaryFolder();
+    const [out, input] = [join(work, 'out'), join(work, 'in')];
+    writeFiles(input, { 'a.ndjson': ndjson([record(5, 1)]), 'b.ndjson': ndjson([record(6, 1)]) });
+    await testBuild(out, { inputs: [input], dialect: 'hiro' });
+    writeFiles(out, { 'runes/precious.json': 'x' });
+    const store = await Store.open({ memoryLimit: '100MB', threads: 1, scratch: join(work, 'scratch') });
+    try {
+      await store.run(`ATTACH '${out}.cache/state.duckdb' AS state`);
+      await store.run(`UPDATE state.${column} = '../../precious' WHERE block_height = 6`);
+    } finally {
+      store.close();
+    }
+    rmSync(join(input, 'b.ndjson'));
+    // What the build does about the damaged state is its own matter.
+    await testBuild(out, { inputs: [input], dialect: 'hiro' }).catch(() => undefined);
+    expect(readFileSync(join(out, 'runes/precious.json'), 'utf8')).toBe('x');
   });
 });
 

@@ -1,7 +1,8 @@
 /** Verification: it passes what builds make, and finds whatever is done to it. */
 
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
@@ -202,7 +203,34 @@ describe('verification finds', () => {
         rmSync(join(out, v1, `transactions/${ID}.json`));
         writeFiles(out, { [`${v1}/transactions/${ID}.json/x`]: '' });
       },
-      /is missing/,
+      /is not a regular file/,
+    ],
+    ...[
+      'blocks/6.json',
+      'blocks/5/20/20.json',
+      `blocks/${HASH}.json`,
+      `transactions/${ID}/60/60.json.gz`,
+      'digests/0.json',
+      'stats.json',
+    ].map((path): [string, (out: string) => void, RegExp] => [
+      `a symbolic link in the place of ${path}`,
+      (out) => moveAndLink(join(out, v1, path)),
+      /is not a regular file/,
+    ]),
+    [
+      'a symbolic link in the place of a folder of one file',
+      (out) => moveAndLink(join(out, v1, 'blocks/6')),
+      /runes\/v1\/blocks\/6 belongs to nothing/,
+    ],
+    ...['blocks/6.json', 'blocks/5/20/20.json', 'digests/0.json', 'blocks.json'].map((path): [string, (out: string) => void, RegExp] => [
+      `a pipe in the place of ${path}`,
+      (out) => putPipe(join(out, v1, path)),
+      /is not a regular file/,
+    ]),
+    [
+      'a pipe in the place of the manifest',
+      (out) => putPipe(join(out, v1, 'manifest.json')),
+      /last build did not finish|manifest\.json cannot be read: is not a regular file/,
     ],
     [
       'blocks that changed places',
@@ -259,6 +287,20 @@ describe('verification finds', () => {
     expect(await findings(out)).toEqual([]);
   });
 });
+
+let moved = 0;
+/** Moves a file or a folder out of the output, and makes a symbolic link to it. */
+function moveAndLink(path: string): void {
+  moved += 1;
+  const elsewhere = join(work, `moved-${moved}`);
+  renameSync(path, elsewhere);
+  symlinkSync(elsewhere, path);
+}
+
+function putPipe(path: string): void {
+  rmSync(path);
+  execFileSync('mkfifo', [path]);
+}
 
 function edit(out: string, path: string, change: (text: string) => string): void {
   const text = readFileSync(join(out, path), 'utf8');

@@ -1,6 +1,7 @@
 /**
- * A record as the dialect `contract` spells it, made of a parsed one. Builds render their records in SQL (render/recordSql.ts); this is for the few places
- * that have a record at hand.
+ * A record as the dialect `contract` spells it, made of a parsed one. There are two makers of this text. Builds render millions of records in SQL
+ * (render/recordSql.ts), because DuckDB does it on all cores. Pulls and `npm run verify` have parsed records and no database, and use this one.
+ * test/verify.test.ts and test/pullMirror.test.ts hold the two together: both compare digests of one with digests of the other.
  */
 import type { Operation } from '../pages/lists.ts';
 
@@ -22,7 +23,7 @@ export interface ActivityRecord {
   };
 }
 
-/** The JSON text, the bytes that digests are made of (output/digests.ts). */
+/** The JSON text, the bytes that digests are made of (contract/blockDigest.ts). */
 export function contractJson({ rune, address, receiver_address, amount, operation, location }: ActivityRecord): string {
   const { block_hash, block_height, tx_id, tx_index, vout, output, timestamp } = location;
   return JSON.stringify({

@@ -5,21 +5,13 @@
  * The lists grow in files of their own while the build works and get their names when it is done. A build that dies has changed things
  * that its successor does not see any more, so what it had removed is taken over from its unfinished list.
  */
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { codeOf } from '../errors.ts';
+import { makeFolder } from '../write/makeFolder.ts';
 import { PathList } from '../write/pathList.ts';
+import { NotAFileError, openRegularFile, readRegularFile } from '../write/regularFile.ts';
+import { syncFile, syncFolder } from '../write/sync.ts';
 
 const FOLDER = 'changes';
 const PART = '.part';
@@ -29,7 +21,7 @@ const PORTION = 1 << 20;
 
 /** Writes what is in a file behind what was written to `handle`; `portion` is where its bytes pass through. */
 function append(handle: number, file: string, portion: Buffer): void {
-  const source = openSync(file, 'r');
+  const source = openRegularFile(file);
   try {
     for (let length = readSync(source, portion); length > 0; length = readSync(source, portion)) {
       let written = 0;
@@ -38,6 +30,26 @@ function append(handle: number, file: string, portion: Buffer): void {
   } finally {
     closeSync(source);
   }
+}
+
+/** The content of a list; undefined when there is none. A link or a pipe in its place is removed. */
+function textOf(list: string): string | undefined {
+  try {
+    return readRegularFile(list).toString('latin1');
+  } catch (error) {
+    if (error instanceof NotAFileError) rmSync(list, { recursive: true });
+    else if (codeOf(error) !== 'ENOENT') throw error;
+    return undefined;
+  }
+}
+
+/** The paths in a list. A last line without an end is half a path, whose file was not removed. */
+const pathsIn = (list: string): string[] => (textOf(list) ?? '').split('\n').slice(0, -1).filter(Boolean);
+
+/** Cuts off half a line at the end, so that the next path gets a line of its own. */
+function dropHalfLine(list: string): void {
+  const text = textOf(list);
+  if (text !== undefined && !text.endsWith('\n')) truncateSync(list, text.lastIndexOf('\n') + 1);
 }
 
 export class Changes {
@@ -54,11 +66,13 @@ export class Changes {
    * when its lists had their names already, so what they say was removed is taken over too. Throws system errors.
    */
   begin(isAfterDeath: boolean): void {
-    mkdirSync(this.#folder, { recursive: true });
-    const lists = [join(this.#folder, `removed.txt${PART}`), ...(isAfterDeath ? [join(this.#folder, 'removed.txt')] : [])];
-    this.#inherited = lists.filter((list) => existsSync(list)).flatMap((list) => readFileSync(list, 'latin1').split('\n').filter(Boolean));
+    makeFolder(this.#folder);
+    const part = join(this.#folder, `removed.txt${PART}`);
+    const lists = [part, ...(isAfterDeath ? [join(this.#folder, 'removed.txt')] : [])];
+    this.#inherited = lists.flatMap(pathsIn);
+    dropHalfLine(part);
     for (const name of readdirSync(this.#folder)) {
-      if (name.endsWith(PART) && name !== `removed.txt${PART}`) rmSync(join(this.#folder, name));
+      if (name.endsWith(PART) && name !== `removed.txt${PART}`) rmSync(join(this.#folder, name), { recursive: true });
     }
   }
 
@@ -67,7 +81,7 @@ export class Changes {
     return join(this.#folder, `added-${writer}${PART}`);
   }
 
-  /** The list of removed paths. A path is to be on disk in this list before its file goes. */
+  /** The list of removed paths. A path is to be on disk in this list before its file goes, so the list is synced first. */
   removedList(): PathList {
     return new PathList(join(this.#folder, `removed.txt${PART}`));
   }
@@ -87,7 +101,7 @@ export class Changes {
     }
     const removed = join(this.#folder, `removed.txt${PART}`);
     if (this.#inherited.length > 0) {
-      const all = new Set([...this.#inherited, ...readFileSync(removed, 'latin1').split('\n').filter(Boolean)]);
+      const all = new Set([...this.#inherited, ...pathsIn(removed)]);
       for (const path of all) if (existsSync(join(root, path))) all.delete(path);
       rmSync(removed);
       const list = new PathList(removed);
@@ -97,10 +111,12 @@ export class Changes {
     }
     // A build that changed nothing leaves the lists of the one before, which may not have been uploaded yet.
     if (statSync(whole).size + statSync(removed).size > 0) {
+      for (const list of [whole, removed]) syncFile(list);
       renameSync(whole, join(this.#folder, 'added.txt'));
       renameSync(removed, join(this.#folder, 'removed.txt'));
     }
     for (const path of [whole, removed]) rmSync(path, { force: true });
     for (const part of parts) rmSync(join(this.#folder, part));
+    syncFolder(this.#folder);
   }
 }

@@ -2,7 +2,7 @@
  * Digests of the data, the same for every dialect, layout and page size.
  *
  * - A block's digest is the SHA-256 of its records in served order, each as the contract dialect spells it, joined by commas: the bytes
- *   between `"results":[` and `]}` of a page that held the whole block (made in render/servedOrder.ts).
+ *   between `"results":[` and `]}` of a page that held the whole block (contract/blockDigest.ts).
  * - The digest of a build is the SHA-256 of one line for each block, heights ascending: height, space, digest, line feed.
  *
  * Blocks' digests are in files of a thousand heights, `runes/v1/digests/840000.json`.

@@ -2,13 +2,17 @@
  * The output folder as a whole: whose it is, whether it is whole, and who may work on it.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
 import { ACTIVITY_FOLDER, BLOCKS_FOLDER, LIST_FOLDERS, MANIFEST_PATH } from '../pages/paths.ts';
+import { DOCS_PATH } from '../pages/siteFiles.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type DatabaseFile, lockFile, unlockFile } from '../store/lock.ts';
-import { writeFailure } from '../write/failure.ts';
+import { explainFiles, writeFailure } from '../write/failure.ts';
+import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
+import { replaceFile, writeNew } from '../write/replace.ts';
+import { syncFile, syncFolder } from '../write/sync.ts';
 
 /** Stands in every output folder from the first moment on, so that an unfinished build is known as this program's too. */
 export const MARKER = '.rune-activity-mirror';
@@ -31,7 +35,7 @@ export function inspectOutput(root: string): OutputState {
   // A build that died before its first file leaves no more than these two.
   const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined };
-  for (const folder of ['runes', dirname(BLOCKS_FOLDER), ...LIST_FOLDERS, ACTIVITY_FOLDER]) {
+  for (const folder of ['runes', dirname(BLOCKS_FOLDER), ...LIST_FOLDERS, ACTIVITY_FOLDER, dirname(DOCS_PATH)]) {
     if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
       throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
         'Replace it by a folder, or name another output folder with --out.',
@@ -52,11 +56,13 @@ export function inspectOutput(root: string): OutputState {
 /** How a manifest is known again. */
 export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
 
+/** The content of a file; undefined when there is none, or something else in its place. Throws a BuildError when it cannot be read. */
 function readIfThere(path: string): Buffer | undefined {
   try {
-    return readFileSync(path);
-  } catch {
-    return undefined;
+    return readRegularFile(path);
+  } catch (error) {
+    if (error instanceof NotAFileError || ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined;
+    throw new BuildError(`the output cannot be read: ${messageOf(error)}`, ['Change its rights, or name another folder.']);
   }
 }
 
@@ -79,13 +85,18 @@ export async function claimOutput(root: string, seen: OutputState, store: Store)
   } catch (error) {
     throw writeFailure({ message: messageOf(error), code: codeOf(error) });
   }
-  await lockFile(store, lockOf(root));
+  await explainFiles(() => lockFile(store, lockOf(root)));
   const now = inspectOutput(root);
   if ((now.kind === 'ours') !== (seen.kind === 'ours') || now.manifest !== seen.manifest) {
     await releaseOutput(root, store);
     throw new BuildError(`another build changed the output folder ${root} while this one read its input`, ['Build again.']);
   }
-  mark(root, UNFINISHED);
+  try {
+    mark(root, UNFINISHED);
+  } catch (error) {
+    await releaseOutput(root, store).catch(() => undefined);
+    throw error;
+  }
 }
 
 const lockOf = (root: string): DatabaseFile => ({
@@ -95,17 +106,20 @@ const lockOf = (root: string): DatabaseFile => ({
   flag: '--out',
 });
 
-/** Marks the folder as whole. */
+/** Marks the folder as complete. All that a power cut must not undo is on the disk. */
 export const finishOutput = (root: string): void => mark(root, FINISHED);
 
-/** Unlocks the folder. */
-export const releaseOutput = (root: string, store: Store): Promise<void> => unlockFile(store, lockOf(root));
+/** Unlocks the folder. Throws a BuildError when the lock cannot be removed. */
+export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
 
+/** Replaces the marker, and waits until it is on the disk: an unfinished build is known as one also after a power cut. */
 function mark(root: string, text: string): void {
-  const temporary = join(root, `${MARKER}.tmp`);
   try {
-    writeFileSync(temporary, text);
-    renameSync(temporary, join(root, MARKER));
+    replaceFile(join(root, MARKER), (temporary) => {
+      writeNew(temporary, Buffer.from(text));
+      syncFile(temporary);
+    });
+    syncFolder(root);
   } catch (error) {
     throw writeFailure({ message: messageOf(error), code: codeOf(error) });
   }

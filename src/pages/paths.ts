@@ -98,15 +98,27 @@ export interface PageId {
 
 /**
  * The path of a list without the ending: `<stem>.json` is its first page, `<stem>/` the folder of the others.
- * Safe by construction: ids are hex or decimal digits by the time they are in an ActivityList.
+ * Throws for an id that is not hex or decimal digits.
  */
 export function stemOf(list: ActivityList, site: Site): string {
-  if (list.kind === 'transaction') return `${TRANSACTIONS_FOLDER}/${spellHex(list.txId, site.dialect)}`;
+  if (list.kind === 'transaction') return `${TRANSACTIONS_FOLDER}/${idName(list.txId, site.dialect)}`;
   return blockStem(blockName(list.block, site.dialect), list.operation);
 }
 
 /** The name that a block of a request has in paths: a height, or its hash as the dialect spells it. */
-export const blockName = (block: string, dialect: Dialect): string => (isHeight(block) ? block : spellHex(block, dialect));
+export const blockName = (block: string, dialect: Dialect): string => (isHeight(block) ? matched(block, HEIGHT) : idName(block, dialect));
+
+/** The name of a tx id or a block hash in paths. Throws for anything but 64 lower-case hex digits: no other text becomes a path. */
+export const idName = (id: string, dialect: Dialect): string => spellHex(matched(id, HASH), dialect);
+
+const HASH = /^[0-9a-f]{64}$/;
+const HEIGHT = /^[0-9]+$/;
+
+/** The text, if it is what paths are made of. */
+function matched(text: string, rule: RegExp): string {
+  if (!rule.test(text)) throw new Error(`${JSON.stringify(text.slice(0, 80))} cannot be part of a path: it does not match ${rule}`);
+  return text;
+}
 
 /** The stem of a block's list from the block's name. */
 export const blockStem = (name: string, operation?: Operation): string =>
@@ -180,10 +192,12 @@ export const EDITION_DIGITS = 8;
  * under this name never change, so an index and the pages that it names can't be of different times.
  */
 export const editionName = (height: number, digest: string, dialect: Dialect): string =>
-  `${height}-${spellHex(digest.slice(0, EDITION_DIGITS), dialect)}`;
+  `${height}-${spellHex(matched(digest, HASH).slice(0, EDITION_DIGITS), dialect)}`;
 
 /** The pointer of a block in layout `packed`; `name` is its height or its hash, see `blockName`. */
 export const pointerPath = (name: string): string => `${POINTERS_FOLDER}/${name}.json`;
 
 /** The part of the index that holds a transaction, in layout `packed`. */
-export const shardPath = (prefix: string): string => `${TRANSACTIONS_FOLDER}/${prefix}.json`;
+export const shardPath = (prefix: string): string => `${TRANSACTIONS_FOLDER}/${matched(prefix, PREFIX)}.json`;
+
+const PREFIX = /^[0-9a-f]{1,16}$/;

@@ -9,7 +9,7 @@ import { API_HEADERS, FILE_HEADERS } from './respond.ts';
 /** The API's description. It lies at the root: the address of the mirror in it is relative. */
 export const OPENAPI_PATH = 'openapi.json';
 /** The page that shows it. */
-const DOCS_PATH = 'docs/index.html';
+export const DOCS_PATH = 'docs/index.html';
 
 const API_FILE = /^runes\/v1\/(?:[0-9a-z]+(?:-[0-9a-z]+)?\/)*[0-9a-z]+\.json$/;
 const SITE_FILE =

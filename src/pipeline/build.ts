@@ -2,7 +2,7 @@
  * The build, top to bottom: load and check what changed in the input, render its blocks in batches, write the files of those that are not as
  * they were, remove what is no more, and then the manifest and the state for the next build.
  */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ChangedRangeError, checkRanges, writeRanges } from '../bulk/build.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
@@ -16,6 +16,7 @@ import { writeDigests } from '../output/digests.ts';
 import { claimOutput, digestOf, finishOutput, inspectOutput, type OutputState, releaseOutput } from '../output/folder.ts';
 import { manifestFile, manifestOf } from '../output/manifest.ts';
 import { ownFiles } from '../output/ownFiles.ts';
+import { MANIFEST_PATH } from '../pages/paths.ts';
 import { renderBatches } from '../render/batches.ts';
 import type { BatchBlock } from '../render/servedOrder.ts';
 import { siteAssets } from '../site/assets.ts';
@@ -30,6 +31,7 @@ import { PathList } from '../write/pathList.ts';
 import { WriterPool } from '../write/pool.ts';
 import { holds } from '../write/replace.ts';
 import { DiskSink } from '../write/sinks.ts';
+import { syncFile, syncFileSystem, syncFolder } from '../write/sync.ts';
 import type { BuildOptions } from './options.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './report.ts';
 import { writeAllShards, writeChangedShards } from './shards.ts';
@@ -80,6 +82,7 @@ interface Context {
   readonly changes: Changes;
   readonly progress: Progress;
   readonly scratch: string;
+  readonly log: Log;
 }
 
 function buildOnce(attempt: Attempt): Promise<BuildResult> {
@@ -106,7 +109,7 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
       const loaded = await loadInput(options.inputs, options.blocks, [out, cache], scratch, store, measure);
       progress.end();
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
-      const context: Context = { options, output, store, state, pool, changes, progress, scratch };
+      const context: Context = { options, output, store, state, pool, changes, progress, scratch, log };
       if (!dryRun && state.whyFull === undefined && !loaded.hasChanges && (await isDescribed(context)))
         return await reportUnchanged(options, await keepAll(context, loaded), clock, log);
       if (!dryRun && site.parquet) await checkRanges(out, store);
@@ -114,7 +117,7 @@ function buildOnce(attempt: Attempt): Promise<BuildResult> {
       if (!dryRun) {
         await claimOutput(out, output, store);
         isClaimed = true;
-        changes.begin(wasUnfinished(output));
+        await explainFiles(async () => changes.begin(wasUnfinished(output)));
       }
       const rendered = await renderAndWrite(context, loaded).catch(explainChange(loaded));
       clock.lap('write');
@@ -212,6 +215,13 @@ async function renderAndWrite({ options, store, pool, progress }: Context, loade
   return { blocks, kept: written.kept };
 }
 
+/** Waits until all files of the output are on the disk, unless the options say not to. Says in the log when that is not possible. */
+async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Promise<void> {
+  const problem = sync ? await syncFileSystem(out) : undefined;
+  if (problem !== undefined)
+    log?.notice(`the pages cannot be synced to the disk (${problem}): after a power cut within the next minute, build with --full`);
+}
+
 /** Writes the index as far as it changed. Returns the paths of files that it has no more, but after a full build, which sweeps. */
 async function updateShards({ options, store, state }: Context, sink: DiskSink): Promise<string[]> {
   if (state.whyFull !== undefined) {
@@ -224,7 +234,7 @@ async function updateShards({ options, store, state }: Context, sink: DiskSink):
 
 /**
  * All that comes after the pages. The order is what a build that dies relies on, and who reads meanwhile: pages, index, manifest, removals, state,
- * marker. Whoever finds that a file is gone finds a manifest that is not about it.
+ * marker. Each is on the disk before the next is begun, so that a power cut is no worse than the death of the build; DuckDB syncs the state. Whoever finds that a file is gone finds a manifest that is not about it.
  */
 async function finish(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, output, store, state, changes, progress } = context;
@@ -250,9 +260,16 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
     const gone = [...goneDigests, ...goneShards, ...goneStats, ...goneRanges];
     throwIfChanged(loaded);
     const own = ownFiles(manifest, siteAssets());
-    for (const [path, content] of own) sink.file(path, content);
+    for (const [path, content] of own) {
+      // The manifest is the last: it reaches the disk when all that it is about is there.
+      if (path === MANIFEST_PATH) await syncPages(options, context.log);
+      sink.file(path, content);
+    }
+    syncFile(join(options.out, MANIFEST_PATH));
+    syncFolder(dirname(join(options.out, MANIFEST_PATH)));
     if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);
     else if (output.kind === 'ours') removed = await sweep(options.out, options.site, removedList, store);
+    if (removed > 0) await syncPages(options, undefined);
     return digestOf(own.at(-1)?.[1] ?? Buffer.alloc(0));
   };
   try {

@@ -53,6 +53,7 @@ export const BUILD_COMMAND: Command = {
     },
     { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Threads to work with.' },
     { name: 'full', about: 'Build everything, and compare every file, whatever the cache says.' },
+    { name: 'no-sync', about: 'Do not wait until the pages are on the disk. After a power cut, build with --full.' },
     { name: 'dry-run', about: 'Validate, render and count, but write nothing.' },
     LOG,
     HELP,
@@ -96,6 +97,7 @@ export function buildOptions(flags: Flags): BuildOptions {
     threads: flags.integer('threads', availableParallelism(), 1, 256),
     full: flags.has('full'),
     dryRun: flags.has('dry-run'),
+    sync: !flags.has('no-sync'),
   };
 }
 

@@ -20,4 +20,6 @@ export interface BuildOptions {
   /** Build everything, whatever the cache says, and compare every file. */
   readonly full: boolean;
   readonly dryRun: boolean;
+  /** Wait until all pages are on the disk before the build is marked as finished. */
+  readonly sync: boolean;
 }

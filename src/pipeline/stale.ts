@@ -15,6 +15,7 @@ import {
   digestsPath,
   editionName,
   encodingsOf,
+  idName,
   isRangeFile,
   LEAST_RECORDS_TO_COMPRESS,
   LIST_FOLDERS,
@@ -47,10 +48,19 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Takes files away, and folders that become empty. A path is listed before its file goes. */
+/** Files that are removed at once: each portion waits until its paths are on the disk. */
+const PORTION = 10_000;
+
+/**
+ * Removes files, and folders that become empty. Lists a path before its file goes. Follows no link: one in the place of a folder is removed itself. The
+ * last files are removed by `flush`.
+ */
 class Remover {
   readonly #root: string;
   readonly #removed: PathList;
+  #pending: string[] = [];
+  /** Folders that were looked at: they and those that they are in are folders. */
+  readonly #folders = new Set<string>(['.']);
   count = 0;
 
   constructor(root: string, removed: PathList) {
@@ -60,13 +70,35 @@ class Remover {
 
   /** Removes these files, which may be gone already. */
   remove(paths: readonly string[]): void {
-    for (const path of paths) this.#removed.add(path);
-    this.#removed.flush();
-    for (const path of paths) {
-      rmSync(join(this.#root, path), { force: true });
+    for (const path of paths) this.#pending.push(path);
+    this.count += paths.length;
+    if (this.#pending.length >= PORTION) this.flush();
+  }
+
+  /** Removes what is left to be removed. */
+  flush(): void {
+    if (this.#pending.length === 0) return;
+    for (const path of this.#pending) this.#removed.add(path);
+    this.#removed.sync();
+    for (const path of this.#pending) {
+      if (!this.#isInside(dirname(path))) continue;
+      rmSync(join(this.#root, path), { force: true, recursive: true });
       this.#removeEmpty(dirname(path));
     }
-    this.count += paths.length;
+    this.#pending = [];
+  }
+
+  /** Whether the way to this folder is one of folders. Removes a link, or a file, in the place of one. */
+  #isInside(folder: string): boolean {
+    if (this.#folders.has(folder)) return true;
+    if (!this.#isInside(dirname(folder))) return false;
+    const stats = lstatSync(join(this.#root, folder), { throwIfNoEntry: false });
+    if (stats?.isDirectory() === true) {
+      this.#folders.add(folder);
+      return true;
+    }
+    if (stats !== undefined) rmSync(join(this.#root, folder));
+    return false;
   }
 
   /** Removes the files at or below `path` that are not expected. */
@@ -87,6 +119,7 @@ class Remover {
       if (['ENOTEMPTY', 'EEXIST', 'ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return;
       throw error;
     }
+    this.#folders.delete(folder);
     this.#removeEmpty(dirname(folder));
   }
 }
@@ -103,7 +136,7 @@ const pagePaths = (stem: string, total: number, site: Site): string[] =>
 
 /** The files of a block, by the entry of its folder that they are at or below. */
 function filesOfBlock(block: Row, site: Site): Map<string, string[]> {
-  const [height, hash] = [toText(block['block_height']), spellHex(toText(block['block_hash']), site.dialect)];
+  const [height, hash] = [toText(block['block_height']), idName(toText(block['block_hash']), site.dialect)];
   const lists = listsOf(block, site);
   if (site.layout === 'files') {
     return new Map(
@@ -144,6 +177,7 @@ export async function removeOutdated(
   }
   if (site.layout === 'files') await removeTransactions(site, remover, store);
   remover.remove(others);
+  remover.flush();
   return remover.count;
 }
 
@@ -152,7 +186,7 @@ async function removeTransactions(site: Site, remover: Remover, store: Store): P
     `SELECT o.tx_id, o.records, t.records AS present FROM old_transactions o LEFT JOIN transactions t USING (tx_id)
        WHERE t.records IS NULL OR t.records < o.records`,
   )) {
-    const stem = `${TRANSACTIONS_FOLDER}/${spellHex(toText(row['tx_id']), site.dialect)}`;
+    const stem = `${TRANSACTIONS_FOLDER}/${idName(toText(row['tx_id']), site.dialect)}`;
     const present = row['present'] === null ? [] : pagePaths(stem, toNumber(row['present']), site);
     remover.remove(pagePaths(stem, toNumber(row['records']), site).filter((path) => !present.includes(path)));
   }
@@ -172,6 +206,7 @@ export async function sweep(root: string, site: Site, removed: PathList, store: 
   else await sweepShards(root, remover, store);
   await sweepBlocks(root, site, remover, store);
   await sweepRanges(root, site, remover, store);
+  remover.flush();
   return remover.count;
 }
 

@@ -1,8 +1,8 @@
 /**
  * One block as a source gives it: known again by its hash, its number of records and its digest.
  */
-import { createHash } from 'node:crypto';
-import { type ActivityRecord, contractJson } from '../contract/contractJson.ts';
+import { digestOfRecords } from '../contract/blockDigest.ts';
+import type { ActivityRecord } from '../contract/contractJson.ts';
 import { parseHexId } from '../pages/lists.ts';
 import { PassingError } from './client.ts';
 
@@ -11,7 +11,7 @@ export interface BlockIdentity {
   /** 64 lower-case hex digits; empty for a block without records, whose hash nobody tells. */
   readonly hash: string;
   readonly records: number;
-  /** See output/digests.ts; undefined where the source does not tell it, and working it out would take all records. */
+  /** See contract/blockDigest.ts; undefined where the source does not tell it, and working it out would take all records. */
   readonly digest?: string;
   /** MD5 of the block's ledger rows (rows.ts); undefined where a source or a file has no ledger rows. */
   readonly rows?: string;
@@ -52,8 +52,7 @@ export function checkBlock(height: number, activity: readonly ActivityRecord[]):
 
 /** The identity of a block's records. */
 export function identityOf(activity: readonly ActivityRecord[]): ServedIdentity {
-  const digest = createHash('sha256').update(activity.map(contractJson).join(',')).digest('hex');
-  return { hash: parseHexId(activity[0]?.location.block_hash ?? '') ?? '', records: activity.length, digest };
+  return { hash: parseHexId(activity[0]?.location.block_hash ?? '') ?? '', records: activity.length, digest: digestOfRecords(activity) };
 }
 
 /** Whether both are the same block, as far as both tell. A digest that stands in a file's name is cut short. */

@@ -11,10 +11,10 @@ import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './serv
 const BATCH_RECORDS = 8_192;
 
 /**
- * Yields the records of the relation `kept` (see input/load.ts), which holds these blocks and no others, batch after batch. It is scanned
- * once; input that does not hold its blocks together was sorted before.
+ * Yields the records of a relation batch after batch. It has the columns of `kept` (see input/load.ts), and all records of these blocks and no others.
+ * It is scanned once; input that does not hold its blocks together was sorted before.
  */
-export async function* renderBatches(store: Store, site: Site, blocks: readonly ExpectedBlock[]): AsyncGenerator<Batch> {
+export async function* renderBatches(store: Store, site: Site, blocks: readonly ExpectedBlock[], relation = 'kept'): AsyncGenerator<Batch> {
   await store.run(JSON_TEXT);
   const assembler = new Assembler(blocks, BATCH_RECORDS);
   const blob = (text: string) => `encode(${text})`;
@@ -22,7 +22,7 @@ export async function* renderBatches(store: Store, site: Site, blocks: readonly 
   const columns = ['block_height::DOUBLE', 'tx_index::DOUBLE', 'ord::DOUBLE', operationCode, blob(recordJson(site.dialect))];
   const contractAt = site.dialect === 'contract' ? undefined : columns.push(blob(recordJson('contract'))) - 1;
   const txIdAt = site.layout === 'packed' ? undefined : columns.push(blob('tx_id')) - 1;
-  for await (const chunk of store.stream(`SELECT ${columns.join(', ')} FROM kept`)) {
+  for await (const chunk of store.stream(`SELECT ${columns.join(', ')} FROM ${relation}`)) {
     const arrivals: Arrivals = {
       count: chunk.rowCount,
       heights: readDoubles(chunk, 0),

@@ -1,6 +1,7 @@
 /**
  * One record as compact JSON text, made in SQL by concatenation: DuckDB does it on all cores, and the bytes reach the files without
  * ever being JavaScript strings. Key order and spelling follow the dialect (decisions.md, "Dialects").
+ * A twin in JavaScript, for records that are parsed already, is in contract/contractJson.ts, which says why and names the tests that compare the two.
  */
 import { type Dialect, OPERATIONS } from '../pages/lists.ts';
 

@@ -2,7 +2,7 @@
  * Puts records that arrive in any order together to whole blocks in served order. Input mostly arrives in an order that keeps blocks
  * together, and then what is held is a batch; where it arrives in served order, nothing is sorted or copied.
  */
-import { createHash } from 'node:crypto';
+import { blockDigest } from '../contract/blockDigest.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import type { Blobs } from '../store/columns.ts';
 import { enlarged, RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
@@ -24,7 +24,7 @@ export interface BatchBlock extends ExpectedBlock {
   readonly transactions: number;
   /** Records of each operation, in the order of OPERATIONS. */
   readonly operations: readonly number[];
-  /** SHA-256 over its records as the contract dialect spells them, in served order, joined by commas; 64 hex digits. */
+  /** See contract/blockDigest.ts; 64 hex digits. */
   readonly digest: string;
 }
 
@@ -297,9 +297,7 @@ function describe(held: Held, complete: readonly { block: ExpectedBlock }[]): Ba
       if (held.ids[i] === txRecords.length - 1) txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
       else txRecords.push(1);
     }
-    const digest = createHash('sha256')
-      .update(sliceRecords(held.contract ?? held.json, first, first + block.records))
-      .digest('hex');
+    const digest = blockDigest(sliceRecords(held.contract ?? held.json, first, first + block.records));
     blocks.push({ ...block, first, firstTx, transactions: txRecords.length - firstTx, operations, digest });
     first += block.records;
   }

@@ -1,7 +1,7 @@
 /**
  * Database files beside the one in memory. They are also this program's locks.
  */
-import { rmSync } from 'node:fs';
+import { lstatSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { BuildError, CliError, LockedError, messageOf } from '../errors.ts';
 import { literal, type Store } from './duckdb.ts';
@@ -52,6 +52,9 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
 
 /** Takes a lock: a database file without data. What a process that died left of it may be half a file; it is made anew. Throws as attachDatabase does. */
 export async function lockFile(store: Store, file: DatabaseFile): Promise<void> {
+  // DuckDB would follow a link, and wait for a pipe.
+  for (const path of [file.path, `${file.path}.wal`])
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) rmSync(path, { recursive: true });
   try {
     await attachDatabase(store, file);
   } catch (error) {

@@ -1,10 +1,8 @@
 /**
  * Reads a block's records back from its largest pages, as a batch like the one that they were written from.
  */
-import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { contractJson } from '../contract/contractJson.ts';
+import { blockDigest, digestOfRecords } from '../contract/blockDigest.ts';
 import type { envelope } from '../contract/schemas.ts';
 import { messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
@@ -13,6 +11,7 @@ import { maximumLimit, OPERATIONS, type Site, spellHex } from '../pages/lists.ts
 import { blockStem, editionName, type PageId, packedPagePath, packedPagesOf, pagePath, pagesOf } from '../pages/paths.ts';
 import { RecordBytes, sliceRecords } from '../render/recordBytes.ts';
 import type { Batch } from '../render/servedOrder.ts';
+import { readRegularFile } from '../write/regularFile.ts';
 import type { Findings } from './findings.ts';
 
 type Envelope = ReturnType<typeof envelope>;
@@ -32,7 +31,7 @@ export function readBlock(root: string, site: Site, schema: Envelope, block: Blo
   const bytes = new RecordBytes(block.records, block.records * 640);
   for (const [page, path] of largestPages(block, site)) {
     try {
-      const text = readFileSync(`${root}/${path}`, 'utf8');
+      const text = readRegularFile(`${root}/${path}`).toString('utf8');
       const { results, total, limit, offset } = schema.parse(JSON.parse(text));
       if (total !== block.records) throw new Error(`its total is ${total}, and the block has ${block.records} records`);
       if (limit !== page.limit || offset !== page.offset) throw new Error(`it says limit ${limit}, offset ${offset}`);
@@ -96,14 +95,13 @@ function toBatch(records: readonly Activity[], bytes: RecordBytes, block: BlockD
     }
     txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
   }
-  const contract = site.dialect === 'contract' ? sliceRecords(bytes, 0, records.length) : records.map(contractJson).join(',');
   const whole = {
     ...block,
     first: 0,
     firstTx: 0,
     transactions: txIds.length,
     operations: OPERATIONS.map((_, code) => operations.filter((o) => o === code).length),
-    digest: createHash('sha256').update(contract).digest('hex'),
+    digest: site.dialect === 'contract' ? blockDigest(sliceRecords(bytes, 0, records.length)) : digestOfRecords(records),
   };
   return {
     blocks: [whole],

@@ -1,13 +1,14 @@
 /**
  * Takes the files that should be there and compares them with those that are: the end of the writer's way, turned round.
  */
-import { readFileSync, statSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
 import type { Encoding } from '../pages/lists.ts';
 import { sidecarPath } from '../pages/paths.ts';
 import { decompress } from '../write/compress.ts';
 import type { FileSink } from '../write/pageFiles.ts';
+import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
 import type { Findings } from './findings.ts';
 
 export class ComparingSink implements FileSink {
@@ -40,11 +41,8 @@ export class ComparingSink implements FileSink {
 
   /** A compressed file has other bytes where zlib is another, so it is compared by what it unpacks to. */
   #compareSidecar(path: string, encoding: Encoding, page: Buffer): void {
-    const present = this.#readQuietly(path);
-    if (present === undefined) {
-      this.#findings.add(`${path} is missing`);
-      return;
-    }
+    const present = this.#readOrFind(path);
+    if (present === undefined) return;
     this.sidecars += 1;
     let isSame = false;
     try {
@@ -65,7 +63,7 @@ export class ComparingSink implements FileSink {
 
   #compareLink(path: string, target: string): void {
     try {
-      const [link, file] = [statSync(`${this.#root}/${path}`), statSync(`${this.#root}/${target}`)];
+      const [link, file] = [lstatSync(`${this.#root}/${path}`), lstatSync(`${this.#root}/${target}`)];
       if (link.ino === file.ino && link.dev === file.dev && link.isFile()) {
         this.#count(link.size);
         return;
@@ -86,17 +84,28 @@ export class ComparingSink implements FileSink {
   }
 
   #read(path: string): Buffer | undefined {
-    const present = this.#readQuietly(path);
-    if (present === undefined) this.#findings.add(`${path} is missing`);
-    else this.#count(present.length);
+    const present = this.#readOrFind(path);
+    if (present !== undefined) this.#count(present.length);
     return present;
+  }
+
+  /** The content of a file; undefined, with a finding, when there is none. */
+  #readOrFind(path: string): Buffer | undefined {
+    try {
+      return readRegularFile(`${this.#root}/${path}`);
+    } catch (error) {
+      if (error instanceof NotAFileError) this.#findings.add(`${path} ${error.message}`);
+      else if (isAbsence(error)) this.#findings.add(`${path} is missing`);
+      else throw error;
+      return undefined;
+    }
   }
 
   #readQuietly(path: string): Buffer | undefined {
     try {
-      return readFileSync(`${this.#root}/${path}`);
+      return readRegularFile(`${this.#root}/${path}`);
     } catch (error) {
-      if (isAbsence(error)) return undefined;
+      if (error instanceof NotAFileError || isAbsence(error)) return undefined;
       throw error;
     }
   }
@@ -107,5 +116,5 @@ export class ComparingSink implements FileSink {
   }
 }
 
-/** Not there, or something that is no file. */
-const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR', 'EISDIR'].includes(codeOf(error) ?? '');
+/** There is no such file. */
+const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');

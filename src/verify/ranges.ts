@@ -100,9 +100,9 @@ async function isOutOfOrder(path: string, store: Store): Promise<boolean> {
 /** The first block whose rows come to another digest than its pages, in words. */
 async function otherBlock(path: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
   const digests = new Map(blocks.map(({ height, digest }) => [height, digest]));
-  await store.run(`CREATE OR REPLACE TEMP VIEW kept AS SELECT *, event_index AS ord FROM ${readFiles('parquet', [path])}`);
+  const rows = `(SELECT *, event_index AS ord FROM ${readFiles('parquet', [path])})`;
   let found: string | undefined;
-  for await (const batch of renderBatches(store, { ...site, layout: 'files', dialect: 'contract' }, blocks)) {
+  for await (const batch of renderBatches(store, { ...site, layout: 'files', dialect: 'contract' }, blocks, rows)) {
     for (const { height, digest } of batch.blocks) {
       if (digest !== digests.get(height))
         found ??= `its rows of block ${height} come to the digest ${digest}, and its pages to ${digests.get(height)}`;

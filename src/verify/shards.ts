@@ -3,12 +3,12 @@
  * sum over the fingerprints of its entries is kept while the blocks are read; then every file is read once and must come to the same sum.
  */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import type { Dialect } from '../pages/lists.ts';
 import { ENTRY_PIECES, entryHead, IndexFormatError, prefixes, readShard } from '../pages/packed.ts';
 import { shardPath } from '../pages/paths.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
+import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
 import type { Findings } from './findings.ts';
 
 /** Fingerprints have 48 bits, so that a sum of two is exact. */
@@ -54,11 +54,12 @@ export class ShardSums {
     for (const prefix of prefixes(this.#digits)) {
       const path = shardPath(prefix);
       try {
-        if (!this.#isRight(prefix, readShard(readFileSync(`${root}/${path}`, 'latin1'))))
+        if (!this.#isRight(prefix, readShard(readRegularFile(`${root}/${path}`).toString('latin1'))))
           findings.add(`${path} is not the index that follows from the blocks`);
       } catch (error) {
         if (error instanceof IndexFormatError) findings.add(`${path}: ${error.message}`);
-        else if (['ENOENT', 'EISDIR', 'ENOTDIR'].includes(codeOf(error) ?? '')) findings.add(`${path} is missing`);
+        else if (error instanceof NotAFileError) findings.add(`${path} ${error.message}`);
+        else if (['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) findings.add(`${path} is missing`);
         else throw error;
       }
     }

@@ -2,7 +2,7 @@
  * Verification: reads a whole output again. Every block's records are taken from its largest pages, and from these all other files of the
  * block and its transactions follow, as they did when they were written; each must be there, byte for byte, and nothing else.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
@@ -26,6 +26,7 @@ import {
 } from '../pages/paths.ts';
 import { siteAssets } from '../site/assets.ts';
 import { emitFiles, type FileSink } from '../write/pageFiles.ts';
+import { readRegularFile } from '../write/regularFile.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings } from './findings.ts';
@@ -106,7 +107,7 @@ function readManifest(root: string, findings: Findings): Manifest {
   }
   if (inspectOutput(root).manifest === undefined) findings.add(`${MARKER} says that the last build did not finish`);
   try {
-    return manifestSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+    return manifestSchema.parse(JSON.parse(readRegularFile(path).toString('utf8')));
   } catch (error) {
     findings.add(`${MANIFEST_PATH} cannot be read: ${misfitOf(error)}`);
     findings.throwIfAny(root);
@@ -130,7 +131,7 @@ function readBlocks(root: string, sink: ComparingSink, findings: Findings): Bloc
   for (const name of names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))) {
     const path = `${DIGESTS_FOLDER}/${name}`;
     try {
-      const blocks = readDigests(readFileSync(join(root, path), 'utf8'), path);
+      const blocks = readDigests(readRegularFile(join(root, path)).toString('utf8'), path);
       for (const [, content] of digestsFiles(blocks)) sink.file(path, content);
       for (const block of blocks) all.push(block);
     } catch (error) {
@@ -179,22 +180,23 @@ function expectedPaths(
 /** Adds the files that no block accounts for. All that should be there was seen, so mostly it is enough to count. */
 function reportStrangers(root: string, expected: number, paths: () => ReadonlySet<string>, findings: Findings): void {
   let count = 0;
-  for (const _ of walk(root)) count += 1;
+  // Files behind a link are not counted, so a link in the place of a folder is told by their number.
+  for (const { isFile } of walk(root)) if (isFile) count += 1;
   if (count === expected) return;
   const known = paths();
-  for (const path of walk(root)) {
+  for (const { path } of walk(root)) {
     if (known.has(path)) continue;
     const isSwept = isRangeFile(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
     findings.add(`${path} belongs to nothing${isSwept ? '' : ', and no build removes it: do it yourself'}`);
   }
 }
 
-/** Paths of all files below the folder. */
-function* walk(root: string, folder = ''): Generator<string> {
+/** All that is below the folder, but folders. Follows no links. */
+function* walk(root: string, folder = ''): Generator<{ readonly path: string; readonly isFile: boolean }> {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
     if (path === LOCK) continue;
     if (entry.isDirectory()) yield* walk(root, path);
-    else yield path;
+    else yield { path, isFile: entry.isFile() };
   }
 }

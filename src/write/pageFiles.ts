@@ -4,12 +4,13 @@
  * pointers, and its transactions have no files; their index is made when all blocks are done (pipeline/shards.ts).
  */
 import { envelopeHead } from '../pages/envelope.ts';
-import { type Encoding, OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
+import { type Encoding, OPERATIONS, type Operation, type Site } from '../pages/lists.ts';
 import { renderPointer } from '../pages/packed.ts';
 import {
   blockStem,
   editionName,
   encodingsOf,
+  idName,
   packedPagePath,
   packedPagesOf,
   pagePath,
@@ -30,12 +31,6 @@ export interface FileSink {
   link(path: string, target: string, length: number, encodings: readonly Encoding[]): void;
 }
 
-/** The id, which becomes a part of paths. Throws for anything but 64 hex digits, whatever was checked before. */
-function hexId(id: string): string {
-  if (/^[0-9a-f]{64}$/.test(id)) return id;
-  throw new Error(`${JSON.stringify(id)} is not an id, so no path is made from it`);
-}
-
 /** Gives every file of one block of the batch, and of its transactions, to the sink. */
 export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: FileSink): void {
   if (site.layout === 'packed') {
@@ -47,12 +42,12 @@ export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: Fil
   for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
     const start = first;
     const records = batch.txRecords[i] ?? 0;
-    const txId = hexId(ids.toString('latin1', i * TX_ID_LENGTH, (i + 1) * TX_ID_LENGTH));
+    const txId = ids.toString('latin1', i * TX_ID_LENGTH, (i + 1) * TX_ID_LENGTH);
     const stem = stemOf({ kind: 'transaction', txId }, site);
     emitList(stem, { total: records, slice: (from, to) => sliceRecords(batch, start + from, start + to) }, site, sink);
     first += records;
   }
-  const [byHeight, byHash] = [String(block.height), spellHex(hexId(block.hash), site.dialect)];
+  const [byHeight, byHash] = [String(block.height), idName(block.hash, site.dialect)];
   for (const [operation, list] of listsOf(batch, block, site)) {
     emitList(blockStem(byHeight, operation), list, site, sink, blockStem(byHash, operation));
   }
@@ -71,7 +66,7 @@ function emitPacked(batch: Batch, block: BatchBlock, site: Site, sink: FileSink)
   const byHeight = pointerPath(String(block.height));
   const pointer = Buffer.from(renderPointer(block, edition, site.dialect));
   sink.file(byHeight, pointer);
-  sink.link(pointerPath(spellHex(hexId(block.hash), site.dialect)), byHeight, pointer.length, []);
+  sink.link(pointerPath(idName(block.hash, site.dialect)), byHeight, pointer.length, []);
 }
 
 /** A list's records, by their numbers in it. */

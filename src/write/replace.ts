@@ -1,8 +1,21 @@
 /**
  * How files take their places: whole, and as links of each other where that can be.
  */
-import { closeSync, copyFileSync, linkSync, lstatSync, openSync, readFileSync, readSync, renameSync, rmSync, type Stats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeSync,
+} from 'node:fs';
 import { codeOf } from '../errors.ts';
+import { openRegularFile, readRegularFile } from './regularFile.ts';
 
 /** Ending of a file that is about to replace another. One that a killed build left behind is swept like any stranger. */
 const TEMPORARY_SUFFIX = '.tmp';
@@ -12,10 +25,29 @@ export function replaceFile(target: string, write: (temporary: string) => void):
   const temporary = `${target}${TEMPORARY_SUFFIX}`;
   // One that was left behind may be a link of another file, which would be written into.
   rmSync(temporary, { recursive: true, force: true });
-  write(temporary);
-  // Someone made a folder where a file belongs.
-  if (statOf(target)?.isDirectory() === true) rmSync(target, { recursive: true });
-  renameSync(temporary, target);
+  try {
+    write(temporary);
+    // Someone made a folder where a file belongs.
+    if (statOf(target)?.isDirectory() === true) rmSync(target, { recursive: true });
+    renameSync(temporary, target);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** Creates a file with these bytes. Throws EEXIST when anything is there, also a link; leaves no half-written file behind when the disk is full. */
+export function writeNew(path: string, bytes: Uint8Array): void {
+  const handle = openSync(path, 'wx');
+  try {
+    let written = 0;
+    while (written < bytes.length) written += writeSync(handle, bytes, written);
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(handle);
+  }
 }
 
 /** Codes of system errors for links that cannot be made: of none of these files, or (EMLINK) of one that has too many. */
@@ -36,7 +68,7 @@ export function tryLink(from: string, to: string): string | undefined {
 /** Whether this is a file with exactly these bytes. A pipe in its place is not waited for. */
 export function holds(path: string, content: Uint8Array): boolean {
   const stats = statOf(path);
-  return stats?.isFile() === true && stats.size === content.length && readFileSync(path).equals(content);
+  return stats?.isFile() === true && stats.size === content.length && readRegularFile(path).equals(content);
 }
 
 /** Whether both are files, and the same one or with the same bytes. */
@@ -51,10 +83,10 @@ const PIECE = 1 << 20;
 
 /** Of two files of the same size. */
 function haveSameBytes(a: string, b: string, size: number): boolean {
-  if (size <= PIECE) return readFileSync(a).equals(readFileSync(b));
+  if (size <= PIECE) return readRegularFile(a).equals(readRegularFile(b));
   const handles: number[] = [];
   try {
-    for (const path of [a, b]) handles.push(openSync(path, 'r'));
+    for (const path of [a, b]) handles.push(openRegularFile(path));
     const pieces = handles.map((handle) => [handle, Buffer.allocUnsafe(PIECE)] as const);
     for (let at = 0; at < size; at += PIECE) {
       const [first, second] = pieces.map(([handle, piece]) => piece.subarray(0, readSync(handle, piece, 0, PIECE, at)));
@@ -72,7 +104,7 @@ export function moveFile(from: string, to: string): void {
     renameSync(from, to);
   } catch (error) {
     if (codeOf(error) !== 'EXDEV') throw error;
-    copyFileSync(from, to);
+    copyFileSync(from, to, constants.COPYFILE_EXCL);
     rmSync(from);
   }
 }

@@ -1,15 +1,17 @@
 /**
  * The two ends of a build: files on disk, or only their number.
  */
-import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
 import type { Encoding } from '../pages/lists.ts';
 import { sidecarPath } from '../pages/paths.ts';
 import { compress } from './compress.ts';
+import { makeFolder } from './makeFolder.ts';
 import type { FileSink } from './pageFiles.ts';
 import type { PathList } from './pathList.ts';
-import { isSameFile, moveFile, replaceFile, tryLink } from './replace.ts';
+import { readRegularFile } from './regularFile.ts';
+import { holds, isSameFile, moveFile, replaceFile, tryLink, writeNew } from './replace.ts';
 
 /** What a sink was given, without compressed files. Both paths of a linked file count: to a client they are two. */
 export interface SinkTotals {
@@ -117,11 +119,11 @@ export class DiskSink implements FileSink {
       writeNew(target, bytes);
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error;
-      if (lstatSync(target).isFile() && readFileSync(target).equals(bytes)) {
+      if (holds(target, bytes)) {
         this.#keep(path);
         return false;
       }
-      replaceFile(target, (temporary) => writeFileSync(temporary, bytes));
+      replaceFile(target, (temporary) => writeNew(temporary, bytes));
     }
     this.#added?.add(path);
     return true;
@@ -153,31 +155,24 @@ export class DiskSink implements FileSink {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
     // Mostly the same folder as before.
     if (folder !== this.#folder && !this.#folders.has(folder)) {
-      mkdirSync(`${this.#root}/${folder}`, { recursive: true });
       // The folders of lists are many and each is used for a moment; only the common ones are worth remembering.
       if (this.#folders.size > 4096) this.#folders.clear();
-      this.#folders.add(folder);
+      this.#makeFolder(folder);
     }
     this.#folder = folder;
     return `${this.#root}/${path}`;
   }
-}
 
-/** Creates a file with these bytes. Throws EEXIST when it is there; leaves no half-written file behind when the disk is full. */
-function writeNew(path: string, bytes: Uint8Array): void {
-  const handle = openSync(path, 'wx');
-  try {
-    let written = 0;
-    while (written < bytes.length) written += writeSync(handle, bytes, written);
-  } catch (error) {
-    rmSync(path, { force: true });
-    throw error;
-  } finally {
-    closeSync(handle);
+  /** Makes a folder and those that it is in. A link in the place of one of them is replaced, and not followed. */
+  #makeFolder(folder: string): void {
+    if (folder === '' || this.#folders.has(folder)) return;
+    this.#makeFolder(folder.slice(0, Math.max(folder.lastIndexOf('/'), 0)));
+    makeFolder(`${this.#root}/${folder}`);
+    this.#folders.add(folder);
   }
 }
 
 /** A hard link, or a copy where none can be made. */
 function linkOrCopy(from: string, to: string): void {
-  if (tryLink(from, to) !== undefined) writeNew(to, readFileSync(from));
+  if (tryLink(from, to) !== undefined) writeNew(to, readRegularFile(from));
 }

@@ -61,6 +61,8 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       threads: 1,
       full: false,
       dryRun: false,
+      // A disk that other work writes to takes seconds for it.
+      sync: false,
       ...rest,
     },
     log,

@@ -1,0 +1,67 @@
+/** System calls of this process that fail when a test says so. The real functions of node:fs are wrapped: all else is the real disk. */
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+
+/** Calls that change files. Those that take a handle are counted when it was opened by one of the others. */
+const BY_PATH = ['openSync', 'mkdirSync', 'renameSync', 'rmSync', 'rmdirSync', 'linkSync', 'copyFileSync', 'truncateSync'] as const;
+const BY_HANDLE = ['writeSync', 'fsyncSync'] as const;
+
+/** A call that was counted: `fsyncSync out/runes/v1/manifest.json`. */
+export type Call = `${(typeof BY_PATH)[number] | (typeof BY_HANDLE)[number]} ${string}`;
+
+/**
+ * Runs `work`, and lets the call number `failing` (from 0) that touches a file below these folders fail with `code`. A write fails when half of it is
+ * done. Returns the calls.
+ */
+export async function withFault(
+  folders: readonly string[],
+  failing: number,
+  code: 'EIO' | 'ENOSPC',
+  work: () => Promise<void>,
+): Promise<Call[]> {
+  const calls: Call[] = [];
+  const handles = new Map<number, string>();
+  const real: Record<string, unknown> = {};
+  const wrapped = fs as unknown as Record<string, (...args: never[]) => unknown>;
+  const isDue = (name: (typeof BY_PATH)[number] | (typeof BY_HANDLE)[number], path: string): boolean => {
+    if (!folders.some((folder) => path.startsWith(folder))) return false;
+    calls.push(`${name} ${path}`);
+    return calls.length - 1 === failing;
+  };
+  const fault = (name: string, path: string) =>
+    Object.assign(new Error(`${code}: i/o error, ${name.replace('Sync', '')} '${path}'`), {
+      code,
+      syscall: name.replace('Sync', ''),
+      path,
+    });
+  for (const name of BY_PATH) {
+    const call = wrapped[name] as (...args: unknown[]) => unknown;
+    real[name] = call;
+    wrapped[name] = (...args: unknown[]) => {
+      const path = String(args[0]);
+      if (isDue(name, path)) throw fault(name, path);
+      const result = call(...args);
+      if (name === 'openSync') handles.set(result as number, path);
+      return result;
+    };
+  }
+  for (const name of BY_HANDLE) {
+    const call = wrapped[name] as (...args: unknown[]) => unknown;
+    real[name] = call;
+    wrapped[name] = (...args: unknown[]) => {
+      const path = handles.get(args[0] as number) ?? '';
+      if (!isDue(name, path)) return call(...args);
+      const bytes = args[1];
+      if (bytes instanceof Uint8Array) call(args[0], bytes, Number(args[2] ?? 0), Math.floor((Number(args[3] ?? bytes.length) || 0) / 2));
+      throw fault(name, path);
+    };
+  }
+  syncBuiltinESMExports();
+  try {
+    await work();
+  } finally {
+    Object.assign(fs, real);
+    syncBuiltinESMExports();
+  }
+  return calls;
+}
