@@ -8,7 +8,7 @@ import { JSON_TEXT, operationCode, recordJson } from './recordSql.ts';
 import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './servedOrder.ts';
 
 /** Records a batch holds at least, unless the blocks end: some 30 MB of JSON. */
-const BATCH_RECORDS = 8_192;
+export const BATCH_RECORDS = 8_192;
 
 /**
  * Yields the records of the relation `kept` (see input/load.ts), which holds these blocks and no others, batch after batch. It is scanned
