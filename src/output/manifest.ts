@@ -7,7 +7,7 @@ import type { Site } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import type { OwnFile } from '../site/assets.ts';
-import { type Store, toNumber } from '../store/duckdb.ts';
+import { int, type Store } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
 
@@ -16,10 +16,19 @@ export async function manifestOf(site: Site, siteUrl: string | undefined, store:
   const runs = await store.rows(
     `SELECT min(block_height) AS first, max(block_height) AS last
      FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM state.blocks) GROUP BY run ORDER BY first`,
+    { first: int, last: int },
   );
-  const totals = await store.row(`SELECT count(*) AS blocks, sum(transactions)::BIGINT AS transactions, sum(records)::BIGINT AS records,
-    sum(files)::BIGINT AS files, sum(bytes)::BIGINT AS bytes FROM state.blocks`);
-  const transactions = toNumber(totals['transactions']);
+  const sums = ['transactions', 'records', 'files', 'bytes'].map((name) => `coalesce(sum(${name}), 0)::BIGINT AS ${name}`);
+  const { blocks, transactions, records, files, bytes } = await store.row(
+    `SELECT count(*) AS blocks, ${sums.join(', ')} FROM state.blocks`,
+    {
+      blocks: int,
+      transactions: int,
+      records: int,
+      files: int,
+      bytes: int,
+    },
+  );
   return {
     generator: 'rune-activity-mirror',
     version: VERSION,
@@ -31,12 +40,12 @@ export async function manifestOf(site: Site, siteUrl: string | undefined, store:
     ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
     ...(site.parquet ? { parquet: true as const } : {}),
     ...(site.layout === 'packed' ? { transaction_prefix: prefixDigitsFor(transactions) } : {}),
-    heights: runs.map((run) => [toNumber(run['first']), toNumber(run['last'])]),
-    blocks: toNumber(totals['blocks']),
+    heights: runs.map(({ first, last }) => [first, last]),
+    blocks,
     transactions,
-    records: toNumber(totals['records']),
-    files: toNumber(totals['files']),
-    bytes: toNumber(totals['bytes']),
+    records,
+    files,
+    bytes,
     digest: await buildDigest(store),
   };
 }

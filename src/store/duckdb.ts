@@ -30,7 +30,8 @@ interface Column<T> {
   readonly ofNull?: { readonly value: T };
 }
 type Columns = Readonly<Record<string, Column<unknown>>>;
-type Values<C extends Columns> = { readonly [name in keyof C]: C[name] extends Column<infer T> ? T : never };
+/** A row that was read by such columns. */
+export type Values<C extends Columns> = { readonly [name in keyof C]: C[name] extends Column<infer T> ? T : never };
 
 /** A column of integers that a number holds exactly. */
 export const int: Column<number> = {
