@@ -41,7 +41,7 @@ const TABLES: Readonly<Record<string, string>> = {
 const program = `${VERSION} ${FORMAT}`;
 
 /** The state of the last build cannot be read. */
-export class DamagedStateError extends Error {
+class DamagedStateError extends Error {
   override readonly name = 'DamagedStateError';
 }
 
