@@ -1,3 +1,5 @@
+/** The commands from outside: flags, what they print, exit codes, signals; and that the documents name every flag. */
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -250,6 +252,23 @@ describe('help and documents', () => {
     for (const { args } of command.examples) {
       const flags = Flags.parse(command, args === '' ? [] : args.split(' '));
       if (command === BUILD_COMMAND) expect(buildOptions(flags).inputs).not.toEqual([]);
+    }
+  });
+
+  it('of build and serve come before the packages that only the work needs', async () => {
+    const hook = join(temporaryFolder(), 'hook.cjs');
+    writeFiles(join(hook, '..'), {
+      'hook.cjs': `process.on('exit', () => process.stdout.write(JSON.stringify(Object.keys(require.cache))));`,
+    });
+    for (const command of ['build', 'serve']) {
+      const { stdout } = spawnSync(process.execPath, ['--require', hook, join(ROOT, 'scripts/run.cjs'), command, '--wrong'], {
+        encoding: 'utf8',
+      });
+      const modules = JSON.parse(stdout) as string[];
+      expect(modules).toContain(join(ROOT, `scripts/${command}.ts`));
+      // esbuild is here because tsx is.
+      const packages = modules.flatMap((path) => /node_modules[/]((?:@[^/]+[/])?[^/]+)/.exec(path)?.[1] ?? []);
+      expect([...new Set(packages)].sort()).toEqual(['esbuild', 'fastest-levenshtein', 'tsx']);
     }
   });
 

@@ -2,9 +2,9 @@
 import { setImmediate as tick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Blobs, readBlobs, readBytes, readDoubles } from '../src/store/columns.ts';
-import { Store } from '../src/store/duckdb.ts';
+import { int, nullable, Store, text } from '../src/store/duckdb.ts';
 import { temporaryFolder } from './support/build.ts';
 
 setFlagsFromString('--expose-gc');
@@ -66,5 +66,47 @@ describe('columns', () => {
     } finally {
       store.close();
     }
+  });
+});
+
+describe('rows', () => {
+  let store: Store;
+  beforeAll(async () => {
+    store = await Store.open({ memoryLimit: '100MB', threads: 1, scratch: temporaryFolder() });
+  });
+  afterAll(() => store.close());
+
+  it('have the values of the columns that are asked for', async () => {
+    const sql = `SELECT 7::BIGINT AS height, 2::TINYINT AS small, 'ab' AS hash, NULL AS digest, true AS other`;
+    expect(await store.row(sql, { height: int, small: int, hash: text, digest: nullable(text) })).toEqual({
+      height: 7,
+      small: 2,
+      hash: 'ab',
+      digest: undefined,
+    });
+    expect(await store.rows(`${sql} WHERE false`, { misspelt: int })).toEqual([]);
+  });
+
+  it.each([
+    ['SELECT 1 AS height', { hieght: int }, 'the column hieght is missing in the answer to SELECT 1 AS height'],
+    ['SELECT NULL::BIGINT AS height', { height: int }, 'the column height is NULL in the answer to SELECT NULL::BIGINT AS height'],
+    [`SELECT 'x' AS height`, { height: int }, `the column height has x, not integer, in the answer to SELECT 'x' AS height`],
+    ['SELECT 1.5::DOUBLE AS height', { height: int }, 'the column height has 1.5, not integer'],
+    ['SELECT 9007199254740993 AS height', { height: int }, 'the column height has 9007199254740993, not integer'],
+    ['SELECT 1 AS hash', { hash: nullable(text) }, 'the column hash has 1, not text'],
+  ])('of %s without %j are refused', async (sql, columns, message) => {
+    await expect(store.rows(sql, columns)).rejects.toThrow(message);
+  });
+
+  it('that cannot be appended are refused with the first error, and the table can be made again', async () => {
+    const columns = { name: 'VARCHAR', size: 'BIGINT' } as const;
+    await expect(
+      store.append('made', columns, [
+        ['a', 1],
+        ['b', 'x'],
+      ]),
+    ).rejects.toThrow('Cannot convert x to a BigInt');
+    await store.append('made', columns, [['c', 3]]);
+    expect(await store.rows('SELECT * FROM made', { name: text, size: int })).toEqual([{ name: 'c', size: 3 }]);
   });
 });

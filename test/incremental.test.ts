@@ -246,26 +246,30 @@ describe('odd names and times', () => {
   });
 });
 
+const DAMAGED = /^the cache is damaged \((?:IO|Catalog) Error: .*\) and was moved to .*state[.]duckdb[.]damaged$/;
+
 describe('a cache that is', () => {
   it.each([
     ['lost', (cache: string) => rmSync(cache, { recursive: true }), /there is no cache/],
-    ['no database', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), 'nonsense'.repeat(5000)), /the cache cannot be read/],
-    ['cut off', (cache: string) => truncateSync(join(cache, 'state.duckdb'), 20_000), /the cache cannot be read/],
+    ['no database', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), 'nonsense'.repeat(5000)), DAMAGED],
+    ['cut off', (cache: string) => truncateSync(join(cache, 'state.duckdb'), 20_000), DAMAGED],
     [
       'a folder',
       (cache: string) => {
         rmSync(join(cache, 'state.duckdb'));
         mkdirSync(join(cache, 'state.duckdb'));
       },
-      /the cache cannot be read/,
+      DAMAGED,
     ],
-    ['empty', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), ''), /./],
+    ['empty', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), ''), DAMAGED],
   ])('%s costs a full build, and no wrong one', async (_, damage, reason) => {
     const { out, input, build, fresh } = await built([1, 2, 3]);
     damage(`${out}.cache`);
     rmSync(join(input, '3.ndjson'));
-    const { wasFull, full } = await build();
+    const { wasFull, full, notices } = await build();
     expect([wasFull, full]).toEqual([true, expect.stringMatching(reason)]);
+    expect(notices).toEqual(reason === DAMAGED ? [`${full}, so everything is built`] : []);
+    expect(existsSync(join(`${out}.cache`, 'state.duckdb.damaged'))).toBe(reason === DAMAGED);
     expect(tree(out)).toEqual(await fresh());
     expect(await build()).toMatchObject({ wasFull: false });
   });
@@ -279,9 +283,23 @@ describe('a cache that is', () => {
       damaged.fill(0xa5, at, at + 600);
       writeFileSync(file, damaged);
       put(4, ndjson(blockOf(4, `${at}`)));
-      await build();
+      const { full } = await build();
       expect(tree(out)).toEqual(await fresh());
+      if (DAMAGED.test(String(full))) expect(readFileSync(`${file}.damaged`).equals(damaged)).toBe(true);
     }
+  });
+
+  it('not damaged stays when a build fails for another reason, which is passed on', async () => {
+    const { out, work, put, build } = await built([1, 2]);
+    put(3, ndjson(blockOf(3)));
+    const log = new RecordingLog();
+    log.info = () => {
+      throw new TypeError('a fault of this program');
+    };
+    const failing = testBuild(out, { inputs: [join(work, 'in')], log });
+    await expect(failing).rejects.toThrow(new TypeError('a fault of this program'));
+    expect(existsSync(join(`${out}.cache`, 'state.duckdb.damaged'))).toBe(false);
+    expect(await build()).toMatchObject({ wasFull: false, notices: [] });
   });
 
   it('of another output, or older than the output, costs a full build', async () => {

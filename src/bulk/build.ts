@@ -4,7 +4,7 @@
  */
 import { join, resolve } from 'node:path';
 import { HEIGHTS_PER_RANGE, RANGES_PATH, rangePath } from '../pages/paths.ts';
-import { literal, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { int, literal, nullable, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 import { type FileStamp, rangesFile, stampOf } from './ranges.ts';
 import { rowsOfFiles, rowsOfRecords, writeRows } from './rows.ts';
@@ -21,13 +21,15 @@ const FIRST = `block_height - block_height % ${HEIGHTS_PER_RANGE}`;
  * Compares the files of the ranges that hold a block of the table `affected` with the state. Throws a ChangedRangeError for one that is not as it was.
  */
 export async function checkRanges(out: string, store: Store): Promise<void> {
-  const rows =
-    await store.rows(`SELECT DISTINCT ${FIRST} AS first, r.bytes, r.digest FROM known_blocks LEFT JOIN known_ranges r ON r.first = ${FIRST}
-    WHERE ${FIRST} IN (SELECT ${FIRST} FROM affected) ORDER BY first`);
-  for (const row of rows) {
-    const path = rangePath(toNumber(row['first']));
+  const rows = await store.rows(
+    `SELECT DISTINCT ${FIRST} AS first, r.bytes, r.digest FROM known_blocks LEFT JOIN known_ranges r ON r.first = ${FIRST}
+    WHERE ${FIRST} IN (SELECT ${FIRST} FROM affected) ORDER BY first`,
+    { first: int, bytes: nullable(int), digest: nullable(text) },
+  );
+  for (const { first, bytes, digest } of rows) {
+    const path = rangePath(first);
     const now = await stampOf(join(out, path));
-    if (now?.bytes !== toNumber(row['bytes']) || now.sha256 !== toText(row['digest'])) {
+    if (now === undefined || now.bytes !== bytes || now.sha256 !== digest) {
       throw new ChangedRangeError(`${join(out, path)} is not as the last build left it`);
     }
   }
@@ -53,11 +55,12 @@ const WRITTEN = 'block_height IN (SELECT block_height FROM written)';
  */
 export async function writeRanges(out: string, scratch: string, sink: DiskSink, store: Store): Promise<string[]> {
   const touched = `(SELECT ${FIRST} FROM replaced)`;
-  const due = (
-    await store.rows(`SELECT ${FIRST} AS first, sum(records)::BIGINT AS records, coalesce(sum(records) FILTER (${WRITTEN}), 0)::BIGINT AS fresh
-      FROM state.blocks WHERE ${FIRST} IN ${touched} GROUP BY ${FIRST} ORDER BY first`)
-  ).map((row): Due => ({ first: toNumber(row['first']), records: toNumber(row['records']), fresh: toNumber(row['fresh']) }));
-  const before = (await store.rows(`SELECT first FROM state.ranges WHERE first IN ${touched}`)).map((row) => toNumber(row['first']));
+  const due: Due[] = await store.rows(
+    `SELECT ${FIRST} AS first, sum(records)::BIGINT AS records, coalesce(sum(records) FILTER (${WRITTEN}), 0)::BIGINT AS fresh
+      FROM state.blocks WHERE ${FIRST} IN ${touched} GROUP BY ${FIRST} ORDER BY first`,
+    { first: int, records: int, fresh: int },
+  );
+  const before = await store.rows(`SELECT first FROM state.ranges WHERE first IN ${touched}`, { first: int });
   await store.run(`DELETE FROM state.ranges WHERE first IN ${touched}`);
   for (const portion of portionsOf(due)) {
     const relation = portion.length === 1 ? 'kept' : await putAside(portion, store);
@@ -78,7 +81,7 @@ export async function writeRanges(out: string, scratch: string, sink: DiskSink, 
   }
   sink.file(RANGES_PATH, await listOf(store));
   const made = new Set(due.map(({ first }) => first));
-  return before.filter((first) => !made.has(first)).map(rangePath);
+  return before.flatMap(({ first }) => (made.has(first) ? [] : rangePath(first)));
 }
 
 /** Neighbours that hold few records together, and every other range by itself. */
@@ -112,10 +115,10 @@ async function remember(first: number, stamp: FileStamp | undefined, store: Stor
 
 /** The list of all ranges of the state. */
 async function listOf(store: Store): Promise<Buffer> {
-  const blocks = await store.rows('SELECT block_height, records FROM state.blocks ORDER BY block_height');
-  const ranges = await store.rows('SELECT * FROM state.ranges');
-  return rangesFile(
-    blocks.map((row) => ({ height: toNumber(row['block_height']), records: toNumber(row['records']) })),
-    new Map(ranges.map((row) => [toNumber(row['first']), { bytes: toNumber(row['bytes']), sha256: toText(row['digest']) }])),
-  );
+  const blocks = await store.rows('SELECT block_height AS height, records FROM state.blocks ORDER BY height', {
+    height: int,
+    records: int,
+  });
+  const ranges = await store.rows('SELECT * FROM state.ranges', { first: int, bytes: int, digest: text });
+  return rangesFile(blocks, new Map(ranges.map(({ first, bytes, digest }) => [first, { bytes, sha256: digest }])));
 }

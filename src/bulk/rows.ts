@@ -3,7 +3,7 @@
  * dialect, and events are counted within their transaction, so that files depend on nothing but the records: not on the form of the input.
  */
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field } from '../contract/fields.ts';
-import { identifier, literal, type Store, toNumber } from '../store/duckdb.ts';
+import { identifier, int, literal, type Store } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 
 /** The columns in their order. An amount is text: no number type holds 128 bits and as many decimals as were written. */
@@ -27,11 +27,14 @@ const ROWS_PER_GROUP = 40_960;
  * events takes as long as to write them, so it is left out where the input has counted them just so, as an indexer does.
  */
 export async function rowsOfRecords(relation: string, where: string, store: Store): Promise<string> {
-  const { others } = await store.row(`SELECT count(*) AS others FROM (SELECT 1 FROM ${relation} WHERE ${where}
-    GROUP BY block_height, tx_index HAVING count(event_index) <> count(*) OR max(event_index) <> count(*) - 1)`);
+  const { others } = await store.row(
+    `SELECT count(*) AS others FROM (SELECT 1 FROM ${relation} WHERE ${where}
+      GROUP BY block_height, tx_index HAVING count(event_index) <> count(*) OR max(event_index) <> count(*) - 1)`,
+    { others: int },
+  );
   const counted = 'row_number() OVER (PARTITION BY block_height, tx_index ORDER BY ord) - 1';
   const cells = COLUMNS.map(([name, type]) => {
-    const cell = name === EVENT_INDEX.column && toNumber(others) > 0 ? counted : identifier(name);
+    const cell = name === EVENT_INDEX.column && others > 0 ? counted : identifier(name);
     return `(${cell})::${type} AS ${identifier(name)}`;
   });
   return `SELECT ${cells.join(', ')} FROM ${relation} WHERE ${where}`;
@@ -47,8 +50,10 @@ export const rowsOfFiles = (paths: readonly string[], where = 'true'): string =>
  */
 export async function writeRows(rows: string, count: number, path: string, store: Store): Promise<void> {
   const options = `FORMAT parquet, ${COMPRESSION}, ROW_GROUP_SIZE ${ROWS_PER_GROUP}`;
-  const written = await store.row(`COPY (SELECT ${NAMES} FROM (${rows}) ORDER BY ${ORDER}) TO ${literal(path)} (${options})`);
-  if (toNumber(written['Count']) !== count) {
-    throw new Error(`${toNumber(written['Count'])} records were found for a file of bulk data, and not ${count}`);
+  const written = await store.row(`COPY (SELECT ${NAMES} FROM (${rows}) ORDER BY ${ORDER}) TO ${literal(path)} (${options})`, {
+    Count: int,
+  });
+  if (written.Count !== count) {
+    throw new Error(`${written.Count} records were found for a file of bulk data, and not ${count}`);
   }
 }

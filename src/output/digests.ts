@@ -10,7 +10,7 @@
 import { createHash } from 'node:crypto';
 import { digestsFile } from '../contract/schemas.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
-import { type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { int, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 
 /** A line of a file of digests. `hash` has 64 hex digits and no prefix in both dialects. */
@@ -51,8 +51,8 @@ export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'di
 
 /** The digest of all blocks of the state. */
 export async function buildDigest(store: Store): Promise<string> {
-  const rows = await store.rows('SELECT block_height, digest FROM state.blocks ORDER BY block_height');
-  return digestOfBlocks(rows.map((row) => ({ height: toNumber(row['block_height']), digest: toText(row['digest']) })));
+  const sql = 'SELECT block_height AS height, digest FROM state.blocks ORDER BY block_height';
+  return digestOfBlocks(await store.rows(sql, { height: int, digest: text }));
 }
 
 /** Runs of consecutive heights, as in the manifest. */
@@ -72,18 +72,12 @@ export async function writeDigests(heights: Iterable<number>, sink: DiskSink, st
   const empty: string[] = [];
   for (const first of [...firsts].sort((a, b) => a - b)) {
     const rows = await store.rows(
-      `SELECT block_height, block_hash, records, digest FROM state.blocks
+      `SELECT block_height AS height, block_hash AS hash, records, digest FROM state.blocks
        WHERE block_height BETWEEN ${first} AND ${first + DIGESTS_PER_FILE - 1} ORDER BY block_height`,
+      { height: int, hash: text, records: int, digest: text },
     );
     if (rows.length === 0) empty.push(digestsPath(first));
-    for (const [path, content] of digestsFiles(rows.map(lineOf))) sink.file(path, content);
+    for (const [path, content] of digestsFiles(rows)) sink.file(path, content);
   }
   return empty;
 }
-
-const lineOf = (row: Row): BlockDigest => ({
-  height: toNumber(row['block_height']),
-  hash: toText(row['block_hash']),
-  records: toNumber(row['records']),
-  digest: toText(row['digest']),
-});

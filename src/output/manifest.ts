@@ -7,7 +7,7 @@ import type { Site } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import type { OwnFile } from '../site/assets.ts';
-import { type Store, toNumber, toText } from '../store/duckdb.ts';
+import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
 
@@ -16,10 +16,19 @@ export async function manifestOf(site: Site, siteUrl: string | undefined, store:
   const runs = await store.rows(
     `SELECT min(block_height) AS first, max(block_height) AS last
      FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM state.blocks) GROUP BY run ORDER BY first`,
+    { first: int, last: int },
   );
-  const totals = await store.row(`SELECT count(*) AS blocks, sum(transactions)::BIGINT AS transactions, sum(records)::BIGINT AS records,
-    sum(files)::BIGINT AS files, sum(bytes)::BIGINT AS bytes FROM state.blocks`);
-  const transactions = toNumber(totals['transactions']);
+  const sums = ['transactions', 'records', 'files', 'bytes'].map((name) => `coalesce(sum(${name}), 0)::BIGINT AS ${name}`);
+  const { blocks, transactions, records, files, bytes } = await store.row(
+    `SELECT count(*) AS blocks, ${sums.join(', ')} FROM state.blocks`,
+    {
+      blocks: int,
+      transactions: int,
+      records: int,
+      files: int,
+      bytes: int,
+    },
+  );
   return {
     generator: 'rune-activity-mirror',
     version: VERSION,
@@ -31,13 +40,13 @@ export async function manifestOf(site: Site, siteUrl: string | undefined, store:
     ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
     ...(site.parquet ? { parquet: true as const } : {}),
     ...(site.layout === 'packed' ? { transaction_prefix: prefixDigitsFor(transactions) } : {}),
-    heights: runs.map((run) => [toNumber(run['first']), toNumber(run['last'])]),
-    blocks: toNumber(totals['blocks']),
+    heights: runs.map(({ first, last }) => [first, last]),
+    blocks,
     transactions,
-    records: toNumber(totals['records']),
+    records,
     ...(await leftOut(store)),
-    files: toNumber(totals['files']),
-    bytes: toNumber(totals['bytes']),
+    files,
+    bytes,
     digest: await buildDigest(store),
   };
 }
@@ -48,12 +57,13 @@ async function leftOut(store: Store): Promise<Pick<Manifest, 'left_out'>> {
     `SELECT rune_id, sum(records)::BIGINT AS records, sum(sum(records)) OVER ()::BIGINT AS rows, count(*) OVER () AS runes
      FROM (SELECT block_height, rune_id, max(records) AS records FROM state.left_out GROUP BY ALL)
      GROUP BY rune_id ORDER BY records DESC, rune_id LIMIT ${MOST_RUNES_NAMED}`,
+    { rune_id: text, rows: int, runes: int },
   );
   const [first] = rows;
   if (first === undefined) return {};
   // An id may be any text; a real one has some 10 characters.
-  const runes = rows.map((row) => toText(row['rune_id']).slice(0, 64));
-  return { left_out: { rows: toNumber(first['rows']), runes, more_runes: toNumber(first['runes']) - runes.length } };
+  const runes = rows.map((row) => row.rune_id.slice(0, 64));
+  return { left_out: { rows: first.rows, runes, more_runes: first.runes - runes.length } };
 }
 
 /** The manifest's path and bytes. */

@@ -8,7 +8,7 @@ import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
-import { BuildError, CliError, messageOf } from '../errors.ts';
+import { BuildError } from '../errors.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
 import { ReadMeasure } from '../input/readMeasure.ts';
 import { Changes } from '../output/changes.ts';
@@ -20,11 +20,11 @@ import { MANIFEST_PATH } from '../pages/paths.ts';
 import { renderBatches } from '../render/batches.ts';
 import type { BatchBlock } from '../render/servedOrder.ts';
 import { siteAssets } from '../site/assets.ts';
-import { hasState, removeState, State } from '../state/state.ts';
-import { type BlockChanges, type NewBlock, updateBlocks, updateInputs } from '../state/update.ts';
+import { damageOf, State, setAside } from '../state/state.ts';
+import { type NewBlock, updateBlocks, updateInputs } from '../state/update.ts';
 import { statsDocuments } from '../stats/documents.ts';
 import { figuresOf, writeStats } from '../stats/files.ts';
-import { DUCKDB_VERSION, Store, toNumber, toText } from '../store/duckdb.ts';
+import { DUCKDB_VERSION, int, nullable, Store, text } from '../store/duckdb.ts';
 import { withScratch } from '../store/scratch.ts';
 import { explainFiles } from '../write/failure.ts';
 import { PathList } from '../write/pathList.ts';
@@ -42,37 +42,26 @@ import { outdatedShards, removeOutdated, sweep } from './stale.ts';
  * writing fails; then what was written stays, and the next build makes the output whole.
  */
 export async function build(options: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
-  const output = inspectOutput(options.out);
-  const attempt: Attempt = { options, output, log, progress, usesState: !options.dryRun && hasState(options.cache) };
   try {
-    return await buildOnce(attempt);
+    return await buildOnce(options, log, progress);
   } catch (error) {
-    if (error instanceof ChangedRangeError) {
-      log.notice(`${error.message}, so everything is built`);
-      return await buildOnce({ ...attempt, whyFull: error.message });
-    }
-    // What fails beyond the known ways while there was a state is laid to the state, which may be damaged.
-    if (error instanceof CliError || !attempt.usesState) throw error;
-    log.notice(`the cache cannot be used (${messageOf(error).split('\n')[0]}), so everything is built`);
-    removeState(options.cache);
-    return await buildOnce({ ...attempt, output: inspectOutput(options.out) });
+    const whyFull = whyAnew(error, options);
+    if (whyFull === undefined) throw error;
+    log.notice(`${whyFull}, so everything is built`);
+    return await buildOnce({ ...options, full: true }, log, progress, whyFull);
   } finally {
     progress.end();
   }
 }
 
-interface Attempt {
-  readonly options: BuildOptions;
-  readonly output: OutputState;
-  readonly log: Log;
-  readonly progress: Progress;
-  /** Whether there is a state of an earlier build. */
-  readonly usesState: boolean;
-  /** Why everything is built, when an earlier try found that out. */
-  readonly whyFull?: string;
+/** Why a build that failed is to be tried again without the last one's state or files; undefined when that would not help. */
+function whyAnew(error: unknown, { cache }: BuildOptions): string | undefined {
+  if (error instanceof ChangedRangeError) return error.message;
+  const damage = damageOf(error, cache);
+  return damage === undefined ? undefined : `the cache is damaged (${damage}) and was moved to ${setAside(cache)}`;
 }
 
-/** What the stages share. */
+/** What the steps share. */
 interface Context {
   readonly options: BuildOptions;
   readonly output: OutputState;
@@ -85,79 +74,74 @@ interface Context {
   readonly log: Log;
 }
 
-function buildOnce(attempt: Attempt): Promise<BuildResult> {
-  const { options, output, log, progress } = attempt;
-  const { out, cache, site, threads, memoryLimit, dryRun } = options;
+function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
+  const { inputs, out, cache, site, blocks, threads, memoryLimit, full, dryRun } = options;
+  const output = inspectOutput(out);
   return withScratch(cache, async (scratch) => {
     const clock = new Stopwatch();
     const store = await Store.open({ memoryLimit, threads, scratch });
     const changes = new Changes(cache);
-    let isClaimed = false;
+    const target = (i: number) => ({ root: out, added: changes.addedPart(i), listKept: wasUnfinished(output) });
+    const pool = new WriterPool(site, dryRun ? [undefined] : Array.from({ length: writers(threads) }, (_, i) => target(i)));
     let state: State | undefined;
-    const writer = (i: number) => ({ root: out, added: changes.addedPart(i), listKept: wasUnfinished(output) });
-    const pool = new WriterPool(site, dryRun ? [undefined] : Array.from({ length: writers(threads) }, (_, i) => writer(i)));
+    let isClaimed = false;
     try {
-      state = await State.attach(
-        store,
-        dryRun ? undefined : cache,
-        { site, blocks: options.blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}) },
-        output.manifest,
-        options.full ? '--full was given' : attempt.whyFull,
-      );
+      const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}) };
+      state = await State.attach(store, dryRun ? undefined : cache, settings, output.manifest, full ? whyFull : undefined);
+      const context: Context = { options, output, store, state, pool, changes, progress, scratch, log };
+
       const measure = new ReadMeasure();
       progress.watch('load', () => measure.at(store.share));
-      const loaded = await loadInput(options.inputs, options.blocks, [out, cache], scratch, store, measure);
+      const loaded = await loadInput(inputs, blocks, [out, cache], scratch, store, measure);
       progress.end();
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
-      const context: Context = { options, output, store, state, pool, changes, progress, scratch, log };
-      if (!dryRun && state.whyFull === undefined && !loaded.hasChanges && (await isDescribed(context)))
-        return await reportUnchanged(options, await keepAll(context, loaded), clock, log);
-      if (!dryRun && site.parquet) await checkRanges(out, store);
+
+      if (state.whyFull === undefined && !loaded.hasChanges && (await isDescribed(context))) {
+        return reportUnchanged(options, await keepAll(context, loaded), clock, log);
+      }
 
       if (!dryRun) {
+        if (site.parquet) await checkRanges(out, store);
         await claimOutput(out, output, store);
         isClaimed = true;
         await explainFiles(async () => changes.begin(wasUnfinished(output)));
       }
       const rendered = await renderAndWrite(context, loaded).catch(explainChange(loaded));
       clock.lap('write');
-      const result = await finish(context, loaded, rendered).catch(explainChange(loaded));
+
+      const result = dryRun ? await count(context, rendered) : await finish(context, loaded, rendered).catch(explainChange(loaded));
       clock.lap('finish');
       progress.end();
       reportBuilt(options, result, clock, log);
       return result;
     } finally {
       await pool.close();
+      await state?.close();
       if (isClaimed) await releaseOutput(out, store);
-      if (state?.isBlank === true) removeState(cache);
       store.close();
     }
   });
 }
 
-/** A build died here: what it wrote is as it should be by now, and has to be in the lists of changes all the same. */
+/** The last build did not finish. Its files are correct but were never listed as changed, so this one lists them. */
 const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' && output.manifest === undefined;
 
-/** The kernel makes files on as many cores as ask it, though not quite in proportion: a folder has one lock. */
+/** More writer threads help less than linearly: the kernel locks each folder. */
 const writers = (threads: number): number => Math.min(4, threads);
 
-/**
- * Whether the files beside the pages are what this build would write: they show choices that pages do not follow from, and scripts that another commit of
- * this program has changed.
- */
+/** True when the manifest and all other files beside the pages are what this build's options and this version's source make. */
 async function isDescribed({ options, store, output }: Context): Promise<boolean> {
   const manifest = await manifestOf(options.site, options.siteUrl, store);
   if (digestOf(manifestFile(manifest)[1]) !== output.manifest) return false;
   return ownFiles(manifest, siteAssets()).every(([path, content]) => holds(join(options.out, path), content));
 }
 
-/** The input is what it was: at most its files' times are new. */
+/** The content of the input is unchanged: at most the times of its files are new. */
 async function keepAll({ store, state, output, options }: Context, loaded: Loaded): Promise<Manifest> {
   if (loaded.isListStale) {
-    await state.commit(async () => {
-      await updateInputs(loaded, store);
-      return output.manifest ?? '';
-    });
+    await state.begin();
+    await updateInputs(loaded, store);
+    await state.commit(output.manifest ?? '');
   }
   return manifestOf(options.site, options.siteUrl, store);
 }
@@ -180,19 +164,25 @@ const explainChange =
   };
 
 interface Rendered {
+  /** Blocks that the state does not have as they are now. */
   readonly blocks: readonly NewBlock[];
+  /** Files of their pages that had the same bytes already. */
   readonly kept: number;
 }
 
-/** Renders all blocks that were read, and writes the pages of those that the state does not know as they are now. */
+/** Renders all blocks that were read, and writes the pages of those that the state does not have as they are now. */
 async function renderAndWrite({ options, store, pool, progress }: Context, loaded: Loaded): Promise<Rendered> {
-  const rows = await store.rows('SELECT b.*, k.digest FROM blocks b LEFT JOIN known_blocks k USING (block_height) ORDER BY b.block_height');
-  const known = new Map(rows.map((row) => [toNumber(row['block_height']), toText(row['digest'])]));
-  const expected = rows.map((row) => ({
-    height: toNumber(row['block_height']),
-    hash: toText(row['block_hash']),
-    records: toNumber(row['records']),
-  }));
+  const rows = await store.rows(
+    'SELECT b.*, k.digest FROM blocks b LEFT JOIN known_blocks k USING (block_height) ORDER BY b.block_height',
+    {
+      block_height: int,
+      block_hash: text,
+      records: int,
+      digest: nullable(text),
+    },
+  );
+  const known = new Map(rows.map((row) => [row.block_height, row.digest]));
+  const expected = rows.map((row) => ({ height: row.block_height, hash: row.block_hash, records: row.records }));
   const changed = new Map<number, BatchBlock>();
   const all = expected.reduce((sum, { records }) => sum + records, 0);
   let unchanged = 0;
@@ -215,11 +205,85 @@ async function renderAndWrite({ options, store, pool, progress }: Context, loade
   return { blocks, kept: written.kept };
 }
 
-/** Waits until all files of the output are on the disk, unless the options say not to. Says in the log when that is not possible. */
+/** Waits until all files of the output are on the disk, unless the options say not to. Notes in the log when that is not possible. */
 async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Promise<void> {
   const problem = sync ? await syncFileSystem(out) : undefined;
   if (problem !== undefined)
     log?.notice(`the pages cannot be synced to the disk (${problem}): after a power cut within the next minute, build with --full`);
+}
+
+/** Ends a dry run: counts in a state that nobody keeps. */
+async function count({ options, state, store }: Context, rendered: Rendered): Promise<BuildResult> {
+  await state.begin();
+  const blocks = await updateBlocks(rendered.blocks, store);
+  const manifest = await manifestOf(options.site, options.siteUrl, store);
+  return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks, wasFull: true };
+}
+
+/**
+ * Does everything that comes after the pages, in an order that readers and the build after a killed one rely on: other files, manifest, removals, state,
+ * lists of changes, marker. A reader that misses a file already sees the new manifest. Each step is on the disk before the next begins, so a power cut
+ * is no worse than a kill; DuckDB syncs the state.
+ */
+async function finish(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
+  const { options, output, store, state, changes, progress, log } = context;
+  const { out, site, siteUrl } = options;
+  const removedList = changes.removedList();
+  const addedList = new PathList(changes.addedPart(Number.MAX_SAFE_INTEGER));
+  const sink = new DiskSink(out, addedList, wasUnfinished(output));
+  const { totals } = sink;
+  progress.watch('finish', () => (totals.files === 0 ? 'taking stock' : { done: totals.files, what: 'files of the index and others' }));
+  try {
+    return await explainFiles(async () => {
+      await state.begin();
+      const blocks = await updateBlocks(rendered.blocks, store);
+      await updateInputs(loaded, store);
+      const manifest = await manifestOf(site, siteUrl, store);
+
+      const outdated = await writeDataFiles(context, blocks.heights, sink);
+      throwIfChanged(loaded);
+      for (const [path, content] of ownFiles(manifest, siteAssets())) {
+        // The manifest comes last: it reaches the disk after everything that it describes.
+        if (path === MANIFEST_PATH) await syncPages(options, log);
+        sink.file(path, content);
+      }
+      syncFile(join(out, MANIFEST_PATH));
+      syncFolder(dirname(join(out, MANIFEST_PATH)));
+
+      let removed = 0;
+      if (state.whyFull === undefined) removed = await removeOutdated(out, site, outdated, removedList, store);
+      else if (output.kind === 'ours') removed = await sweep(out, site, removedList, store);
+      if (removed > 0) await syncPages(options, undefined);
+
+      await state.commit(digestOf(manifestFile(manifest)[1]));
+
+      // Both lists exist after every build, even when empty.
+      for (const list of [removedList, addedList]) list.flush();
+      changes.finish(out);
+      finishOutput(out);
+
+      const written = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
+      const wasFull = state.whyFull !== undefined;
+      return { manifest, kept: manifest.files - written, othersWritten: totals.files - totals.kept, removed, blocks, wasFull };
+    });
+  } finally {
+    for (const list of [removedList, addedList]) list.close();
+  }
+}
+
+/**
+ * Writes the files that follow from the state's blocks and are not pages, as far as these heights changed. Returns the paths of those that the output has no
+ * more; a full build sweeps instead.
+ */
+async function writeDataFiles(context: Context, heights: readonly number[], sink: DiskSink): Promise<string[]> {
+  const { options, store, scratch } = context;
+  const { out, site, siteUrl } = options;
+  const digests = await writeDigests(heights, sink, store);
+  const shards = site.layout === 'packed' ? await updateShards(context, sink) : [];
+  const stats = await writeStats(site.dialect, sink, store);
+  for (const [path, content] of statsDocuments(await figuresOf(site.dialect, store), siteUrl)) sink.file(path, content);
+  const ranges = site.parquet ? await writeRanges(out, scratch, sink, store) : [];
+  return [digests, shards, stats, ranges].flat();
 }
 
 /** Writes the index as far as it changed. Returns the paths of files that it has no more, but after a full build, which sweeps. */
@@ -230,68 +294,4 @@ async function updateShards({ options, store, state }: Context, sink: DiskSink):
   }
   const digits = await writeChangedShards(options.site, sink, store);
   return digits === undefined ? [] : outdatedShards(options.out, digits);
-}
-
-/**
- * All that comes after the pages. The order is what a build that dies relies on, and who reads meanwhile: pages, index, manifest, removals, state,
- * marker. Each is on the disk before the next is begun, so that a power cut is no worse than the death of the build; DuckDB syncs the state. Whoever finds that a file is gone finds a manifest that is not about it.
- */
-async function finish(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
-  const { options, output, store, state, changes, progress } = context;
-  const removedList = changes.removedList();
-  const addedList = new PathList(changes.addedPart(Number.MAX_SAFE_INTEGER));
-  const sink = new DiskSink(options.out, addedList, wasUnfinished(output));
-  let blocks: BlockChanges = { heights: [], written: 0, gone: 0 };
-  progress.watch('finish', () =>
-    sink.totals.files === 0 ? 'taking stock' : { done: sink.totals.files, what: 'files of the index and others' },
-  );
-  let removed = 0;
-  let manifest: Manifest | undefined;
-  const commit = async () => {
-    blocks = await updateBlocks(rendered.blocks, store);
-    await updateInputs(loaded, store);
-    manifest = await manifestOf(options.site, options.siteUrl, store);
-    if (options.dryRun) return '';
-    const goneDigests = await writeDigests(blocks.heights, sink, store);
-    const goneShards = options.site.layout === 'packed' ? await updateShards(context, sink) : [];
-    const goneStats = await writeStats(options.site.dialect, sink, store);
-    for (const [path, content] of statsDocuments(await figuresOf(options.site.dialect, store), options.siteUrl)) sink.file(path, content);
-    const goneRanges = options.site.parquet ? await writeRanges(options.out, context.scratch, sink, store) : [];
-    const gone = [...goneDigests, ...goneShards, ...goneStats, ...goneRanges];
-    throwIfChanged(loaded);
-    const own = ownFiles(manifest, siteAssets());
-    for (const [path, content] of own) {
-      // The manifest is the last: it reaches the disk when all that it is about is there.
-      if (path === MANIFEST_PATH) await syncPages(options, context.log);
-      sink.file(path, content);
-    }
-    syncFile(join(options.out, MANIFEST_PATH));
-    syncFolder(dirname(join(options.out, MANIFEST_PATH)));
-    if (state.whyFull === undefined) removed = await removeOutdated(options.out, options.site, gone, removedList, store);
-    else if (output.kind === 'ours') removed = await sweep(options.out, options.site, removedList, store);
-    if (removed > 0) await syncPages(options, undefined);
-    return digestOf(own.at(-1)?.[1] ?? Buffer.alloc(0));
-  };
-  try {
-    await explainFiles(() => state.commit(commit));
-    // Both files are there afterwards, if only empty.
-    if (!options.dryRun) for (const list of [removedList, addedList]) await explainFiles(async () => list.flush());
-  } finally {
-    for (const list of [removedList, addedList]) list.close();
-  }
-  if (manifest === undefined) throw new Error('a build without a manifest');
-  if (!options.dryRun) {
-    await explainFiles(async () => changes.finish(options.out));
-    finishOutput(options.out);
-  }
-  const written = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
-  const othersWritten = sink.totals.files - sink.totals.kept;
-  return {
-    manifest,
-    kept: manifest.files - written,
-    othersWritten,
-    removed,
-    blocks,
-    wasFull: state.whyFull !== undefined || options.dryRun,
-  };
 }

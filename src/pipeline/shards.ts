@@ -6,13 +6,13 @@ import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
 import { BETWEEN_ENTRIES, ENTRY_PIECES, entryHead, prefixDigitsFor, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
 import { EDITION_DIGITS, shardPath } from '../pages/paths.ts';
 import { readBlobs } from '../store/columns.ts';
-import { literal, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { int, literal, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 
 /** Writes all files of the index. Returns how many digits their prefixes have. */
 export async function writeAllShards(site: Site, sink: DiskSink, store: Store): Promise<number> {
-  const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions');
-  const digits = prefixDigitsFor(toNumber(transactions));
+  const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions', { transactions: int });
+  const digits = prefixDigitsFor(transactions);
   await write(prefixes(digits), 'state.transactions', site.dialect, sink, store);
   return digits;
 }
@@ -23,15 +23,15 @@ export async function writeAllShards(site: Site, sink: DiskSink, store: Store): 
  */
 export async function writeChangedShards(site: Site, sink: DiskSink, store: Store): Promise<number | undefined> {
   const changed = 'SELECT tx_id FROM state.transactions WHERE block_height IN (SELECT block_height FROM replaced)';
-  const counts = await store.row(`SELECT (SELECT count(*) FROM state.transactions) AS now,
-    (SELECT count(*) FROM old_transactions) AS gone, (SELECT count(*) FROM (${changed})) AS come`);
-  const now = toNumber(counts['now']);
+  const sql = `SELECT (SELECT count(*) FROM state.transactions) AS now,
+    (SELECT count(*) FROM old_transactions) AS gone, (SELECT count(*) FROM (${changed})) AS come`;
+  const { now, gone, come } = await store.row(sql, { now: int, gone: int, come: int });
   const digits = prefixDigitsFor(now);
-  if (digits !== prefixDigitsFor(now + toNumber(counts['gone']) - toNumber(counts['come']))) return writeAllShards(site, sink, store);
+  if (digits !== prefixDigitsFor(now + gone - come)) return writeAllShards(site, sink, store);
   const prefix = `left(tx_id, ${digits})`;
   await store.run(`CREATE TEMP TABLE touched AS
     SELECT DISTINCT ${prefix} AS prefix FROM (${changed} UNION ALL SELECT tx_id FROM old_transactions)`);
-  const touched = (await store.rows('SELECT prefix FROM touched ORDER BY prefix')).map((row) => toText(row['prefix']));
+  const touched = (await store.rows('SELECT prefix FROM touched ORDER BY prefix', { prefix: text })).map(({ prefix }) => prefix);
   const transactions = `(SELECT * FROM state.transactions WHERE ${prefix} IN (SELECT prefix FROM touched))`;
   await write(touched, transactions, site.dialect, sink, store);
   return undefined;

@@ -35,7 +35,7 @@ import {
   withoutEnding,
   withSidecars,
 } from '../pages/paths.ts';
-import { literal, type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { int, literal, nullable, type Store, text, type Values } from '../store/duckdb.ts';
 import type { PathList } from '../write/pathList.ts';
 
 /** The names in a folder; none when there is no such folder. */
@@ -124,26 +124,30 @@ class Remover {
   }
 }
 
+/** The columns of a block that tell its files. */
+const BLOCK = { block_height: int, block_hash: text, records: int, operations: text, digest: text } as const;
+type BlockRow = Values<typeof BLOCK>;
+
 /** Records by operation that has a list, and of all under undefined. */
-function listsOf(block: Row, site: Site): [operation: Operation | undefined, total: number][] {
-  const counts = toText(block['operations']).split(',').map(Number);
+function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined, total: number][] {
+  const counts = block.operations.split(',').map(Number);
   const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, counts[code] ?? 0]);
-  return [[undefined, toNumber(block['records'])], ...(site.operationPages ? byOperation.filter(([, count]) => count > 0) : [])];
+  return [[undefined, block.records], ...(site.operationPages ? byOperation.filter(([, count]) => count > 0) : [])];
 }
 
 const pagePaths = (stem: string, total: number, site: Site): string[] =>
   pagesOf(total, site).flatMap((page) => withSidecars(pagePath(stem, page, site), page, total, site));
 
 /** The files of a block, by the entry of its folder that they are at or below. */
-function filesOfBlock(block: Row, site: Site): Map<string, string[]> {
-  const [height, hash] = [toText(block['block_height']), idName(toText(block['block_hash']), site.dialect)];
+function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
+  const [height, hash] = [String(block.block_height), idName(block.block_hash, site.dialect)];
   const lists = listsOf(block, site);
   if (site.layout === 'files') {
     return new Map(
       [height, hash].map((name) => [name, lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site))]),
     );
   }
-  const edition = editionName(toNumber(block['block_height']), toText(block['digest']), site.dialect);
+  const edition = editionName(block.block_height, block.digest, site.dialect);
   const pages = lists.flatMap(([operation, total]) =>
     packedPagesOf(total, site).flatMap((page) => withSidecars(packedPagePath(blockStem(edition, operation), page), page, total, site)),
   );
@@ -167,9 +171,9 @@ export async function removeOutdated(
 ): Promise<number> {
   const remover = new Remover(root, removed);
   const now = new Map<string, string[]>();
-  for (const block of await store.rows('SELECT * FROM written'))
+  for (const block of await store.rows('SELECT * FROM written', BLOCK))
     for (const [name, paths] of filesOfBlock(block, site)) now.set(name, paths);
-  for (const block of await store.rows('SELECT * FROM old_blocks ORDER BY block_height')) {
+  for (const block of await store.rows('SELECT * FROM old_blocks ORDER BY block_height', BLOCK)) {
     for (const [name, paths] of filesOfBlock(block, site)) {
       const present = new Set(now.get(name));
       remover.remove(paths.filter((path) => !present.has(path)));
@@ -185,10 +189,11 @@ async function removeTransactions(site: Site, remover: Remover, store: Store): P
   for (const row of await store.rows(
     `SELECT o.tx_id, o.records, t.records AS present FROM old_transactions o LEFT JOIN transactions t USING (tx_id)
        WHERE t.records IS NULL OR t.records < o.records`,
+    { tx_id: text, records: int, present: nullable(int) },
   )) {
-    const stem = `${TRANSACTIONS_FOLDER}/${idName(toText(row['tx_id']), site.dialect)}`;
-    const present = row['present'] === null ? [] : pagePaths(stem, toNumber(row['present']), site);
-    remover.remove(pagePaths(stem, toNumber(row['records']), site).filter((path) => !present.includes(path)));
+    const stem = `${TRANSACTIONS_FOLDER}/${idName(row.tx_id, site.dialect)}`;
+    const present = row.present === undefined ? [] : pagePaths(stem, row.present, site);
+    remover.remove(pagePaths(stem, row.records, site).filter((path) => !present.includes(path)));
   }
 }
 
@@ -223,27 +228,28 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
   );
   // Everything is as it should be but: names of no transaction, compressed files of short pages, and folders, whose pages are looked at one by one.
   const odd = await store.rows(
-    `SELECT name, t.tx_id, t.records FROM present LEFT JOIN state.transactions t
+    `SELECT name, t.records FROM present LEFT JOIN state.transactions t
        ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
      WHERE t.tx_id IS NULL OR NOT (${["ends_with(name, '.json')", ...isSidecar].join(' OR ')})`,
+    { name: text, records: nullable(int) },
   );
   for (const row of odd) {
-    const path = `${TRANSACTIONS_FOLDER}/${toText(row['name'])}`;
-    const expected = row['tx_id'] === null ? [] : pagePaths(withoutEnding(path), toNumber(row['records']), site);
+    const path = `${TRANSACTIONS_FOLDER}/${row.name}`;
+    const expected = row.records === undefined ? [] : pagePaths(withoutEnding(path), row.records, site);
     remover.removeUnexpected(path, new Set(expected));
   }
 }
 
 async function sweepShards(root: string, remover: Remover, store: Store): Promise<void> {
-  const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions');
-  const expected = new Set([...prefixes(prefixDigitsFor(toNumber(transactions)))].map(shardPath));
+  const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions', { transactions: int });
+  const expected = new Set([...prefixes(prefixDigitsFor(transactions))].map(shardPath));
   for (const entry of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${entry}`, expected);
 }
 
 /** Removes the files of bulk data for ranges that the state does not have. What else lies beside them stays. */
 async function sweepRanges(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
-  const rows = site.parquet ? await store.rows('SELECT first FROM state.ranges') : [];
-  const expected = new Set(site.parquet ? [RANGES_PATH, ...rows.map((row) => rangePath(toNumber(row['first'])))] : []);
+  const rows = site.parquet ? await store.rows('SELECT first FROM state.ranges', { first: int }) : [];
+  const expected = new Set(site.parquet ? [RANGES_PATH, ...rows.map(({ first }) => rangePath(first))] : []);
   for (const name of namesIn(join(root, ACTIVITY_FOLDER))) {
     const path = `${ACTIVITY_FOLDER}/${name}`;
     if (isRangeFile(path)) remover.removeUnexpected(path, expected);
@@ -251,11 +257,11 @@ async function sweepRanges(root: string, site: Site, remover: Remover, store: St
 }
 
 async function sweepBlocks(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
-  const blocks = new Map<string, Row>();
+  const blocks = new Map<string, BlockRow>();
   const files = new Set<string>();
-  for (const block of await store.rows('SELECT * FROM state.blocks')) {
+  for (const block of await store.rows('SELECT * FROM state.blocks', BLOCK)) {
     for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
-    for (const pathOf of [digestsPath, statsFilePath]) files.add(pathOf(toNumber(block['block_height'])));
+    for (const pathOf of [digestsPath, statsFilePath]) files.add(pathOf(block.block_height));
   }
   for (const folder of [BLOCKS_FOLDER, POINTERS_FOLDER]) {
     for (const entry of namesIn(join(root, folder))) {

@@ -8,7 +8,7 @@ import { JSON_TEXT, operationCode, recordJson } from './recordSql.ts';
 import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './servedOrder.ts';
 
 /** Records a batch holds at least, unless the blocks end: some 30 MB of JSON. */
-const BATCH_RECORDS = 8_192;
+export const BATCH_RECORDS = 8_192;
 
 /**
  * Yields the records of a relation batch after batch. It has the columns of `kept` (see input/load.ts), and all records of these blocks and no others.

@@ -2,14 +2,14 @@
  * What the last build left: which input files it read, which blocks and transactions it wrote. A DuckDB file in the cache folder, attached to
  * the store as `state`; it never holds records, only what is needed to tell what changed, so it is a few hundredths of the output's size.
  *
- * The views `known_files`, `known_held`, `known_left_out`, `known_runes`, `known_blocks` and `known_transactions` are its tables when a build can go on from
- * it, and empty when it has to begin anew. Nothing but `commit` changes the tables, in one transaction, so a build that dies leaves them as they were.
+ * The relations `known_files`, `known_held`, `known_runes`, `known_blocks` and so on are its tables when a build can go on from it, and empty when
+ * it has to begin anew. The tables change in one transaction, from `begin` to `commit`, so a build that dies leaves them as they were.
  */
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { BuildError, messageOf } from '../errors.ts';
+import { BuildError, CliError, messageOf } from '../errors.ts';
 import { BLOCK_RUNES } from '../stats/counting.ts';
-import { literal, type Store, toText } from '../store/duckdb.ts';
+import { literal, type Store, text } from '../store/duckdb.ts';
 import { attachDatabase } from '../store/lock.ts';
 import { VERSION } from '../version.ts';
 
@@ -42,25 +42,33 @@ const TABLES: Readonly<Record<string, string>> = {
 
 const program = `${VERSION} ${FORMAT}`;
 
+/** The state of the last build cannot be read. */
+class DamagedStateError extends Error {
+  override readonly name = 'DamagedStateError';
+}
+
 export class State {
   readonly #store: Store;
+  readonly #cache: string | undefined;
   readonly #settings: object;
   /** Why the build begins anew; undefined when it goes on from the state. */
   readonly whyFull: string | undefined;
   /** Whether the file was made by this build and nothing is in it: there is no state to lose. */
-  isBlank: boolean;
+  #isBlank: boolean;
+  #inTransaction = false;
 
-  private constructor(store: Store, settings: object, whyFull: string | undefined, isBlank: boolean) {
+  private constructor(store: Store, cache: string | undefined, settings: object, whyFull: string | undefined, isBlank: boolean) {
     this.#store = store;
+    this.#cache = cache;
     this.#settings = settings;
     this.whyFull = whyFull;
-    this.isBlank = isBlank;
+    this.#isBlank = isBlank;
   }
 
   /**
-   * Attaches the state of a cache folder, or an empty one in memory when there is no folder. `settings` is what the state must have been made with, `manifest` the SHA-256 of the output's
-   * manifest, undefined when the output is not whole; `whyFull` is given when the build must begin anew in any case. The file stays locked
-   * until the store is closed: throws a BuildError when another build holds it.
+   * Attaches the state of a cache folder, or an empty one in memory for a dry run, which has no folder. `settings` is what the state must have been made
+   * with, `manifest` the SHA-256 of the output's manifest, undefined when the output is not whole; `whyFull` is given when the build must begin anew in any
+   * case. The file stays locked until the store is closed: throws a BuildError when another build holds it, and a DamagedStateError when it cannot be read.
    */
   static async attach(
     store: Store,
@@ -69,65 +77,79 @@ export class State {
     manifest: string | undefined,
     whyFull?: string,
   ): Promise<State> {
-    const isBlank = cache !== undefined && !hasState(cache);
-    const damage = await attachFile(store, cache);
-    let reason = whyFull ?? damage;
-    if (reason === undefined && cache !== undefined) {
-      const [basis] = await store.rows('SELECT * FROM state.basis');
-      if (basis === undefined) reason = 'there is no cache of an earlier build';
-      else if (manifest === undefined || toText(basis['manifest']) !== manifest)
-        reason = 'the output is not what the cache was written for';
-      else if (toText(basis['program']) !== program) reason = `the cache is of version ${toText(basis['program'])}`;
-      else if (toText(basis['settings']) !== JSON.stringify(settings))
-        reason =
-          'the layout, the dialect, the page sizes, the lists by operation, the compressed files, the Parquet files or the range of blocks changed';
+    if (cache === undefined) {
+      await store.run(`ATTACH ':memory:' AS state; ${KNOWN_NOTHING}`);
+      return new State(store, cache, settings, 'a dry run has no cache', false);
     }
-    const none = reason === undefined && cache !== undefined ? '' : ' WHERE false';
-    for (const table of Object.keys(TABLES)) await store.run(`CREATE TEMP VIEW known_${table} AS SELECT * FROM state.${table}${none}`);
-    return new State(store, settings, reason, isBlank);
-  }
-
-  /**
-   * Brings the state up to this build: `change` runs in one transaction on tables that are empty when the build began anew. The new state
-   * counts from when `change` resolves with the SHA-256 of the manifest, and the transaction is through.
-   */
-  async commit(change: () => Promise<string>): Promise<void> {
-    await this.#store.run('BEGIN TRANSACTION');
+    const isBlank = !existsSync(join(cache, FILE));
     try {
-      if (this.whyFull !== undefined) await makeTables(this.#store);
-      const manifest = await change();
-      await this.#store.run('DELETE FROM state.basis');
-      await this.#store.run(
-        `INSERT INTO state.basis VALUES (${literal(program)}, ${literal(JSON.stringify(this.#settings))}, ${literal(manifest)})`,
-      );
-      await this.#store.run('COMMIT');
-      this.isBlank = false;
+      await attachFile(store, cache);
+      const [basis] = await store.rows('SELECT * FROM state.basis', { program: text, settings: text, manifest: text });
+      const reason = whyFull ?? whyNot(basis, { settings: JSON.stringify(settings), manifest });
+      await store.run(reason === undefined ? KNOWN : KNOWN_NOTHING);
+      return new State(store, cache, settings, reason, isBlank);
     } catch (error) {
-      await this.#store.run('ROLLBACK').catch(() => undefined);
+      // All that was asked of DuckDB here is about this file.
+      if (isDuckDBError(error)) throw new DamagedStateError(firstLineOf(error));
       throw error;
     }
   }
-}
 
-/** Whether an earlier build left a state. */
-export const hasState = (cache: string): boolean => existsSync(join(cache, FILE));
-
-/** Removes the state, so that the next build begins anew. */
-export function removeState(cache: string): void {
-  for (const name of [FILE, `${FILE}.wal`]) rmSync(join(cache, name), { recursive: true, force: true });
-}
-
-async function makeTables(store: Store): Promise<void> {
-  for (const [table, columns] of Object.entries(TABLES)) await store.run(`CREATE OR REPLACE TABLE state.${table} (${columns})`);
-}
-
-/** Attaches the file, or memory. Returns why the file cannot be used, after replacing it by an empty one. */
-async function attachFile(store: Store, cache: string | undefined): Promise<string | undefined> {
-  if (cache === undefined) {
-    await store.run(`ATTACH ':memory:' AS state`);
-    await makeTables(store);
-    return undefined;
+  /** Begins the change of the tables, which are empty when the build begins anew. */
+  async begin(): Promise<void> {
+    await this.#store.run('BEGIN TRANSACTION');
+    this.#inTransaction = true;
+    if (this.whyFull !== undefined)
+      await this.#store.run(definitions((table, columns) => `CREATE OR REPLACE TABLE state.${table} (${columns})`));
   }
+
+  /** Ends the change: from here on the state is that of the output with this manifest. */
+  async commit(manifest: string): Promise<void> {
+    const basis = [program, JSON.stringify(this.#settings), manifest].map(literal).join(', ');
+    await this.#store.run(`DELETE FROM state.basis; INSERT INTO state.basis VALUES (${basis}); COMMIT`);
+    this.#inTransaction = false;
+    this.#isBlank = false;
+  }
+
+  /** Undoes a change that was not committed, and removes a file that has nothing in it. */
+  async close(): Promise<void> {
+    if (this.#inTransaction) await this.#store.run('ROLLBACK').catch(() => undefined);
+    if (this.#isBlank && this.#cache !== undefined) for (const path of filesIn(this.#cache)) rmSync(path, { force: true });
+  }
+}
+
+/** The state and what DuckDB keeps beside it. */
+const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
+
+/** SQL statements for all tables. */
+const definitions = (statement: (table: string, columns: string) => string): string =>
+  Object.entries(TABLES)
+    .map(([table, columns]) => statement(table, columns))
+    .join('; ');
+
+const KNOWN = definitions((table) => `CREATE TEMP VIEW known_${table} AS SELECT * FROM state.${table}`);
+const KNOWN_NOTHING = definitions((table, columns) => `CREATE TEMP TABLE known_${table} (${columns})`);
+
+interface Basis {
+  readonly program: string;
+  readonly settings: string;
+  readonly manifest: string;
+}
+
+/** Why a build cannot go on from a state; undefined when it can. */
+function whyNot(
+  basis: Basis | undefined,
+  wanted: { readonly settings: string; readonly manifest: string | undefined },
+): string | undefined {
+  if (basis === undefined) return 'there is no cache of an earlier build';
+  if (basis.manifest !== wanted.manifest) return 'the output is not what the cache was written for';
+  if (basis.program !== program) return `the cache is of version ${basis.program}`;
+  if (basis.settings !== wanted.settings)
+    return 'the layout, the dialect, the page sizes, the lists by operation, the compressed files, the Parquet files or the range of blocks changed';
+  return undefined;
+}
+
+async function attachFile(store: Store, cache: string): Promise<void> {
   mkdirSync(cache, { recursive: true });
   const path = join(cache, FILE);
   if (resolve(path).includes('?')) {
@@ -135,26 +157,33 @@ async function attachFile(store: Store, cache: string | undefined): Promise<stri
       'Name another folder with --cache.',
     ]);
   }
-  const file = { path, name: 'state', what: `the cache folder ${cache}`, flag: '--cache' };
-  const existed = existsSync(path);
-  try {
-    await attachDatabase(store, file);
-    if (!existed) await makeTables(store);
-    // A file of another version, or no database of this program.
-    else for (const [table, columns] of Object.entries(TABLES)) await store.rows(`SELECT ${namesOf(columns)} FROM state.${table} LIMIT 0`);
-    return undefined;
-  } catch (error) {
-    if (error instanceof BuildError) throw error;
-    await store.run('DETACH DATABASE IF EXISTS state');
-    removeState(cache);
-    await attachDatabase(store, file);
-    await makeTables(store);
-    return `the cache cannot be read (${messageOf(error).split('\n')[0]})`;
-  }
+  await attachDatabase(store, { path, name: 'state', what: `the cache folder ${cache}`, flag: '--cache' });
+  await store.run(`CREATE TABLE IF NOT EXISTS state.basis (${TABLES.basis})`);
 }
 
-const namesOf = (columns: string): string =>
-  columns
-    .split(', ')
-    .map((column) => column.split(' ')[0])
-    .join(', ');
+const firstLineOf = (error: unknown): string => messageOf(error).split('\n')[0] ?? '';
+
+/** DuckDB names the kind of its errors. */
+const isDuckDBError = (error: unknown): boolean =>
+  error instanceof Error && !(error instanceof CliError) && /^(?:[A-Za-z]+ )+Error: /.test(error.message);
+
+/** What DuckDB says about its own files only. A checksum covers each piece of them, so damage is found when it is read, which may be late in a build. */
+const DAMAGE = /^(?:Serialization Error: |FATAL Error: |IO Error: Corrupt database file)/;
+
+/** What is wrong with the state when that is what a build failed for; undefined when it failed for anything else. */
+export function damageOf(error: unknown, cache: string): string | undefined {
+  if (error instanceof DamagedStateError) return error.message;
+  const message = firstLineOf(error);
+  const namesState = /^IO Error: /.test(message) && filesIn(resolve(cache)).some((path) => message.includes(path));
+  return isDuckDBError(error) && (DAMAGE.test(message) || namesState) ? message : undefined;
+}
+
+/** Moves a damaged state aside, so that the next build begins anew. Returns where it is. */
+export function setAside(cache: string): string {
+  const aside = join(cache, `${FILE}.damaged`);
+  for (const [path, to] of filesIn(cache).map((from, i) => [from, i === 0 ? aside : `${aside}.wal`] as const)) {
+    rmSync(to, { recursive: true, force: true });
+    if (existsSync(path)) renameSync(path, to);
+  }
+  return aside;
+}

@@ -3,7 +3,7 @@
  */
 import type { Loaded } from '../input/load.ts';
 import { countWritten } from '../stats/counting.ts';
-import { type Store, toNumber } from '../store/duckdb.ts';
+import { int, type Store } from '../store/duckdb.ts';
 
 /** A block whose pages were written. */
 export interface NewBlock {
@@ -42,24 +42,26 @@ export async function updateBlocks(written: Iterable<NewBlock>, store: Store): P
   } as const;
   const rows = [...written].map((b) => [b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.files, b.bytes]);
   await store.append('written', columns, rows);
-  await store.run(`CREATE TEMP TABLE replaced AS SELECT block_height FROM written
-    UNION SELECT block_height FROM affected WHERE block_height NOT IN (SELECT block_height FROM blocks)`);
   const isReplaced = 'block_height IN (SELECT block_height FROM replaced)';
-  await store.run(`CREATE TEMP TABLE old_blocks AS SELECT * FROM state.blocks WHERE ${isReplaced}`);
-  await store.run(`CREATE TEMP TABLE old_transactions AS SELECT * FROM state.transactions WHERE ${isReplaced}`);
-  await store.run(`DELETE FROM state.blocks WHERE ${isReplaced}`);
-  await store.run(`DELETE FROM state.transactions WHERE ${isReplaced}`);
-  await store.run(`DELETE FROM state.block_runes WHERE ${isReplaced}`);
+  await store.run(`CREATE TEMP TABLE replaced AS SELECT block_height FROM written
+      UNION SELECT block_height FROM affected WHERE block_height NOT IN (SELECT block_height FROM blocks);
+    CREATE TEMP TABLE old_blocks AS SELECT * FROM state.blocks WHERE ${isReplaced};
+    CREATE TEMP TABLE old_transactions AS SELECT * FROM state.transactions WHERE ${isReplaced};
+    DELETE FROM state.blocks WHERE ${isReplaced};
+    DELETE FROM state.transactions WHERE ${isReplaced};
+    DELETE FROM state.block_runes WHERE ${isReplaced}`);
   await countWritten(store);
-  await store.run('INSERT INTO state.blocks SELECT written.*, "timestamp" FROM written JOIN times USING (block_height)');
-  await store.run('INSERT INTO state.block_runes SELECT * EXCLUDE ("timestamp") FROM counted');
   // In a block the last transaction is served first.
-  await store.run(`INSERT INTO state.transactions SELECT tx_id, block_height, records,
-      (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT
-    FROM transactions WHERE ${isReplaced}`);
-  const heights = (await store.rows('SELECT block_height FROM replaced ORDER BY block_height')).map((row) => toNumber(row['block_height']));
-  const { gone } = await store.row('SELECT count(*) AS gone FROM old_blocks WHERE block_height NOT IN (SELECT block_height FROM written)');
-  return { heights, written: rows.length, gone: toNumber(gone) };
+  await store.run(`INSERT INTO state.blocks SELECT written.*, "timestamp" FROM written JOIN times USING (block_height);
+    INSERT INTO state.block_runes SELECT * EXCLUDE ("timestamp") FROM counted;
+    INSERT INTO state.transactions SELECT tx_id, block_height, records,
+        (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT
+      FROM transactions WHERE ${isReplaced}`);
+  const replaced = await store.rows('SELECT block_height FROM replaced ORDER BY block_height', { block_height: int });
+  const { gone } = await store.row('SELECT count(*) AS gone FROM old_blocks WHERE block_height NOT IN (SELECT block_height FROM written)', {
+    gone: int,
+  });
+  return { heights: replaced.map((row) => row.block_height), written: rows.length, gone };
 }
 
 /** Brings the lists of input files, of what they hold and of runes up to date. */
@@ -76,16 +78,16 @@ export async function updateInputs(loaded: Loaded, store: Store): Promise<void> 
     digest: 'VARCHAR',
   } as const;
   await store.append('present_files', columns, rows);
-  await store.run('DELETE FROM state.files');
-  await store.run('INSERT INTO state.files SELECT * FROM present_files');
   // What an unchanged ledger holds changes with the runes.
   const outdated = [...loaded.gone, ...loaded.read].join(', ') || 'NULL';
-  await store.run(`DELETE FROM state.held WHERE source IN (${outdated})`);
-  await store.run('INSERT INTO state.held SELECT * FROM holds');
-  await store.run(`DELETE FROM state.left_out WHERE source IN (${outdated})`);
-  await store.run('INSERT INTO state.left_out SELECT * FROM left_out');
+  await store.run(`DELETE FROM state.files;
+    INSERT INTO state.files SELECT * FROM present_files;
+    DELETE FROM state.held WHERE source IN (${outdated});
+    INSERT INTO state.held SELECT * FROM holds;
+    DELETE FROM state.left_out WHERE source IN (${outdated});
+    INSERT INTO state.left_out SELECT * FROM left_out`);
   if (!loaded.hasRunes) return;
   const same = '(SELECT id, number, name, spaced_name, divisibility FROM runes)';
-  await store.run(`DELETE FROM state.runes WHERE (id, number, name, spaced_name, divisibility) NOT IN ${same}`);
-  await store.run('INSERT INTO state.runes SELECT * FROM runes WHERE id NOT IN (SELECT id FROM state.runes)');
+  await store.run(`DELETE FROM state.runes WHERE (id, number, name, spaced_name, divisibility) NOT IN ${same};
+    INSERT INTO state.runes SELECT * FROM runes WHERE id NOT IN (SELECT id FROM state.runes)`);
 }

@@ -7,7 +7,7 @@ import { type Dialect, OPERATIONS, spellHex } from '../pages/lists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../pages/paths.ts';
 import { JSON_TEXT, jsonOf } from '../render/recordSql.ts';
 import { readBlobs, readDoubles } from '../store/columns.ts';
-import { literal, type Store, toNumber } from '../store/duckdb.ts';
+import { int, literal, type Store } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 import { blockOf, type Figures, ID_FORM, MOST_ACTIVE, mostActive, runeOf } from './figures.ts';
 
@@ -122,9 +122,9 @@ export async function writeStats(dialect: Dialect, sink: DiskSink, store: Store)
     runes.push(bytes);
   }
   end();
-  const touched = await store.rows(`SELECT DISTINCT ${FIRST} AS first FROM replaced ORDER BY first`);
+  const touched = await store.rows(`SELECT DISTINCT ${FIRST} AS first FROM replaced ORDER BY first`, { first: int });
   return touched
-    .map((row) => toNumber(row['first']))
+    .map(({ first }) => first)
     .filter((first) => !blocks.has(first))
     .map(statsFilePath);
 }

@@ -20,6 +20,34 @@ export interface StoreOptions {
 export type Cell = string | number | bigint | boolean | null;
 export type Row = Readonly<Record<string, Cell>>;
 
+/** Reads a cell that is not NULL; undefined when its type is another. */
+type Reader<T> = (cell: Exclude<Cell, null>) => T | undefined;
+/** A column that a query must have. */
+interface Column<T> {
+  readonly type: string;
+  readonly read: Reader<T>;
+  /** What NULL reads as; without it, NULL is an error. */
+  readonly ofNull?: { readonly value: T };
+}
+type Columns = Readonly<Record<string, Column<unknown>>>;
+/** A row that was read by such columns. */
+export type Values<C extends Columns> = { readonly [name in keyof C]: C[name] extends Column<infer T> ? T : never };
+
+/** A column of integers that a number holds exactly. */
+export const int: Column<number> = {
+  type: 'integer',
+  read: (cell) => {
+    const number = typeof cell === 'bigint' ? Number(cell) : cell;
+    return typeof number === 'number' && Number.isSafeInteger(number) ? number : undefined;
+  },
+};
+
+/** A column of text. */
+export const text: Column<string> = { type: 'text', read: (cell) => (typeof cell === 'string' ? cell : undefined) };
+
+/** A column whose NULL reads as undefined. */
+export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
+
 export class Store {
   readonly #instance: DuckDBInstance;
   readonly #connection: DuckDBConnection;
@@ -46,10 +74,18 @@ export class Store {
         'Name a smaller or larger limit, such as 1GB.',
       ]);
     });
-    const store = new Store(instance, await instance.connect());
-    // For `share`; nothing is printed.
-    await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
-    return store;
+    let connection: DuckDBConnection | undefined;
+    try {
+      connection = await instance.connect();
+      const store = new Store(instance, connection);
+      // For `share`; nothing is printed.
+      await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
+      return store;
+    } catch (error) {
+      connection?.closeSync();
+      instance.closeSync();
+      throw error;
+    }
   }
 
   async run(sql: string): Promise<void> {
@@ -61,15 +97,23 @@ export class Store {
     return Math.min(Math.max(this.#connection.progress.percentage, 0), 100) / 100;
   }
 
-  /** All rows of a query whose answer is small. */
-  async rows(sql: string): Promise<Row[]> {
+  /**
+   * All rows of a query whose answer is small, with the values of these columns. Throws when the query lacks a column, or a cell is NULL or of another
+   * type. Without columns, cells are as DuckDB gives them.
+   */
+  async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]>;
+  async rows(sql: string): Promise<Row[]>;
+  async rows<C extends Columns>(sql: string, columns?: C): Promise<Row[] | Values<C>[]> {
     const reader = await this.#connection.runAndReadAll(sql).catch(explainResources);
-    return reader.getRowObjectsJS() as unknown as Row[];
+    const rows = reader.getRowObjectsJS() as unknown as Row[];
+    return columns === undefined ? rows : rows.map((row) => valuesOf(row, columns, sql));
   }
 
   /** The first row of a query that always has one. */
-  async row(sql: string): Promise<Row> {
-    const [row] = await this.rows(sql);
+  async row<C extends Columns>(sql: string, columns: C): Promise<Values<C>>;
+  async row(sql: string): Promise<Row>;
+  async row<C extends Columns>(sql: string, columns?: C): Promise<Row | Values<C>> {
+    const [row] = columns === undefined ? await this.rows(sql) : await this.rows(sql, columns);
     if (row === undefined) throw new Error(`no row: ${sql}`);
     return row;
   }
@@ -107,12 +151,21 @@ export class Store {
     const definition = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
     await this.run(`CREATE OR REPLACE TEMP TABLE ${table} (${definition.join(', ')})`);
     const appender = await this.#connection.createAppender(table, null, 'temp');
-    for (const row of rows) {
-      for (const [i, cell] of row.entries()) {
-        if (types[i] === 'BIGINT') appender.appendBigInt(BigInt(cell));
-        else appender.appendVarchar(String(cell));
+    try {
+      for (const row of rows) {
+        for (const [i, cell] of row.entries()) {
+          if (types[i] === 'BIGINT') appender.appendBigInt(BigInt(cell));
+          else appender.appendVarchar(String(cell));
+        }
+        appender.endRow();
       }
-      appender.endRow();
+    } catch (error) {
+      try {
+        appender.closeSync();
+      } catch {
+        // It complains about the row that is not whole; the first error says more.
+      }
+      throw error;
     }
     appender.closeSync();
   }
@@ -121,6 +174,21 @@ export class Store {
     this.#connection.closeSync();
     this.#instance.closeSync();
   }
+}
+
+function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<C> {
+  const values = Object.entries(columns).map(([name, column]) => {
+    const cell = row[name];
+    if (cell === undefined) throw new Error(`the column ${name} is missing in the answer to ${sql}`);
+    if (cell === null) {
+      if (column.ofNull === undefined) throw new Error(`the column ${name} is NULL in the answer to ${sql}`);
+      return [name, column.ofNull.value];
+    }
+    const value = column.read(cell);
+    if (value === undefined) throw new Error(`the column ${name} has ${cell}, not ${column.type}, in the answer to ${sql}`);
+    return [name, value];
+  });
+  return Object.fromEntries(values) as Values<C>;
 }
 
 /** Of the memory that a build may use, what DuckDB may: the rest is for Node, its threads and the batches on their way. */
