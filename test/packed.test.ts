@@ -7,7 +7,7 @@ import { FetchMirror } from '../src/hosts/fetch.ts';
 import { IndexCache } from '../src/hosts/indexCache.ts';
 import { OPERATIONS, siteOf } from '../src/pages/lists.ts';
 import { findEntry, prefixDigitsFor, prefixes, readPointer, readShard, renderShard } from '../src/pages/packed.ts';
-import { type PageSource, respond } from '../src/pages/respond.ts';
+import { type Files, type OpenFile, respond } from '../src/pages/respond.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { CHANGES, History } from './support/history.ts';
 import { hex, ndjson, record } from './support/records.ts';
@@ -68,13 +68,13 @@ describe('a request', () => {
   it('reads one file of the index or pointer, and at most two pages', async () => {
     const site = siteOf(JSON.parse(readFileSync(join(work, 'packed/runes/v1/manifest.json'), 'utf8')));
     let reads: string[] = [];
-    const read = (path: string): Promise<string | undefined> => {
-      reads.push(path);
-      const file = join(work, 'packed', path);
-      return Promise.resolve(existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+    const source: Files<OpenFile> = {
+      open: async (path) => {
+        reads.push(path);
+        const file = join(work, 'packed', path);
+        return existsSync(file) ? { text: async () => readFileSync(file, 'utf8') } : undefined;
+      },
     };
-    const text = (page: string) => Promise.resolve(page);
-    const source: PageSource<string> = { open: read, index: read, text, start: text };
     const seen = new Set<number>();
     for (const path of paths) {
       for (const query of ['', '?limit=20', '?limit=20&offset=13', '?offset=5000', '?limit=7&offset=7&operation_type=send']) {

@@ -7,7 +7,7 @@
 import { MirrorReader } from '../hosts/reader.ts';
 import { errorBody, MissingFileError, notFound, RETRY_LATER } from '../pages/respond.ts';
 import { isBuiltFile } from '../pages/siteFiles.ts';
-import { filesAt, type MirrorFiles, UnreadableError } from './files.ts';
+import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './files.ts';
 
 /** What a record says that happened to a rune. */
 export type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
@@ -138,7 +138,7 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
  */
 export class Mirror {
   readonly #files: MirrorFiles;
-  readonly #reader: MirrorReader<string>;
+  readonly #reader: MirrorReader<ReadFile>;
 
   /** Throws a TypeError when `base` is no address. */
   constructor(base: string | URL, { fetch = globalThis.fetch, freshMs = FRESH_MS }: MirrorOptions = {}) {
@@ -181,7 +181,7 @@ export class Mirror {
   async #read(target: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string }> {
     signal?.throwIfAborted();
     const answer = await this.#reader.answer('GET', target, signal);
-    if (answer.kind === 'page') return { status: 200, body: answer.page };
+    if (answer.kind === 'page') return { status: 200, body: answer.page.content };
     if (answer.kind === 'body') return { status: answer.status, body: answer.body };
     const path = /^\/(runes\/[^?]*)/.exec(target)?.[1] ?? '';
     const body = isBuiltFile(path) ? await this.#files.file(path, signal) : undefined;

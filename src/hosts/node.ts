@@ -3,7 +3,7 @@
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { messageOf } from '../errors.ts';
-import { MANIFEST_PATH } from '../pages/paths.ts';
+import { isPagePath, isSidecarPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { isReadByRanges } from '../pages/ranges.ts';
 import {
   type Answer,
@@ -13,6 +13,7 @@ import {
   notFound,
   PREFLIGHT_HEADERS,
   RETRY_LATER,
+  readFacts,
   respond,
   shortTarget,
 } from '../pages/respond.ts';
@@ -58,8 +59,10 @@ const REDIRECT = headerList(FILE_HEADERS);
 
 async function answer(exchange: Exchange, site: WatchedSite, files: BuiltFiles): Promise<void> {
   const { method, request } = exchange;
-  if (request.headers.host === undefined && request.httpVersion === '1.1') {
-    return exchange.sendError(errorBody(400, 'a request of HTTP/1.1 must have a Host header'), ['connection', 'close']);
+  const hosts = hostHeadersOf(request);
+  if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) {
+    const message = hosts > 1 ? 'a request must have only one Host header' : 'a request of HTTP/1.1 must have a Host header';
+    return exchange.sendError(errorBody(400, message), ['connection', 'close']);
   }
   if (method === 'OPTIONS') return exchange.sendNothing(204, PREFLIGHT);
   const target = targetOf(request);
@@ -71,7 +74,7 @@ async function answer(exchange: Exchange, site: WatchedSite, files: BuiltFiles):
       if (found.status === 200) return exchange.sendBody(found.body, listHeaders(found.isSettled));
       return exchange.sendError(found, found.allow === undefined ? [] : ['allow', found.allow]);
     default:
-      return sendPlainFile(exchange, target, files);
+      return sendPlainFile(exchange, target, site, files);
   }
 }
 
@@ -100,6 +103,13 @@ async function answerSteadily(method: string, target: string, site: WatchedSite,
   throw failure ?? new MissingFileError(MANIFEST_PATH, 'changes all the time');
 }
 
+/** The number of Host headers: Node keeps only the first of several in `headers`, where a proxy in front may have taken the last. */
+function hostHeadersOf({ rawHeaders }: IncomingMessage): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') count += 1;
+  return count;
+}
+
 /** The path and query of a request; a proxy may send a whole URL, and `OPTIONS *` has none. */
 function targetOf(request: IncomingMessage): string {
   const url = request.url ?? '/';
@@ -107,12 +117,15 @@ function targetOf(request: IncomingMessage): string {
 }
 
 /** A file outside the API's routes. Everything else is a JSON 404, and so is a link that leads out of the folder. */
-async function sendPlainFile(exchange: Exchange, target: string, files: BuiltFiles): Promise<void> {
+async function sendPlainFile(exchange: Exchange, target: string, site: WatchedSite, files: BuiltFiles): Promise<void> {
   const path = exchange.method === 'GET' || exchange.method === 'HEAD' ? plainPathOf(target) : undefined;
   const redirect = path === undefined ? undefined : redirectOf(`/${path}`);
   if (redirect !== undefined) return exchange.sendNothing(301, [...REDIRECT, 'location', redirect, 'content-length', '0']);
   const file = path === undefined ? undefined : await openPlain(path, files);
   if (path === undefined || file === undefined) return exchange.sendError(notFound(exchange.method, target));
+  if (isPagePath(path, site.last)) await readFacts(file, path);
+  // Builds create pages and their compressed files in place, and whether one of these is whole cannot be seen. All other files are renamed into place.
+  if (isSidecarPath(path) && site.isUnfinished()) throw new MissingFileError(path, 'may be half written: the build is not finished');
   return isReadByRanges(path) ? exchange.sendByRanges(file, headersOf(path)) : exchange.sendFile(file, headersOf(path));
 }
 

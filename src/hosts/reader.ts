@@ -4,19 +4,8 @@
  */
 import { type BuiltSite, siteOf } from '../pages/lists.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
-import { type Answer, MissingFileError, type PageSource, respond } from '../pages/respond.ts';
+import { type Answer, type Files, MissingFileError, type OpenFile, respond } from '../pages/respond.ts';
 import { IndexCache } from './indexCache.ts';
-
-/** How files of a build (`runes/v1/...`) are had. A page's type is the host's own. */
-export interface Files<Page> {
-  /** The manifest's text. Rejects when it cannot be had, also when there is none. */
-  manifest(): Promise<string>;
-  /** Undefined when there is no such file; rejects when that could not be found out. */
-  open(path: string, signal?: AbortSignal): Promise<Page | undefined>;
-  text(page: Page): Promise<string>;
-  /** Lets go of a page that will not be read. */
-  close(page: Page): Promise<void>;
-}
 
 /** A manifest as it was read. */
 interface Known {
@@ -24,8 +13,8 @@ interface Known {
   readonly site: BuiltSite;
 }
 
-export class MirrorReader<Page> {
-  readonly #files: Files<Page>;
+export class MirrorReader<File extends OpenFile> {
+  readonly #files: Files<File>;
   readonly #freshMs: number;
   readonly #confirmsAbsence: boolean;
   readonly #index: IndexCache;
@@ -37,7 +26,7 @@ export class MirrorReader<Page> {
    * `confirmsAbsence`, an id that has no file is unknown only when the manifest, read once more, is still the same: a build of another dialect or
    * layout has the same ids under other paths. That costs a request for each unknown id.
    */
-  constructor(files: Files<Page>, freshMs: number, confirmsAbsence = false) {
+  constructor(files: Files<File>, freshMs: number, confirmsAbsence = false) {
     this.#files = files;
     this.#freshMs = freshMs;
     this.#confirmsAbsence = confirmsAbsence;
@@ -49,7 +38,7 @@ export class MirrorReader<Page> {
    * the index are read anew. Rejects with a MissingFileError when that does not help, and with the error of `files` when they cannot be read.
    * `signal` goes to the reading of pages and of the index, and not of the manifest, which others may be waiting for.
    */
-  async answer(method: string, target: string, signal?: AbortSignal): Promise<Answer<Page>> {
+  async answer(method: string, target: string, signal?: AbortSignal): Promise<Answer<File>> {
     const used = new Set<string>();
     try {
       return await this.#answerOnce(method, target, used, signal);
@@ -68,7 +57,7 @@ export class MirrorReader<Page> {
   }
 
   /** Adds the files of the index that it looked into to `used`. */
-  async #answerOnce(method: string, target: string, used: Set<string>, signal: AbortSignal | undefined): Promise<Answer<Page>> {
+  async #answerOnce(method: string, target: string, used: Set<string>, signal: AbortSignal | undefined): Promise<Answer<File>> {
     const files = this.#files;
     const known = await this.#current();
     let [found, missing] = [0, 0];
@@ -77,22 +66,12 @@ export class MirrorReader<Page> {
       else found += 1;
       return file;
     };
-    const source: PageSource<Page> = {
-      open: async (path) => count(await files.open(path, signal)),
-      text: (page) => files.text(page),
-      // Reading a part of a body and passing all of it on would be more work than reading it.
-      start: (page) => files.text(page),
-      close: (page) => files.close(page),
-      index: async (path) => {
-        used.add(path);
-        const load = async () => {
-          const page = await files.open(path, signal);
-          return page === undefined ? undefined : files.text(page);
-        };
-        return count(await this.#index.get(path, load));
-      },
+    const counted: Files<File> = { open: async (path) => count(await files.open(path, signal)) };
+    const readIndex = async (path: string) => {
+      used.add(path);
+      return count(await this.#index.get(path, async () => (await files.open(path, signal))?.text()));
     };
-    const answer = await respond(method, target, known.site, source);
+    const answer = await respond(method, target, known.site, counted, readIndex);
     if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {
       throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
     }
@@ -114,7 +93,9 @@ export class MirrorReader<Page> {
   }
 
   async #read(): Promise<Known> {
-    const text = await this.#files.manifest();
+    const file = await this.#files.open(MANIFEST_PATH);
+    if (file === undefined) throw new Error(`${MANIFEST_PATH} is missing`);
+    const text = await file.text();
     return { text, site: siteOf(JSON.parse(text)) };
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The two ends of a build: files on disk, or only their number.
  */
-import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
 import type { Encoding } from '../pages/lists.ts';
@@ -9,7 +9,7 @@ import { sidecarPath } from '../pages/paths.ts';
 import type { FileSink } from '../render/files.ts';
 import type { PathList } from './changes.ts';
 import { compress } from './compress.ts';
-import { isSameFile, moveFile, replaceFile, tryLink } from './replace.ts';
+import { holds, isSameFile, moveFile, replaceFile, tryLink } from './replace.ts';
 
 /** What a sink was given, without compressed files. Both paths of a linked file count: to a client they are two. */
 export interface SinkTotals {
@@ -79,16 +79,20 @@ export class DiskSink implements FileSink {
     buffer.set(records, head.length);
     buffer.write(ENVELOPE_TAIL, length - ENVELOPE_TAIL.length, 'latin1');
     const bytes = buffer.subarray(0, length);
-    this.file(path, bytes);
-    for (const encoding of encodings) this.#put(sidecarPath(path, encoding), compress(bytes, encoding));
+    this.#count(bytes, this.#put(path, bytes, true));
+    for (const encoding of encodings) this.#put(sidecarPath(path, encoding), compress(bytes, encoding), true);
     return length;
   }
 
-  /** Any file: it is kept when it has these bytes already. */
+  /** Writes a file that is not a page, unless it has these bytes already. Readers cannot see whether such a file is whole, so it is renamed into place. */
   file(path: string, bytes: Uint8Array): void {
+    this.#count(bytes, this.#put(path, bytes, false));
+  }
+
+  #count(bytes: Uint8Array, isWritten: boolean): void {
     this.totals.files += 1;
     this.totals.bytes += bytes.length;
-    if (!this.#put(path, bytes)) this.totals.kept += 1;
+    if (!isWritten) this.totals.kept += 1;
   }
 
   /** Takes a finished file from elsewhere, unless the same bytes are there already. It counts nowhere: it is no page. */
@@ -110,14 +114,11 @@ export class DiskSink implements FileSink {
     for (const encoding of encodings) this.#link(sidecarPath(path, encoding), sidecarPath(target, encoding));
   }
 
-  /** False when the file has these bytes already. */
-  #put(path: string, bytes: Uint8Array): boolean {
+  /** False when the file has these bytes already. A page that is new is created in place: renaming each would take most of the time of a build. */
+  #put(path: string, bytes: Uint8Array, isPage: boolean): boolean {
     const target = this.#prepare(path);
-    try {
-      writeNew(target, bytes);
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
-      if (lstatSync(target).isFile() && readFileSync(target).equals(bytes)) {
+    if (!isPage || !isCreated(target, bytes)) {
+      if (holds(target, bytes)) {
         this.#keep(path);
         return false;
       }
@@ -160,6 +161,17 @@ export class DiskSink implements FileSink {
     }
     this.#folder = folder;
     return `${this.#root}/${path}`;
+  }
+}
+
+/** Creates a file with these bytes; false when the path is taken. */
+function isCreated(path: string, bytes: Uint8Array): boolean {
+  try {
+    writeNew(path, bytes);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    return false;
   }
 }
 

@@ -2,18 +2,16 @@
  * Files of a build, as the local server reads them: never one outside of the build's folder, and the ones that were asked for lately from memory.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, readSync, realpathSync, type Stats } from 'node:fs';
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, realpathSync, type Stats } from 'node:fs';
 import { lstat, readFile, realpath } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { codeOf, messageOf } from '../../errors.ts';
-import type { PageSource } from '../../pages/respond.ts';
+import type { Files, OpenFile } from '../../pages/respond.ts';
 
 /** Larger files are streamed; smaller ones are cheaper read at once. */
 const STREAM_FROM_BYTES = 256 * 1024;
-
-const START_BYTES = 4096;
 
 /** A file may be held as bytes, as text, and compressed, which is little. */
 const TIMES_HELD = 2;
@@ -46,7 +44,7 @@ export const etagOf = (bytes: Buffer): string => quoted(createHash('sha256').upd
 const quoted = (digest: string): string => `"${digest.slice(0, 32)}"`;
 
 /** A regular file in the build's folder. */
-export class BuiltFile {
+export class BuiltFile implements OpenFile {
   /** Without links. */
   readonly path: string;
   readonly stats: Stats;
@@ -60,18 +58,6 @@ export class BuiltFile {
     this.path = path;
     this.stats = stats;
     this.bytes = bytes;
-  }
-
-  /** The beginning of the content, which holds the first record of a page, but for an address of kilobytes. */
-  async start(): Promise<string> {
-    if (this.bytes !== undefined) return this.bytes.toString('latin1', 0, START_BYTES);
-    const fd = openSync(this.path, 'r');
-    try {
-      const start = Buffer.alloc(START_BYTES);
-      return start.toString('latin1', 0, readSync(fd, start, 0, START_BYTES, 0));
-    } finally {
-      closeSync(fd);
-    }
   }
 
   /**
@@ -91,7 +77,7 @@ export class BuiltFile {
   }
 
   /** A large file, which the caller closes: what is told of it and sent is of one file, also when a build puts another in its place. */
-  async openLarge(): Promise<OpenedFile> {
+  async openLarge(): Promise<LargeFile> {
     const fd = openSync(this.path, 'r');
     try {
       const stats = fstatSync(fd);
@@ -112,7 +98,7 @@ export class BuiltFile {
 }
 
 /** A large file while it is sent. */
-export interface OpenedFile {
+export interface LargeFile {
   readonly fd: number;
   /** In bytes. */
   readonly size: number;
@@ -176,11 +162,11 @@ async function follow(link: string, { lstat, realpath }: Reading): Promise<[real
     return real === undefined || stats === undefined ? undefined : [real, stats];
   } catch (error) {
     // In a circle, or where this program may not look.
-    throw new ForeignFileError(`${link} is a link that cannot be followed: ${messageOf(error)}`);
+    throw new ForeignFileError(`${link} is a symbolic link that cannot be followed (${messageOf(error)}); put the file itself there`);
   }
 }
 
-export class BuiltFiles implements PageSource<BuiltFile> {
+export class BuiltFiles implements Files<BuiltFile> {
   readonly #dir: string;
   readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
   /** In the order of last use, by path. */
@@ -203,18 +189,6 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     return this.#open(path, IN_THREADS);
   }
 
-  text(file: BuiltFile): Promise<string> {
-    return file.text();
-  }
-
-  start(file: BuiltFile): Promise<string> {
-    return file.start();
-  }
-
-  async index(path: string): Promise<string | undefined> {
-    return (await this.open(path))?.text();
-  }
-
   async #open(path: string, reading: Reading): Promise<BuiltFile | undefined> {
     const { lstat, realpath } = reading;
     const named = `${this.#dir}/${path}`;
@@ -231,8 +205,9 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     }
     if (held !== undefined) this.#drop(path, held);
     // Opening a pipe would wait for a writer.
-    if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file`);
-    if (!(await this.#isInside(dirname(real), realpath))) throw new ForeignFileError(`${path} is a link that leads out of the folder`);
+    if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file; remove it and build again`);
+    if (!(await this.#isInside(dirname(real), realpath)))
+      throw new ForeignFileError(`${path} leads out of the served folder by a symbolic link; put the file itself there`);
     const isLarge = stats.size >= STREAM_FROM_BYTES;
     const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#read(real, reading));
     if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#hold(path, file);

@@ -8,7 +8,7 @@ import { createGzip } from 'node:zlib';
 import { satisfy, wantedRange } from '../../pages/ranges.ts';
 import { API_HEADERS, cachingHeaders, errorBody, matchesEtag } from '../../pages/respond.ts';
 import { takesGzip } from './encoding.ts';
-import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type OpenedFile } from './files.ts';
+import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type LargeFile } from './files.ts';
 
 /** Names and values in turn. Node takes 15 µs less for such a list than for an object, which is a third of what it takes for a request. */
 export type Headers = readonly string[];
@@ -54,7 +54,7 @@ export class Exchange {
     this.#sendWhole(isZipped ? await file.gzip(file.bytes) : file.bytes, etag, isZipped, headers);
   }
 
-  async #sendLarge({ fd, size, etag }: OpenedFile, headers: Headers): Promise<void> {
+  async #sendLarge({ fd, size, etag }: LargeFile, headers: Headers): Promise<void> {
     const isZipped = this.#isZipped(size);
     const known = this.#knownTag(etag, isZipped);
     if (this.method === 'HEAD' || known !== undefined) closeSync(fd);
