@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FetchMirror } from '../src/hosts/fetch.ts';
-import { IndexCache } from '../src/hosts/indexCache.ts';
+import { IndexCache } from '../src/pages/indexCache.ts';
 import { OPERATIONS, siteOf } from '../src/pages/lists.ts';
 import { findEntry, prefixDigitsFor, prefixes, readPointer, readShard, renderShard } from '../src/pages/packed.ts';
 import { type Files, type OpenFile, respond } from '../src/pages/respond.ts';
@@ -79,7 +79,7 @@ describe('a request', () => {
     for (const path of paths) {
       for (const query of ['', '?limit=20', '?limit=20&offset=13', '?offset=5000', '?limit=7&offset=7&operation_type=send']) {
         reads = [];
-        await respond('GET', path + query, site, source);
+        await respond(path + query, site, source);
         const isIndex = (file: string) => /v1\/(pointers|transactions)\//.test(file);
         expect([path, reads.filter(isIndex).length]).toEqual([path, 1]);
         expect(reads.length).toBeLessThanOrEqual(3);

@@ -139,14 +139,14 @@ describe('a path that leads out of the folder', () => {
       for (const start of STARTS) {
         for (const spelling of SPELLINGS) {
           for (const end of ENDS) {
-            await respond('GET', start + spelling + end, site(layout), source).catch((error: unknown) => {
+            await respond(start + spelling + end, site(layout), source).catch((error: unknown) => {
               expect(error).toBeInstanceOf(MissingFileError);
             });
           }
         }
       }
       // So that this test can fail: an id that is one does ask.
-      await respond('GET', `/runes/v1/blocks/${'9'.repeat(5)}/activity?operation_type=mint`, site(layout), source);
+      await respond(`/runes/v1/blocks/${'9'.repeat(5)}/activity?operation_type=mint`, site(layout), source);
     }
     expect(asked.length).toBeGreaterThan(1);
     expect(

@@ -3,10 +3,10 @@
  */
 import { openapiText } from '../contract/openapi.ts';
 import type { Manifest } from '../contract/schemas.ts';
+import { errorBody } from '../http/errors.ts';
 import type { Site } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { LANDING_PATH, MANIFEST_PATH, STATUS_PATH } from '../pages/paths.ts';
-import { errorBody } from '../pages/respond.ts';
 import { OPENAPI_PATH } from '../pages/siteFiles.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { explorerPage } from '../site/explorerPage.ts';

@@ -21,12 +21,12 @@ export interface ReadFile extends OpenFile {
 
 export interface MirrorFiles extends Files<ReadFile> {
   /** Any JSON of the mirror by its path, as it is. */
-  file(path: string, signal?: AbortSignal): Promise<string | undefined>;
+  file(path: string): Promise<string | undefined>;
 }
 
 /** `base` ends with a slash. */
-export function filesAt(base: URL, fetch: typeof globalThis.fetch): MirrorFiles {
-  const read = async (path: string, signal?: AbortSignal): Promise<string | undefined> => {
+export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
+  const read = async (path: string): Promise<string | undefined> => {
     const { href } = new URL(path, base);
     try {
       const response = await fetch(href, signal === undefined ? ASK_AGAIN : { ...ASK_AGAIN, signal });
@@ -49,8 +49,8 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch): MirrorFiles 
       );
     }
   };
-  const checked = async (path: string, fits: (value: unknown) => boolean, signal?: AbortSignal): Promise<string | undefined> => {
-    const text = await read(path, signal);
+  const checked = async (path: string, fits: (value: unknown) => boolean): Promise<string | undefined> => {
+    const text = await read(path);
     if (text === undefined || fits(parse(text))) return text;
     throw new MissingFileError(path, text.trimStart().startsWith('<') ? 'was answered with a web page' : 'is cut, or no file of a mirror');
   };
@@ -63,11 +63,11 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch): MirrorFiles 
     );
   };
   return {
-    open: async (path, signal) => {
-      const content = await (path === MANIFEST_PATH ? manifest() : checked(path, isWhole, signal));
+    open: async (path) => {
+      const content = await (path === MANIFEST_PATH ? manifest() : checked(path, isWhole));
       return content === undefined ? undefined : { content, text: async () => content };
     },
-    file: (path, signal) => checked(path, (value) => value !== undefined, signal),
+    file: (path) => checked(path, (value) => value !== undefined),
   };
 }
 

@@ -3,9 +3,10 @@
  * operation, and the highest block for an example. Schemas come from the zod contract, so that a description can't say what a check does not hold.
  */
 import { z } from 'zod';
+import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
+import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
 import { defaultLimit, maximumLimit, type Site, siteOf } from '../pages/lists.ts';
 import { DIGESTS_PER_FILE, RANGES_PATH, STATS_PER_FILE } from '../pages/paths.ts';
-import { API_HEADERS, cachingHeaders, errorBody, notFound, RETRY_LATER } from '../pages/respond.ts';
 import { serverVersion } from '../version.ts';
 import { bulkFiles } from './bulk.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';

@@ -2,9 +2,10 @@
  * Examples for the API's description. None of them is made up where a reader could take it for the data of this mirror: the transaction is a real one,
  * the block is one of the recorded server's test data and its example says so, and errors are those that the request map gives.
  */
+
+import { errorBody } from '../http/errors.ts';
 import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
 import { parseTarget } from '../pages/request.ts';
-import { errorBody } from '../pages/respond.ts';
 import type { ActivityRecord } from './contractJson.ts';
 
 /** The etching of DOG•GO•TO•THE•MOON, the third rune. */
@@ -85,7 +86,7 @@ export function refusals(targets: Readonly<Record<string, string>>, site: Site):
     Object.entries(targets).map(([name, target]) => {
       const route = parseTarget(target, site);
       if (route.kind !== 'refusal') throw new Error(`${target} is not refused`);
-      return [name, { summary: `GET ${target}`, value: errorExample(route.status, route.message) }];
+      return [name, { summary: `GET ${target}`, value: errorExample(400, route.message) }];
     }),
   );
 }

@@ -1,20 +1,11 @@
 /**
  * The page map for hosts that speak Request and Response: edge functions and workers. Each of them is a few lines around this.
  */
-import {
-  type Answer,
-  API_HEADERS,
-  cachingHeaders,
-  errorBody,
-  type Files,
-  MissingFileError,
-  matchesEtag,
-  notFound,
-  type OpenFile,
-  PREFLIGHT_HEADERS,
-  RETRY_LATER,
-} from '../pages/respond.ts';
-import { MirrorReader } from './reader.ts';
+import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
+import { API_HEADERS, cachingHeaders, ERROR_HEADERS, etagOfDigest, matchesEtag, PREFLIGHT_HEADERS } from '../http/headers.ts';
+import { type Reply, reply } from '../http/methods.ts';
+import { MirrorReader } from '../pages/reader.ts';
+import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
 
 /**
  * Reads a file of the build by its path (`runes/v1/...`): the response of the host's file server, whatever its status. `range` is the Range header of a
@@ -52,16 +43,17 @@ export class FetchMirror {
         return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
       case 'page':
         return await answer.page.send(request, cachingHeaders(answer.isSettled));
-      case 'body':
-        if (answer.status === 200) return await sendBody(request, answer.body, cachingHeaders(answer.isSettled));
+      case 'window':
+        return await sendBody(request, answer.body, cachingHeaders(answer.isSettled));
+      case 'error':
         return errorResponse(request, answer, answer.allow === undefined ? {} : { allow: answer.allow });
     }
   }
 
   /** Undefined when a file that has to be there is missing. */
-  async #answerTo(method: string, target: string): Promise<Answer<FetchedFile> | undefined> {
+  async #answerTo(method: string, target: string): Promise<Reply<FetchedFile> | undefined> {
     try {
-      return await this.#reader.answer(method, target);
+      return await reply(method, target, () => this.#reader.answer(target));
     } catch (error) {
       if (error instanceof MissingFileError) return undefined;
       throw error;
@@ -112,7 +104,7 @@ const strongEtag = (file: Response): string | undefined => file.headers.get('eta
 export function errorResponse(request: Request, { status, body }: ReturnType<typeof errorBody>, more: MoreHeaders = {}): Response {
   return new Response(request.method === 'HEAD' ? null : body, {
     status,
-    headers: { ...API_HEADERS, 'cache-control': 'no-store', ...more },
+    headers: { ...ERROR_HEADERS, ...more },
   });
 }
 
@@ -160,5 +152,5 @@ async function sendBody(request: Request, body: string, more: MoreHeaders, known
 
 async function etagOf(body: string): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(body)));
-  return `"${[...hash.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}"`;
+  return etagOfDigest([...hash].map((byte) => byte.toString(16).padStart(2, '0')).join(''));
 }

@@ -35,7 +35,7 @@ export interface OpenFile {
  * there is no such file, and rejects when that could not be found out. The type of an opened file is the host's own, so the host can send a page as it is.
  */
 export interface Files<File extends OpenFile> {
-  open(path: string, signal?: AbortSignal): Promise<File | undefined>;
+  open(path: string): Promise<File | undefined>;
 }
 
 /**
@@ -55,84 +55,42 @@ export class MissingFileError extends Error {
   }
 }
 
-/** A body made for this request. */
-interface MadeAnswer {
-  readonly kind: 'body';
-  readonly status: number;
+/** A file of the build, to be sent as it is. */
+interface PageAnswer<File extends OpenFile> {
+  readonly kind: 'page';
+  readonly page: File;
+  readonly path: string;
+  readonly isSettled: boolean;
+}
+
+/** A body that was put together from the texts of files: its characters stand for the same bytes as theirs. */
+interface WindowAnswer {
+  readonly kind: 'window';
   readonly body: string;
   readonly isSettled: boolean;
-  readonly allow?: string;
 }
 
 export type Answer<File extends OpenFile> =
-  /** A file of the build, to be sent as it is. */
-  | { readonly kind: 'page'; readonly page: File; readonly path: string; readonly isSettled: boolean }
-  | MadeAnswer
-  /** A CORS preflight. */
-  | { readonly kind: 'preflight' }
-  /** Not for the API: `underApi` tells whether the path is under `/runes` (a file or a JSON 404) or elsewhere (the host's files). */
-  | { readonly kind: 'other'; readonly underApi: boolean };
-
-export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
-
-/** Headers of every file, whatever its type: any page of any site may read it, and its type is not guessed. */
-export const FILE_HEADERS: Readonly<Record<string, string>> = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'etag',
-  'cross-origin-resource-policy': 'cross-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-};
-
-/** Headers that every answer of the API carries. A browser that shows one runs nothing, whatever is in it. */
-export const API_HEADERS: Readonly<Record<string, string>> = {
-  'content-type': 'application/json; charset=utf-8',
-  ...FILE_HEADERS,
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-};
-
-/** Nothing is kept without asking: the list of an unknown id may exist a minute later (decisions.md, "Headers"). */
-const CACHE_CONTROL = 'public, no-cache, must-revalidate';
-
-/** How long a CDN may answer with records that are settled before it asks again, in seconds: until then it may miss a correction of old data. */
-const CDN_SECONDS = 86_400;
+  | PageAnswer<File>
+  | WindowAnswer
+  /** The request breaks a rule of the API, which `message` says. */
+  | { readonly kind: 'refusal'; readonly message: string }
+  /** The path is none of the API's: it may be a file of the build, or of the host. */
+  | { readonly kind: 'other' };
 
 /**
- * What caches may do with a 200 or 304. Clients always ask; a CDN (RFC 9213) may hold records of blocks that are settled for a day, and never an
- * answer without records.
- */
-export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, string>> =>
-  isSettled
-    ? { 'cache-control': CACHE_CONTROL, 'cdn-cache-control': `public, max-age=${CDN_SECONDS}` }
-    : { 'cache-control': CACHE_CONTROL };
-
-export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
-  'access-control-allow-origin': '*',
-  'access-control-allow-methods': ALLOWED_METHODS,
-  'access-control-allow-headers': '*',
-  'access-control-max-age': '86400',
-};
-
-/**
- * Answers one request. Rejects only when a file of the build cannot be read or is not a page, and with a MissingFileError when one is
- * missing that must be there.
+ * Answers a request to read `target`, its path and query. Rejects only when a file of the build cannot be read, and with a MissingFileError when one that
+ * must be there is missing or is not whole.
  */
 export async function respond<File extends OpenFile>(
-  method: string,
   target: string,
   site: BuiltSite,
   files: Files<File>,
   readIndex: ReadIndex = async (path) => (await files.open(path))?.text(),
 ): Promise<Answer<File>> {
   const route = parseTarget(target, site);
-  if (route.kind === 'outside') return { kind: 'other', underApi: false };
-  if (method === 'OPTIONS') return { kind: 'preflight' };
-  if (route.kind === 'unknown') return { kind: 'other', underApi: true };
-  if (method !== 'GET' && method !== 'HEAD') {
-    const message = `${method} is not allowed on this path; the API is read-only`;
-    return { kind: 'body', ...errorBody(405, message), isSettled: false, allow: ALLOWED_METHODS };
-  }
-  if (route.kind === 'refusal') return { kind: 'body', ...errorBody(route.status, route.message), isSettled: false };
+  if (route.kind === 'outside' || route.kind === 'unknown') return { kind: 'other' };
+  if (route.kind === 'refusal') return { kind: 'refusal', message: route.message };
   if (route.kind === 'status') {
     const page = await files.open(STATUS_PATH);
     if (page === undefined) throw new MissingFileError(STATUS_PATH);
@@ -228,16 +186,15 @@ const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
 
 /** The window cut out of what was read, which begins at or before it. */
-function slice(window: Window, read: ReadPage, site: BuiltSite): MadeAnswer {
+function slice(window: Window, read: ReadPage, site: BuiltSite): WindowAnswer {
   const from = window.offset - read.offset;
   return envelopeAnswer(window, read.total, read.records.slice(from, from + window.limit), site);
 }
 
-function envelopeAnswer(window: Window, total: number, records: readonly string[], site: BuiltSite): MadeAnswer {
+function envelopeAnswer(window: Window, total: number, records: readonly string[], site: BuiltSite): WindowAnswer {
   const height = blockHeightOf(records[0] ?? '');
   return {
-    kind: 'body',
-    status: 200,
+    kind: 'window',
     body: renderEnvelope(window, total, records),
     isSettled: height !== undefined && isSettled(height, site),
   };
@@ -308,43 +265,4 @@ async function openAll<File extends OpenFile>(paths: readonly string[], files: F
   if (failed === undefined) return pages;
   for (const page of pages) await page.close?.();
   throw failed.reason;
-}
-
-/** What a 503 says. */
-export const RETRY_LATER = 'a file of this mirror is missing or unreadable; try again';
-
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  416: 'Range Not Satisfiable',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
-};
-
-/** The API's error: these three keys in this order (decisions.md, "Error body"). The text is JSON-escaped. */
-export const errorBody = (status: number, message: string): { status: number; body: string } => ({
-  status,
-  body: JSON.stringify({ statusCode: status, error: REASONS[status] ?? 'Error', message }),
-});
-
-/** A target for an error or a log: enough to know it again, so that a long URL is not sent back whole. */
-export const shortTarget = (target: string): string => (target.length > 300 ? `${target.slice(0, 300)}…` : target);
-
-/** The 404 of a path that is none of the API's. */
-export const notFound = (method: string, target: string): { status: number; body: string } =>
-  errorBody(404, `Route ${method}:${shortTarget(target)} not found`);
-
-/**
- * Whether an `if-none-match` header holds this ETag: a list, weak forms and `*` are understood, and so is a tag without its quotes,
- * which the recorded server took.
- */
-export function matchesEtag(header: string | null | undefined, etag: string): boolean {
-  if (header === null || header === undefined) return false;
-  const bare = (tag: string) =>
-    tag
-      .trim()
-      .replace(/^W\//, '')
-      .replace(/^"(.*)"$/, '$1');
-  return header.trim() === '*' || header.split(',').some((tag) => bare(tag) === bare(etag));
 }

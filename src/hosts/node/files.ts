@@ -8,6 +8,7 @@ import { dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { codeOf, messageOf } from '../../errors.ts';
+import { etagOfDigest } from '../../http/headers.ts';
 import type { Files, OpenFile } from '../../pages/respond.ts';
 
 /** Larger files are streamed; smaller ones are cheaper read at once. */
@@ -39,9 +40,7 @@ export const GZIP_LEVEL = 1;
 export const gzipped = (bytes: Buffer): Promise<Buffer> => compress(bytes, { level: GZIP_LEVEL });
 
 /** The strong ETag of a body. */
-export const etagOf = (bytes: Buffer): string => quoted(createHash('sha256').update(bytes).digest('hex'));
-
-const quoted = (digest: string): string => `"${digest.slice(0, 32)}"`;
+export const etagOf = (bytes: Buffer): string => etagOfDigest(createHash('sha256').update(bytes).digest('hex'));
 
 /** A regular file in the build's folder. */
 export class BuiltFile implements OpenFile {
@@ -109,7 +108,7 @@ async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
   // Not by a pipeline: it ends the hash in Deno. A stream cannot be asked for no bytes.
   if (size > 0) for await (const chunk of createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 })) hash.update(chunk);
-  return quoted(hash.digest('hex'));
+  return etagOfDigest(hash.digest('hex'));
 }
 
 /** Reading at once, or in other threads. */

@@ -6,7 +6,8 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../../errors.ts';
-import { ALLOWED_METHODS, API_HEADERS, errorBody } from '../../pages/respond.ts';
+import { errorBody } from '../../http/errors.ts';
+import { ALLOWED_METHODS, ERROR_HEADERS } from '../../http/headers.ts';
 
 /** Times are in milliseconds. */
 export interface Limits {
@@ -151,7 +152,7 @@ function refuseWith(status: number, message: string, socket: Duplex, more: Reado
   }
   const { body } = errorBody(status, message);
   const length = String(Buffer.byteLength(body));
-  const headers = { ...API_HEADERS, 'cache-control': 'no-store', ...more, connection: 'close', 'content-length': length };
+  const headers = { ...ERROR_HEADERS, ...more, connection: 'close', 'content-length': length };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${lines.join('')}\r\n${body}`);
   // A client that neither reads nor closes would keep the connection for ever.

@@ -6,7 +6,7 @@ import { type BuiltSite, siteOf } from '../../pages/lists.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/paths.ts';
 
 /** What the manifest of the build in a folder says. The same object means the same build. */
-export class WatchedSite {
+export class WatchedBuild {
   readonly #dir: string;
   readonly #path: string;
   #stamp = '';

@@ -1,11 +1,12 @@
 /**
  * Reads a mirror's files one by one and answers from them by the page map, with the manifest and the index in memory. It needs nothing of a platform,
- * so it is the same behind edge functions and workers (fetch.ts) and in the client (src/client).
+ * so it is the same in edge functions, workers and the client.
  */
-import { type BuiltSite, siteOf } from '../pages/lists.ts';
-import { MANIFEST_PATH } from '../pages/paths.ts';
-import { type Answer, type Files, MissingFileError, type OpenFile, respond } from '../pages/respond.ts';
+
 import { IndexCache } from './indexCache.ts';
+import { type BuiltSite, siteOf } from './lists.ts';
+import { MANIFEST_PATH } from './paths.ts';
+import { type Answer, type Files, MissingFileError, type OpenFile, respond } from './respond.ts';
 
 /** A manifest as it was read. */
 interface Known {
@@ -36,19 +37,19 @@ export class MirrorReader<File extends OpenFile> {
   /**
    * Answers a request; `target` is its path and query. While files are being replaced, one that has to be there may be missing: then the manifest and
    * the index are read anew. Rejects with a MissingFileError when that does not help, and with the error of `files` when they cannot be read.
-   * `signal` goes to the reading of pages and of the index, and not of the manifest, which others may be waiting for.
+   * `files` may be this request's own, which can be aborted: pages and the index are read by them, and not the manifest, which others may be waiting for.
    */
-  async answer(method: string, target: string, signal?: AbortSignal): Promise<Answer<File>> {
+  async answer(target: string, files = this.#files): Promise<Answer<File>> {
     const used = new Set<string>();
     try {
-      return await this.#answerOnce(method, target, used, signal);
+      return await this.#answerOnce(target, used, files);
     } catch (error) {
       if (!(error instanceof MissingFileError)) throw error;
     }
     // Only what misled this request: a page that stays missing is no reason to read the index anew for all others.
     this.#manifest = undefined;
     for (const path of used) this.#index.forget(path);
-    return this.#answerOnce(method, target, used, signal);
+    return this.#answerOnce(target, used, files);
   }
 
   /** The manifest's text, from memory while it is fresh. Rejects when it cannot be had or is of another program. */
@@ -57,8 +58,7 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   /** Adds the files of the index that it looked into to `used`. */
-  async #answerOnce(method: string, target: string, used: Set<string>, signal: AbortSignal | undefined): Promise<Answer<File>> {
-    const files = this.#files;
+  async #answerOnce(target: string, used: Set<string>, files: Files<File>): Promise<Answer<File>> {
     const known = await this.#current();
     let [found, missing] = [0, 0];
     const count = <T>(file: T | undefined): T | undefined => {
@@ -66,12 +66,12 @@ export class MirrorReader<File extends OpenFile> {
       else found += 1;
       return file;
     };
-    const counted: Files<File> = { open: async (path) => count(await files.open(path, signal)) };
+    const counted: Files<File> = { open: async (path) => count(await files.open(path)) };
     const readIndex = async (path: string) => {
       used.add(path);
-      return count(await this.#index.get(path, async () => (await files.open(path, signal))?.text()));
+      return count(await this.#index.get(path, async () => (await files.open(path))?.text()));
     };
-    const answer = await respond(method, target, known.site, counted, readIndex);
+    const answer = await respond(target, known.site, counted, readIndex);
     if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {
       throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
     }
