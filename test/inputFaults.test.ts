@@ -342,8 +342,8 @@ describe('a file that changes while it is read', () => {
     const site = { layout: 'files', dialect: 'contract', pageSizes: [20, 60], operationPages: true, compress: [], parquet: false } as const;
     const emit = (txId: string, hash: string) =>
       emitFiles({ ...batch, blocks: [], txIds: Buffer.from(txId) } as never, { ...block, hash }, site as never, new CountingSink());
-    expect(() => emit('/../'.padEnd(64, 'a'), hex('b'))).toThrow('is not an id, so no path is made from it');
-    expect(() => emit(hex('t'), '../'.padEnd(64, 'b'))).toThrow('is not an id');
+    expect(() => emit('/../'.padEnd(64, 'a'), hex('b'))).toThrow('cannot be part of a path');
+    expect(() => emit(hex('t'), '../'.padEnd(64, 'b'))).toThrow('cannot be part of a path');
     expect(() => emit(hex('t'), hex('b'))).not.toThrow();
   });
 });

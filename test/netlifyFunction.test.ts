@@ -17,8 +17,7 @@ let instead: Record<string, () => Response> = {};
 
 async function cdn(input: URL): Promise<Response> {
   const { origin, pathname } = new URL(input);
-  expect(origin).toBe(ORIGIN);
-  asked.push(pathname);
+  asked.push(origin === ORIGIN ? pathname : origin + pathname);
   const other = instead[pathname];
   if (other !== undefined) return other();
   try {
@@ -76,6 +75,23 @@ describe('the edge function', () => {
     await Promise.all([send(`${BLOCK}/activity`), send('/runes/v1')]);
     await send(`${BLOCK}/activity`);
     expect(asked.filter((path) => path === '/runes/v1/manifest.json')).toHaveLength(1);
+  });
+
+  it('reads files from the address of the request, and not from that of the first one', async () => {
+    expect((await send(`${BLOCK}/activity`)).status).toBe(200);
+    asked = [];
+    expect((await activity(new Request(`https://other.example${BLOCK}/activity`), context)).status).toBe(200);
+    expect(asked).toEqual(['https://other.example/runes/v1/manifest.json', `https://other.example${BLOCK}.json`]);
+  });
+
+  it('answers 503 for a page that is not whole', async () => {
+    for (const text of ['', read(`${BLOCK}/60/60.json`).slice(0, 5000)]) {
+      instead[`${BLOCK}/60/60.json`] = () => new Response(text, { headers: { etag: '"half"' } });
+      for (const query of ['?limit=60&offset=60', '?limit=30&offset=63']) {
+        const response = await send(`${BLOCK}/activity${query}`);
+        expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
+      }
+    }
   });
 
   it('cuts a window out of pages, with an ETag of its own', async () => {

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FetchMirror } from '../src/hosts/fetch.ts';
-import { IndexCache } from '../src/hosts/indexCache.ts';
+import { IndexCache } from '../src/pages/indexCache.ts';
 import { OPERATIONS, siteOf } from '../src/pages/lists.ts';
 import { findEntry, prefixDigitsFor, prefixes, readPointer, readShard, renderShard } from '../src/pages/packed.ts';
-import { type PageSource, respond } from '../src/pages/respond.ts';
+import { type Files, type OpenFile, respond } from '../src/pages/respond.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { hex, ndjson, record } from './support/records.ts';
 import { type Host, startServer } from './support/server.ts';
@@ -67,18 +67,18 @@ describe('a request', () => {
   it('reads one file of the index or pointer, and at most two pages', async () => {
     const site = siteOf(JSON.parse(readFileSync(join(work, 'packed/runes/v1/manifest.json'), 'utf8')));
     let reads: string[] = [];
-    const read = (path: string): Promise<string | undefined> => {
-      reads.push(path);
-      const file = join(work, 'packed', path);
-      return Promise.resolve(existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+    const source: Files<OpenFile> = {
+      open: async (path) => {
+        reads.push(path);
+        const file = join(work, 'packed', path);
+        return existsSync(file) ? { text: async () => readFileSync(file, 'utf8') } : undefined;
+      },
     };
-    const text = (page: string) => Promise.resolve(page);
-    const source: PageSource<string> = { open: read, index: read, text, start: text };
     const seen = new Set<number>();
     for (const path of paths) {
       for (const query of ['', '?limit=20', '?limit=20&offset=13', '?offset=5000', '?limit=7&offset=7&operation_type=send']) {
         reads = [];
-        await respond('GET', path + query, site, source);
+        await respond(path + query, site, source);
         const isIndex = (file: string) => /v1\/(pointers|transactions)\//.test(file);
         expect([path, reads.filter(isIndex).length]).toEqual([path, 1]);
         expect(reads.length).toBeLessThanOrEqual(3);

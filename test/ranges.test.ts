@@ -4,7 +4,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { satisfy, wantedRange } from '../src/pages/ranges.ts';
+import { satisfy, wantedRange } from '../src/http/ranges.ts';
 import { isBuiltFile } from '../src/pages/siteFiles.ts';
 import { filesBelow, temporaryFolder, testBuild } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';

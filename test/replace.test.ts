@@ -1,6 +1,6 @@
 /** Files that take the place of others: whole, and without touching what they were links of. */
 import { execFileSync } from 'node:child_process';
-import { linkSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, lstatSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { isSameFile, replaceFile } from '../src/write/replace.ts';
@@ -9,6 +9,21 @@ import { filesBelow, temporaryFolder } from './support/build.ts';
 import { mountDisk } from './support/disk.ts';
 
 const text = (path: string) => readFileSync(path, 'utf8');
+
+describe('a file that is not a page', () => {
+  it('is whole from the moment it is there, also when it is new', async () => {
+    const folder = temporaryFolder();
+    const sink = new DiskSink(folder);
+    const seen = new Map<string, Set<string>>();
+    const watcher = watch(folder, (event, name) => seen.set(String(name), (seen.get(String(name)) ?? new Set()).add(event)));
+    sink.file('a.json', Buffer.from('{}'));
+    sink.page('b.json', '{"limit":1,"offset":0,"total":0,"results":[', Buffer.alloc(0), []);
+    await expect.poll(() => seen.get('b.json')).toContain('change');
+    watcher.close();
+    expect([...(seen.get('a.json') ?? [])]).toEqual(['rename']);
+    expect(filesBelow(folder)).toEqual(['a.json', 'b.json']);
+  });
+});
 
 describe('a file', () => {
   it.each<[string, (path: string, other: string) => void]>([

@@ -4,7 +4,7 @@ import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync,
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS, type Layout } from '../src/pages/lists.ts';
-import { MissingFileError, type PageSource, respond } from '../src/pages/respond.ts';
+import { type Files, MissingFileError, type OpenFile, respond } from '../src/pages/respond.ts';
 import { temporaryFolder, testBuild } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
@@ -123,12 +123,7 @@ describe('a path that leads out of the folder', () => {
 
   it('never becomes the path of a file that the page map asks for', async () => {
     const asked: string[] = [];
-    const source: PageSource<string> = {
-      open: (path) => Promise.resolve(void asked.push(path)).then(() => undefined),
-      text: (page) => Promise.resolve(page),
-      start: (page) => Promise.resolve(page),
-      index: (path) => Promise.resolve(void asked.push(path)).then(() => undefined),
-    };
+    const source: Files<OpenFile> = { open: (path) => Promise.resolve(void asked.push(path)).then(() => undefined) };
     const site = (layout: Layout) =>
       ({
         layout,
@@ -144,14 +139,14 @@ describe('a path that leads out of the folder', () => {
       for (const start of STARTS) {
         for (const spelling of SPELLINGS) {
           for (const end of ENDS) {
-            await respond('GET', start + spelling + end, site(layout), source).catch((error: unknown) => {
+            await respond(start + spelling + end, site(layout), source).catch((error: unknown) => {
               expect(error).toBeInstanceOf(MissingFileError);
             });
           }
         }
       }
       // So that this test can fail: an id that is one does ask.
-      await respond('GET', `/runes/v1/blocks/${'9'.repeat(5)}/activity?operation_type=mint`, site(layout), source);
+      await respond(`/runes/v1/blocks/${'9'.repeat(5)}/activity?operation_type=mint`, site(layout), source);
     }
     expect(asked.length).toBeGreaterThan(1);
     expect(

@@ -1,12 +1,14 @@
 /** The local server: the case table, and what only a server can get wrong. */
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
 import { CASES, checkCase, SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
+import { untilClosed } from './support/raw.ts';
 import { ndjson, record } from './support/records.ts';
 import { type LocalHost, startServer } from './support/server.ts';
 
@@ -146,14 +148,80 @@ describe('a page larger than what is read at once', () => {
 });
 
 describe('a build with a hole', () => {
+  const work = temporaryFolder();
+  const out = join(work, 'dist');
+  const BLOCK = 'runes/v1/blocks/5';
+  let own: LocalHost;
+  beforeAll(async () => {
+    writeFiles(work, { 'a.ndjson': ndjson(Array.from({ length: 70 }, (_, i) => record(5, 1, { amount: String(i) }))) });
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')], compress: ['gz'] });
+    own = await startServer(out);
+  });
+  afterAll(() => own.close());
+
+  /** Puts other bytes in the place of a file, as long as `work` takes. */
+  async function withBytes(path: string, bytes: Buffer, work: () => Promise<void>): Promise<void> {
+    const file = join(out, path);
+    const whole = readFileSync(file);
+    // Pages of a block are links of each other.
+    const replace = (content: Buffer) => {
+      rmSync(file);
+      writeFileSync(file, content);
+    };
+    replace(bytes);
+    await work();
+    replace(whole);
+    expect((await own.send('GET', `/${path}`)).status).toBe(200);
+  }
+
   it('is answered 503 with Retry-After, not with an empty list, and the reason stays here', async () => {
+    await withBytes(`${BLOCK}/60/60.json`, Buffer.from('half a pa'), async () => {
+      const answer = await own.send('GET', `/${BLOCK}/activity?limit=60&offset=20`);
+      expect([answer.status, answer.headers['retry-after'], answer.body.includes(work)]).toEqual([503, '5', false]);
+    });
+  });
+
+  it.each([
+    ['a page by its window', `${BLOCK}/60/60.json`, `/${BLOCK}/activity?limit=60&offset=60`],
+    ['a first page', `${BLOCK}.json`, `/${BLOCK}/activity`],
+    ['a page by operation', `${BLOCK}/receive/60/60.json`, `/${BLOCK}/activity?limit=60&offset=60&operation_type=receive`],
+    ['a page by its own path', `${BLOCK}/60/60.json`, `/${BLOCK}/60/60.json`],
+  ])('never sends the beginning of %s', async (_, path, target) => {
+    const whole = readFileSync(join(out, path));
+    for (const length of [0, 10, 60, whole.length >> 1, whole.length - 1]) {
+      await withBytes(path, whole.subarray(0, length), async () => {
+        expect([length, (await own.send('GET', target)).status]).toEqual([length, 503]);
+      });
+    }
+  });
+
+  it('sends compressed files only when the build is finished', async () => {
+    const target = `/${BLOCK}.json.gz`;
+    expect((await own.send('GET', target)).status).toBe(200);
+    const marker = readFileSync(join(out, '.rune-activity-mirror'));
+    writeFileSync(join(out, '.rune-activity-mirror'), `${marker}A build is at work here, or died.\n`);
+    expect((await own.send('GET', target)).status).toBe(503);
+    expect((await own.send('GET', `/${BLOCK}.json`)).status).toBe(200);
+    writeFileSync(join(out, '.rune-activity-mirror'), marker);
+    expect((await own.send('GET', target)).status).toBe(200);
+  });
+});
+
+describe('a folder with a pipe for a manifest', () => {
+  it('is refused, and a server that finds one says so, and neither waits for a writer', async () => {
     const work = temporaryFolder();
-    writeFiles(work, { 'a.ndjson': ndjson(Array.from({ length: 70 }, (_, i) => record(5, i))) });
-    await testBuild(join(work, 'dist'), { inputs: [join(work, 'a.ndjson')] });
-    writeFileSync(join(work, 'dist/runes/v1/blocks/5/60/60.json'), 'half a pa');
-    const own = await startServer(join(work, 'dist'));
-    const answer = await own.send('GET', '/runes/v1/blocks/5/activity?limit=60&offset=20');
-    expect([answer.status, answer.headers['retry-after'], answer.body.includes(work)]).toEqual([503, '5', false]);
+    const out = join(work, 'dist');
+    writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')] });
+    const own = await startServer(out);
+    const manifest = join(out, 'runes/v1/manifest.json');
+    rmSync(manifest);
+    execFileSync('mkfifo', [manifest]);
+    // Something that waits would wait until it is killed, and the test with it.
+    const script = `import('./src/hosts/node.ts').then(({ createMirrorServer }) => createMirrorServer(process.argv[1])).catch((error) => console.log(error.message))`;
+    const said = execFileSync(process.execPath, ['--import', 'tsx', '-e', script, out], { cwd: ROOT, encoding: 'utf8', timeout: 20_000 });
+    expect(said).toContain(`${manifest} is not a file`);
+    expect((await own.send('GET', '/runes/v1/blocks/5/activity')).status).toBe(503);
     await own.close();
   });
 });
@@ -179,6 +247,29 @@ describe('raw requests', () => {
     const get = 'GET http://mirror.example/runes/v1/blocks/2000002/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
     expect(await raw(get)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"total":1,/);
     expect(await raw('OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 204 /);
+  });
+
+  it('with two Host headers get a 400', async () => {
+    const get = (hosts: string) => raw(`GET /runes/v1/blocks/2000002/activity HTTP/1.1\r\n${hosts}connection: close\r\n\r\n`);
+    expect(await get('host: x\r\n')).toMatch(/^HTTP\/1\.1 200 /);
+    for (const second of ['host: x', 'Host: y', 'HOST:']) {
+      expect(await get(`host: x\r\n${second}\r\n`)).toMatch(/^HTTP\/1\.1 400 [\s\S]*"a request must have only one Host header"\}$/);
+    }
+  });
+
+  it('of the method CONNECT get a 405, as JSON', async () => {
+    const answer = await raw('CONNECT mirror.example:443 HTTP/1.1\r\nhost: mirror.example:443\r\n\r\n');
+    expect(answer).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n[\s\S]*allow: GET, HEAD, OPTIONS\r\n[\s\S]*\{"statusCode":405,/);
+  });
+
+  it('of a client that closes its side after them are answered, compressed too', async () => {
+    for (const more of ['', 'accept-encoding: gzip\r\n']) {
+      const socket = connect({ port: host.port, host: '127.0.0.1', allowHalfOpen: true });
+      socket.end(`GET /runes/v1/blocks/2000007/activity?limit=59 HTTP/1.1\r\nhost: x\r\n${more}\r\n`.repeat(2));
+      const answer = await untilClosed(socket);
+      expect([more, answer.split('HTTP/1.1 200 OK').length - 1]).toEqual([more, 2]);
+      expect(answer.includes('content-encoding: gzip')).toBe(more !== '');
+    }
   });
 
   it('with 10 kB of query are answered', async () => {

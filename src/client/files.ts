@@ -2,9 +2,8 @@
  * The files of a mirror over plain HTTP, from any host. Nothing but a whole file of a mirror passes: hosts answer what is missing, moved or cut in many
  * ways, and none of them may become an empty list.
  */
-import type { Files } from '../hosts/reader.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
-import { MissingFileError } from '../pages/respond.ts';
+import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
 
 /** A file could not be had: the host cannot be reached, refuses, or is no mirror. Its cause is the error below, where there is one. */
 export class UnreadableError extends Error {}
@@ -15,14 +14,19 @@ export class UnreadableError extends Error {}
  */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
-export interface MirrorFiles extends Files<string> {
+/** A file that was read. */
+export interface ReadFile extends OpenFile {
+  readonly content: string;
+}
+
+export interface MirrorFiles extends Files<ReadFile> {
   /** Any JSON of the mirror by its path, as it is. */
-  file(path: string, signal?: AbortSignal): Promise<string | undefined>;
+  file(path: string): Promise<string | undefined>;
 }
 
 /** `base` ends with a slash. */
-export function filesAt(base: URL, fetch: typeof globalThis.fetch): MirrorFiles {
-  const read = async (path: string, signal?: AbortSignal): Promise<string | undefined> => {
+export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
+  const read = async (path: string): Promise<string | undefined> => {
     const { href } = new URL(path, base);
     try {
       const response = await fetch(href, signal === undefined ? ASK_AGAIN : { ...ASK_AGAIN, signal });
@@ -45,24 +49,25 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch): MirrorFiles 
       );
     }
   };
-  const checked = async (path: string, fits: (value: unknown) => boolean, signal?: AbortSignal): Promise<string | undefined> => {
-    const text = await read(path, signal);
+  const checked = async (path: string, fits: (value: unknown) => boolean): Promise<string | undefined> => {
+    const text = await read(path);
     if (text === undefined || fits(parse(text))) return text;
     throw new MissingFileError(path, text.trimStart().startsWith('<') ? 'was answered with a web page' : 'is cut, or no file of a mirror');
   };
+  const manifest = async (): Promise<string> => {
+    const text = await read(MANIFEST_PATH);
+    const isManifest = text !== undefined && (parse(text) as { generator?: unknown } | undefined)?.generator === 'rune-activity-mirror';
+    if (isManifest) return text;
+    throw new UnreadableError(
+      `there is no mirror at ${base.href}: ${MANIFEST_PATH} is ${text === undefined ? 'missing' : 'of something else'}. The base is the address before /runes/v1`,
+    );
+  };
   return {
-    manifest: async () => {
-      const text = await read(MANIFEST_PATH);
-      const isManifest = text !== undefined && (parse(text) as { generator?: unknown } | undefined)?.generator === 'rune-activity-mirror';
-      if (isManifest) return text;
-      throw new UnreadableError(
-        `there is no mirror at ${base.href}: ${MANIFEST_PATH} is ${text === undefined ? 'missing' : 'of something else'}. The base is the address before /runes/v1`,
-      );
+    open: async (path) => {
+      const content = await (path === MANIFEST_PATH ? manifest() : checked(path, isWhole));
+      return content === undefined ? undefined : { content, text: async () => content };
     },
-    open: (path, signal) => checked(path, isWhole, signal),
-    file: (path, signal) => checked(path, (value) => value !== undefined, signal),
-    text: async (page) => page,
-    close: async () => {},
+    file: (path) => checked(path, (value) => value !== undefined),
   };
 }
 

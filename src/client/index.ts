@@ -4,10 +4,11 @@
  *
  * The types stand here alone and by themselves, so that `client.d.ts` is one file without imports.
  */
-import { MirrorReader } from '../hosts/reader.ts';
-import { errorBody, MissingFileError, notFound, RETRY_LATER } from '../pages/respond.ts';
+import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
+import { MirrorReader } from '../pages/reader.ts';
+import { MissingFileError } from '../pages/respond.ts';
 import { isBuiltFile } from '../pages/siteFiles.ts';
-import { filesAt, type MirrorFiles, UnreadableError } from './files.ts';
+import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './files.ts';
 
 /** What a record says that happened to a rune. */
 export type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
@@ -139,13 +140,14 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
  * number of records nor the block is seen in one and not in the other.
  */
 export class Mirror {
-  readonly #files: MirrorFiles;
-  readonly #reader: MirrorReader<string>;
+  readonly #filesFor: (signal?: AbortSignal) => MirrorFiles;
+  readonly #reader: MirrorReader<ReadFile>;
 
   /** Throws a TypeError when `base` is no address. */
   constructor(base: string | URL, { fetch = globalThis.fetch, freshMs = FRESH_MS }: MirrorOptions = {}) {
-    this.#files = filesAt(folderOf(base), fetch);
-    this.#reader = new MirrorReader(this.#files, freshMs, true);
+    const folder = folderOf(base);
+    this.#filesFor = (signal) => filesAt(folder, fetch, signal);
+    this.#reader = new MirrorReader(this.#filesFor(), freshMs, true);
   }
 
   /** A window of a transaction's or a block's activity; see `activity`. */
@@ -182,11 +184,13 @@ export class Mirror {
 
   async #read(target: string, signal: AbortSignal | undefined): Promise<{ status: number; body: string }> {
     signal?.throwIfAborted();
-    const answer = await this.#reader.answer('GET', target, signal);
-    if (answer.kind === 'page') return { status: 200, body: answer.page };
-    if (answer.kind === 'body') return { status: answer.status, body: answer.body };
+    const files = this.#filesFor(signal);
+    const answer = await this.#reader.answer(target, files);
+    if (answer.kind === 'page') return { status: 200, body: answer.page.content };
+    if (answer.kind === 'window') return { status: 200, body: answer.body };
+    if (answer.kind === 'refusal') return errorBody(400, answer.message);
     const path = /^\/(runes\/[^?]*)/.exec(target)?.[1] ?? '';
-    const body = isBuiltFile(path) ? await this.#files.file(path, signal) : undefined;
+    const body = isBuiltFile(path) ? await files.file(path) : undefined;
     return body === undefined ? notFound('GET', target) : { status: 200, body };
   }
 

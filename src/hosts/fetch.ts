@@ -1,19 +1,11 @@
 /**
  * The page map for hosts that speak Request and Response: edge functions and workers. Each of them is a few lines around this.
  */
-import { MANIFEST_PATH } from '../pages/paths.ts';
-import {
-  type Answer,
-  API_HEADERS,
-  cachingHeaders,
-  errorBody,
-  MissingFileError,
-  matchesEtag,
-  notFound,
-  PREFLIGHT_HEADERS,
-  RETRY_LATER,
-} from '../pages/respond.ts';
-import { type Files, MirrorReader } from './reader.ts';
+import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
+import { API_HEADERS, cachingHeaders, ERROR_HEADERS, etagOfDigest, matchesEtag, PREFLIGHT_HEADERS } from '../http/headers.ts';
+import { type Reply, reply } from '../http/methods.ts';
+import { MirrorReader } from '../pages/reader.ts';
+import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
 
 /**
  * Reads a file of the build by its path (`runes/v1/...`): the response of the host's file server, whatever its status. `range` is the Range header of a
@@ -26,7 +18,7 @@ export type FetchFile = (path: string, range?: string) => Promise<Response>;
  * instance.
  */
 export class FetchMirror {
-  readonly #reader: MirrorReader<FetchedPage>;
+  readonly #reader: MirrorReader<FetchedFile>;
 
   /** `freshMs` is how long the manifest and the index may be answered from memory: for ever where a deployment's files never change. */
   constructor(fetchFile: FetchFile, freshMs: number) {
@@ -51,16 +43,17 @@ export class FetchMirror {
         return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
       case 'page':
         return await answer.page.send(request, cachingHeaders(answer.isSettled));
-      case 'body':
-        if (answer.status === 200) return await sendBody(request, answer.body, cachingHeaders(answer.isSettled));
+      case 'window':
+        return await sendBody(request, answer.body, cachingHeaders(answer.isSettled));
+      case 'error':
         return errorResponse(request, answer, answer.allow === undefined ? {} : { allow: answer.allow });
     }
   }
 
   /** Undefined when a file that has to be there is missing. */
-  async #answerTo(method: string, target: string): Promise<Answer<FetchedPage> | undefined> {
+  async #answerTo(method: string, target: string): Promise<Reply<FetchedFile> | undefined> {
     try {
-      return await this.#reader.answer(method, target);
+      return await reply(method, target, () => this.#reader.answer(target));
     } catch (error) {
       if (error instanceof MissingFileError) return undefined;
       throw error;
@@ -68,33 +61,21 @@ export class FetchMirror {
   }
 }
 
-function filesBehind(fetchFile: FetchFile): Files<FetchedPage> {
-  const failure = async (path: string, { status, body }: Response): Promise<Error> => {
-    await body?.cancel();
-    return new Error(`${path} was answered with status ${status}`);
-  };
-  return {
-    manifest: async () => {
-      const response = await fetchFile(MANIFEST_PATH);
-      if (response.ok) return response.text();
-      throw await failure(MANIFEST_PATH, response);
-    },
-    open: async (path) => {
-      const response = await fetchFile(path);
-      if (response.ok) return new FetchedPage(response);
-      const error = await failure(path, response);
-      if (response.status === 404) return undefined;
-      throw error;
-    },
-    text: (page) => page.text(),
-    close: (page) => page.close(),
-  };
-}
+/** A file that is not there is a 404; any other failure says nothing about it. */
+const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
+  open: async (path) => {
+    const response = await fetchFile(path);
+    if (response.ok) return new FetchedFile(response);
+    await response.body?.cancel();
+    if (response.status === 404) return undefined;
+    throw new Error(`${path} was answered with status ${response.status}`);
+  },
+});
 
 type MoreHeaders = Readonly<Record<string, string>>;
 
-/** A file that was opened; its body is passed on unread when nobody had to look into it. */
-class FetchedPage {
+/** A file that was opened. Its text is read to see that a page is whole, and sent as it is then, under the ETag of the file server. */
+class FetchedFile implements OpenFile {
   readonly #response: Response;
   #text: Promise<string> | undefined;
 
@@ -112,9 +93,7 @@ class FetchedPage {
   }
 
   async send(request: Request, more: MoreHeaders): Promise<Response> {
-    if (this.#text === undefined) return sendFile(request, this.#response, more);
-    const etag = strongEtag(this.#response);
-    return sendBody(request, await this.#text, more, etag);
+    return sendBody(request, await this.text(), more, strongEtag(this.#response));
   }
 }
 
@@ -125,7 +104,7 @@ const strongEtag = (file: Response): string | undefined => file.headers.get('eta
 export function errorResponse(request: Request, { status, body }: ReturnType<typeof errorBody>, more: MoreHeaders = {}): Response {
   return new Response(request.method === 'HEAD' ? null : body, {
     status,
-    headers: { ...API_HEADERS, 'cache-control': 'no-store', ...more },
+    headers: { ...ERROR_HEADERS, ...more },
   });
 }
 
@@ -173,5 +152,5 @@ async function sendBody(request: Request, body: string, more: MoreHeaders, known
 
 async function etagOf(body: string): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(body)));
-  return `"${[...hash.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}"`;
+  return etagOfDigest([...hash].map((byte) => byte.toString(16).padStart(2, '0')).join(''));
 }

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
-import { ACTIVITY_FOLDER, BLOCKS_FOLDER, LIST_FOLDERS, MANIFEST_PATH } from '../pages/paths.ts';
+import { ACTIVITY_FOLDER, BLOCKS_FOLDER, FINISHED, LIST_FOLDERS, MANIFEST_PATH, MARKER_PATH } from '../pages/paths.ts';
 import { DOCS_PATH } from '../pages/siteFiles.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type DatabaseFile, lockFile, unlockFile } from '../store/lock.ts';
@@ -14,9 +14,7 @@ import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
 import { replaceFile, writeNew } from '../write/replace.ts';
 import { syncFile, syncFolder } from '../write/sync.ts';
 
-/** Stands in every output folder from the first moment on, so that an unfinished build is known as this program's too. */
-export const MARKER = '.rune-activity-mirror';
-const FINISHED = 'This folder is made by rune-activity-mirror. Builds replace and remove files in it.\n';
+export const MARKER = MARKER_PATH;
 const UNFINISHED = `${FINISHED}A build is at work here, or died. The next one makes the folder whole.\n`;
 
 /** Held while a build writes; see attachDatabase for why it is a database. */

@@ -3,8 +3,8 @@
  */
 
 import type { Manifest } from '../contract/schemas.ts';
+import { errorBody } from '../http/errors.ts';
 import { LANDING_PATH, STATUS_PATH } from '../pages/paths.ts';
-import { errorBody } from '../pages/respond.ts';
 import { OPENAPI_PATH } from '../pages/siteFiles.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { explorerPage } from '../site/explorerPage.ts';

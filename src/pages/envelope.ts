@@ -23,19 +23,57 @@ export interface ReadPage extends Window {
 const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 const BETWEEN = '},{"rune":';
 
-/** Takes a page apart. Throws a PageFormatError for text that is not a page of this program. */
+/** The number of records of a page of a list of `total` records. */
+const recordsOf = (page: Window, total: number): number => Math.max(Math.min(page.limit, total - page.offset), 0);
+
+/** The window of a page, the total of its list, and the height of its records' block; undefined when it has no records. */
+export interface PageFacts extends Window {
+  readonly total: number;
+  readonly height: number | undefined;
+}
+
+/**
+ * Reads the facts of a page without taking it apart. Undefined for text that is not a whole page: builds create new pages in place, so one that is
+ * being written, or was when its build was killed, is the beginning of a page. Its end alone proves nothing, because a value may have the same
+ * characters: the records are counted, and the last one has to be JSON.
+ */
+export function factsOf(text: string): PageFacts | undefined {
+  const head = HEAD.exec(text);
+  if (head === null || !text.endsWith(ENVELOPE_TAIL)) return undefined;
+  const [limit = 0, offset = 0, total = 0] = head.slice(1).map(Number);
+  const [begin, end] = [head[0].length, text.length - ENVELOPE_TAIL.length];
+  if (begin !== end && (!text.startsWith('{"rune":', begin) || text[end - 1] !== '}')) return undefined;
+  let [count, last] = [begin === end ? 0 : 1, begin];
+  for (let at = text.indexOf(BETWEEN, begin); at >= 0; at = text.indexOf(BETWEEN, at + BETWEEN.length)) {
+    count += 1;
+    last = at + 2;
+  }
+  const isWhole = count === recordsOf({ limit, offset }, total) && (count === 0 || isJson(text.slice(last, end)));
+  return isWhole ? { limit, offset, total, height: blockHeightOf(text) } : undefined;
+}
+
+function isJson(text: string): boolean {
+  try {
+    return JSON.parse(text) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** Takes a page apart. Throws a PageFormatError for text that is not a whole page of this program. */
 export function readPage(text: string): ReadPage {
   const head = HEAD.exec(text);
   if (head === null || !text.endsWith(ENVELOPE_TAIL)) throw new PageFormatError(text);
   const [limit = 0, offset = 0, total = 0] = head.slice(1).map(Number);
   const body = text.slice(head[0].length, -ENVELOPE_TAIL.length);
-  if (body === '') return { limit, offset, total, records: [] };
-  if (!body.startsWith('{"rune":') || !body.endsWith('}')) throw new PageFormatError(text);
-  const parts = body.split(BETWEEN);
+  const isList = body === '' || (body.startsWith('{"rune":') && body.endsWith('}'));
+  const parts = body === '' ? [] : body.split(BETWEEN);
+  if (!isList || parts.length !== recordsOf({ limit, offset }, total)) throw new PageFormatError(text);
   const records = parts.map((part, i) => {
     const from = i === 0 ? part : `{"rune":${part}`;
     return i === parts.length - 1 ? from : `${from}}`;
   });
+  if (!isJson(records.at(-1) ?? '{}')) throw new PageFormatError(text);
   return { limit, offset, total, records };
 }
 
@@ -81,6 +119,6 @@ export const renderEnvelope = (window: Window, total: number, records: readonly 
 export class PageFormatError extends Error {
   override readonly name = 'PageFormatError';
   constructor(text: string) {
-    super(`this file is not a page of rune-activity-mirror; it begins with ${JSON.stringify(text.slice(0, 60))}`);
+    super(`this file is not a whole page of rune-activity-mirror; it begins with ${JSON.stringify(text.slice(0, 60))}`);
   }
 }

@@ -39,6 +39,11 @@ import {
   spellHex,
 } from './lists.ts';
 
+/** Stands in every output folder from the first moment on, so that an unfinished build is known as this program's too. */
+export const MARKER_PATH = '.rune-activity-mirror';
+/** The marker's text of a build that is whole. */
+export const FINISHED = 'This folder is made by rune-activity-mirror. Builds replace and remove files in it.\n';
+
 const API_ROOT = 'runes/v1';
 /** The page for people. */
 export const LANDING_PATH = 'index.html';
@@ -180,6 +185,14 @@ const SIDECAR_ENDING = `[.](?:${ENCODINGS.join('|')})`;
 export const PAGE_ENDING = `[.]json(?:${SIDECAR_ENDING})?`;
 
 const ENDS_AS_PAGE = new RegExp(`${PAGE_ENDING}$`);
+
+/** Whether this is the path of a page of a list. */
+export const isPagePath = (path: string, site: Site): boolean =>
+  path.endsWith('.json') &&
+  (path.startsWith(`${BLOCKS_FOLDER}/`) || (site.layout === 'files' && path.startsWith(`${TRANSACTIONS_FOLDER}/`)));
+
+/** Whether this is the path of a compressed file of a page. */
+export const isSidecarPath = (path: string): boolean => ENDS_AS_PAGE.test(path) && !path.endsWith('.json');
 
 /** The name of a list's first page or of a pointer without its endings, those of a compressed file included. */
 export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE, '');

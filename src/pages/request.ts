@@ -14,7 +14,7 @@ export interface Window {
 export type Route =
   | { readonly kind: 'list'; readonly list: ActivityList; readonly window: Window }
   | { readonly kind: 'status' }
-  | { readonly kind: 'refusal'; readonly status: 400; readonly message: string }
+  | { readonly kind: 'refusal'; readonly message: string }
   /** Under `/runes` but no route of the API: a file of the build, or a 404. */
   | { readonly kind: 'unknown' }
   /** Not under `/runes`: the host's own business. */
@@ -25,13 +25,23 @@ const BLOCK_RULE =
   'params/block must match pattern "^[0-9]+$", params/block must match pattern "^[0]{8}[a-fA-F0-9]{56}$", ' +
   'params/block must match a schema in anyOf';
 const NO_OPERATIONS = 'querystring/operation_type is not available: this mirror was built without lists by operation';
-const refusal = (message: string): Route => ({ kind: 'refusal', status: 400, message });
+const refusal = (message: string) => ({ kind: 'refusal', message }) as const;
+
+/** A route before its query was read. */
+type Path = Exclude<Route, { readonly kind: 'list' }> | { readonly kind: 'list'; readonly list: ActivityList };
 
 /**
  * Reads a request target: path and query, still percent-encoded, e.g. `/runes/v1/blocks/840000/activity?limit=60`.
  * Never throws, whatever the text.
  */
 export function parseTarget(target: string, site: Site): Route {
+  const path = parsePath(target);
+  const queryAt = target.indexOf('?');
+  return path.kind === 'list' ? withWindow(path.list, queryAt < 0 ? '' : target.slice(queryAt + 1), site) : path;
+}
+
+/** Reads the path of a request target, whatever its query. */
+export function parsePath(target: string): Path {
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
   // Segments are split before they are decoded, so an encoded slash can never make a new segment.
@@ -41,15 +51,13 @@ export function parseTarget(target: string, site: Site): Route {
   if (rest.length === 0 || (rest.length === 1 && rest[0] === '')) return { kind: 'status' };
   const [collection, id, action] = rest;
   if (rest.length !== 3 || action !== 'activity' || id === undefined) return { kind: 'unknown' };
-
-  const query = queryAt < 0 ? '' : target.slice(queryAt + 1);
   if (collection === 'transactions') {
     const txId = parseHexId(id);
-    return txId === undefined ? refusal(TX_ID_RULE) : withWindow({ kind: 'transaction', txId }, query, site);
+    return txId === undefined ? refusal(TX_ID_RULE) : { kind: 'list', list: { kind: 'transaction', txId } };
   }
   if (collection === 'blocks') {
     const block = parseBlockId(id);
-    return block === undefined ? refusal(BLOCK_RULE) : withWindow({ kind: 'block', block }, query, site);
+    return block === undefined ? refusal(BLOCK_RULE) : { kind: 'list', list: { kind: 'block', block } };
   }
   return { kind: 'unknown' };
 }

@@ -2,30 +2,47 @@
  * The whole request side in one function, without a platform: a target and a way to read files go in, an answer comes out.
  * Hosts (Node, edge functions, workers) are adapters of a few lines around it.
  */
-import { blockHashOf, blockHeightOf, cutRecords, type ReadPage, readPage, renderEnvelope } from './envelope.ts';
-import { type ActivityList, type BuiltSite, isHeight, isSettled } from './lists.ts';
+import {
+  blockHashOf,
+  blockHeightOf,
+  cutRecords,
+  factsOf,
+  type PageFacts,
+  PageFormatError,
+  type ReadPage,
+  readPage,
+  renderEnvelope,
+} from './envelope.ts';
+import { type ActivityList, type BuiltSite, isSettled } from './lists.ts';
 import { findEntry, pagesOfRun, type Run, readPointer } from './packed.ts';
 import { blockName, blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
 import { parseTarget, type Window } from './request.ts';
 import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
 
-/**
- * How a host reads files of the build. `open` resolves to undefined when there is no such file and rejects when it could not be
- * found out; the page's type is the host's own, so a page that is passed through is never touched here.
- */
-export interface PageSource<Page> {
-  open(path: string): Promise<Page | undefined>;
-  text(page: Page): Promise<string>;
-  /** The beginning of a page, enough to hold its first record. The page may still be sent as it is. */
-  start(page: Page): Promise<string>;
-  /** Lets go of a page that was opened and will not be read; left out where an open page holds nothing. */
-  close?(page: Page): Promise<void>;
+/** A file of a build that was opened. */
+export interface OpenFile {
   /**
-   * The text of a pointer or of a file of the index (layout `packed`). A host may answer from memory for a while: the pages that an old index
-   * names are there until they are removed, and then missing, never others.
+   * The content. ASCII characters stand for themselves; a host may decode the others as it likes, because a body is only ever cut at ASCII characters,
+   * and the host encodes it in the same way.
    */
-  index(path: string): Promise<string | undefined>;
+  text(): Promise<string>;
+  /** Releases a file that will not be read; left out where an open file holds nothing. */
+  close?(): Promise<void>;
 }
+
+/**
+ * Opens a file of a build by its path, `runes/v1/...`. The only way in which the page map reads files: each host has its own. Resolves to undefined when
+ * there is no such file, and rejects when that could not be found out. The type of an opened file is the host's own, so the host can send a page as it is.
+ */
+export interface Files<File extends OpenFile> {
+  open(path: string): Promise<File | undefined>;
+}
+
+/**
+ * Reads a pointer or a file of the index (layout `packed`). A host may answer from memory for a while: the pages that an old index names are there
+ * until they are removed, and then missing, never others.
+ */
+export type ReadIndex = (path: string) => Promise<string | undefined>;
 
 /**
  * A file that has to be there is not, or is of another build than what was read with it: the build is being replaced at this moment, or is not
@@ -38,94 +55,88 @@ export class MissingFileError extends Error {
   }
 }
 
-/** A body made for this request. */
-interface MadeAnswer {
-  readonly kind: 'body';
-  readonly status: number;
-  readonly body: string;
+/** A file of the build, to be sent as it is. */
+interface PageAnswer<File extends OpenFile> {
+  readonly kind: 'page';
+  readonly page: File;
+  readonly path: string;
   readonly isSettled: boolean;
-  readonly allow?: string;
 }
 
-export type Answer<Page> =
-  /** A file of the build, to be sent as it is. */
-  | { readonly kind: 'page'; readonly page: Page; readonly path: string; readonly isSettled: boolean }
-  | MadeAnswer
-  /** A CORS preflight. */
-  | { readonly kind: 'preflight' }
-  /** Not for the API: `underApi` tells whether the path is under `/runes` (a file or a JSON 404) or elsewhere (the host's files). */
-  | { readonly kind: 'other'; readonly underApi: boolean };
+/** A body that was put together from the texts of files: its characters stand for the same bytes as theirs. */
+interface WindowAnswer {
+  readonly kind: 'window';
+  readonly body: string;
+  readonly isSettled: boolean;
+}
 
-const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
-
-/** Headers of every file, whatever its type: any page of any site may read it, and its type is not guessed. */
-export const FILE_HEADERS: Readonly<Record<string, string>> = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'etag',
-  'cross-origin-resource-policy': 'cross-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-};
-
-/** Headers that every answer of the API carries. A browser that shows one runs nothing, whatever is in it. */
-export const API_HEADERS: Readonly<Record<string, string>> = {
-  'content-type': 'application/json; charset=utf-8',
-  ...FILE_HEADERS,
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-};
-
-/** Nothing is kept without asking: the list of an unknown id may exist a minute later (decisions.md, "Headers"). */
-const CACHE_CONTROL = 'public, no-cache, must-revalidate';
-
-/** How long a CDN may answer with records that are settled before it asks again, in seconds: until then it may miss a correction of old data. */
-const CDN_SECONDS = 86_400;
+export type Answer<File extends OpenFile> =
+  | PageAnswer<File>
+  | WindowAnswer
+  /** The request breaks a rule of the API, which `message` says. */
+  | { readonly kind: 'refusal'; readonly message: string }
+  /** The path is none of the API's: it may be a file of the build, or of the host. */
+  | { readonly kind: 'other' };
 
 /**
- * What caches may do with a 200 or 304. Clients always ask; a CDN (RFC 9213) may hold records of blocks that are settled for a day, and never an
- * answer without records.
+ * Answers a request to read `target`, its path and query. Rejects only when a file of the build cannot be read, and with a MissingFileError when one that
+ * must be there is missing or is not whole.
  */
-export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, string>> =>
-  isSettled
-    ? { 'cache-control': CACHE_CONTROL, 'cdn-cache-control': `public, max-age=${CDN_SECONDS}` }
-    : { 'cache-control': CACHE_CONTROL };
-
-export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
-  'access-control-allow-origin': '*',
-  'access-control-allow-methods': ALLOWED_METHODS,
-  'access-control-allow-headers': '*',
-  'access-control-max-age': '86400',
-};
-
-/**
- * Answers one request. Rejects only when a file of the build cannot be read or is not a page, and with a MissingFileError when one is
- * missing that must be there.
- */
-export async function respond<Page>(method: string, target: string, site: BuiltSite, source: PageSource<Page>): Promise<Answer<Page>> {
+export async function respond<File extends OpenFile>(
+  target: string,
+  site: BuiltSite,
+  files: Files<File>,
+  readIndex: ReadIndex = async (path) => (await files.open(path))?.text(),
+): Promise<Answer<File>> {
   const route = parseTarget(target, site);
-  if (route.kind === 'outside') return { kind: 'other', underApi: false };
-  if (method === 'OPTIONS') return { kind: 'preflight' };
-  if (route.kind === 'unknown') return { kind: 'other', underApi: true };
-  if (method !== 'GET' && method !== 'HEAD') {
-    const message = `${method} is not allowed on this path; the API is read-only`;
-    return { kind: 'body', ...errorBody(405, message), isSettled: false, allow: ALLOWED_METHODS };
-  }
-  if (route.kind === 'refusal') return { kind: 'body', ...errorBody(route.status, route.message), isSettled: false };
+  if (route.kind === 'outside' || route.kind === 'unknown') return { kind: 'other' };
+  if (route.kind === 'refusal') return { kind: 'refusal', message: route.message };
   if (route.kind === 'status') {
-    const page = await source.open(STATUS_PATH);
+    const page = await files.open(STATUS_PATH);
     if (page === undefined) throw new MissingFileError(STATUS_PATH);
     return { kind: 'page', page, path: STATUS_PATH, isSettled: false };
   }
-  if (site.layout === 'packed') return answerFromRun(await findRun(route.list, site, source), route.window, site, source);
-  return answerList(route.list, route.window, site, source);
+  if (site.layout === 'packed') return answerFromRun(await findRun(route.list, site, readIndex), route.window, site, files);
+  return answerList(route.list, route.window, site, files);
 }
 
-async function answerList<Page>(list: ActivityList, window: Window, site: BuiltSite, source: PageSource<Page>): Promise<Answer<Page>> {
+/** Facts of files that hosts keep open: counting a page's records takes some of the time of a request. */
+const knownFacts = new WeakMap<OpenFile, PageFacts>();
+
+/**
+ * Reads the facts of a page. Rejects with a MissingFileError when the page is not whole: it is being written, or was when its build was killed.
+ */
+export async function readFacts(page: OpenFile, path: string): Promise<PageFacts> {
+  const known = knownFacts.get(page);
+  if (known !== undefined) return known;
+  const facts = factsOf(await page.text());
+  if (facts === undefined) throw notWhole(path);
+  knownFacts.set(page, facts);
+  return facts;
+}
+
+async function readWholeText(page: OpenFile, path: string): Promise<string> {
+  await readFacts(page, path);
+  return page.text();
+}
+
+const notWhole = (path: string): MissingFileError => new MissingFileError(path, 'is not a whole page');
+
+async function answerList<File extends OpenFile>(
+  list: ActivityList,
+  window: Window,
+  site: BuiltSite,
+  files: Files<File>,
+): Promise<Answer<File>> {
   const stem = stemOf(list, site);
-  const open = (id: PageId) => source.open(pagePath(stem, id, site));
-  const read = async (id: PageId, page: Page) => {
-    const found = readPage(await source.text(page));
-    if (found.limit === id.limit && found.offset === id.offset) return found;
-    throw otherSizes(pagePath(stem, id, site));
+  const open = (id: PageId) => files.open(pagePath(stem, id, site));
+  const check = (id: PageId, found: Window) => {
+    if (found.limit !== id.limit || found.offset !== id.offset) throw otherSizes(pagePath(stem, id, site));
+  };
+  const read = async (id: PageId, page: File) => {
+    const found = readWhole(await page.text(), pagePath(stem, id, site));
+    check(id, found);
+    return found;
   };
 
   const exact = exactPage(window, site);
@@ -135,12 +146,9 @@ async function answerList<Page>(list: ActivityList, window: Window, site: BuiltS
   const page = await open(first);
   if (page !== undefined && exact !== undefined) {
     const path = pagePath(stem, first, site);
-    // A first page has no limit in its path, and only a record says of which height a transaction or a hash is.
-    const isTold = list.kind === 'block' && isHeight(list.block);
-    const start = isTold && !isFallback ? undefined : await source.start(page);
-    if (isFallback && start?.startsWith(`{"limit":${first.limit},`) !== true) throw otherSizes(path);
-    const height = isTold ? Number(list.block) : blockHeightOf(start ?? '');
-    return { kind: 'page', page, path, isSettled: height !== undefined && isSettled(height, site) };
+    const facts = await readFacts(page, path);
+    check(first, facts);
+    return { kind: 'page', page, path, isSettled: facts.height !== undefined && isSettled(facts.height, site) };
   }
   if (page !== undefined) {
     const found = await read(first, page);
@@ -162,6 +170,15 @@ async function answerList<Page>(list: ActivityList, window: Window, site: BuiltS
   return slice(window, found, site);
 }
 
+/** Takes a page apart. Throws a MissingFileError when it is not whole. */
+function readWhole(text: string, path: string): ReadPage {
+  try {
+    return readPage(text);
+  } catch (error) {
+    throw error instanceof PageFormatError ? notWhole(path) : error;
+  }
+}
+
 const otherSizes = (path: string): MissingFileError => new MissingFileError(path, 'is of a build with other page sizes');
 
 /** Whether two pages can be of one state of a list: each record of a list has the same block. A correction may change neither this nor the total. */
@@ -169,16 +186,15 @@ const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
 
 /** The window cut out of what was read, which begins at or before it. */
-function slice(window: Window, read: ReadPage, site: BuiltSite): MadeAnswer {
+function slice(window: Window, read: ReadPage, site: BuiltSite): WindowAnswer {
   const from = window.offset - read.offset;
   return envelopeAnswer(window, read.total, read.records.slice(from, from + window.limit), site);
 }
 
-function envelopeAnswer(window: Window, total: number, records: readonly string[], site: BuiltSite): MadeAnswer {
+function envelopeAnswer(window: Window, total: number, records: readonly string[], site: BuiltSite): WindowAnswer {
   const height = blockHeightOf(records[0] ?? '');
   return {
-    kind: 'body',
-    status: 200,
+    kind: 'window',
     body: renderEnvelope(window, total, records),
     isSettled: height !== undefined && isSettled(height, site),
   };
@@ -192,39 +208,41 @@ interface PagedRun extends Run {
 }
 
 /** Where the records of a list are in layout `packed`: one file is read. Undefined for an id that is not in the data. */
-async function findRun<Page>(list: ActivityList, site: BuiltSite, source: PageSource<Page>): Promise<PagedRun | undefined> {
+async function findRun(list: ActivityList, site: BuiltSite, readIndex: ReadIndex): Promise<PagedRun | undefined> {
   if (list.kind === 'transaction') {
     const path = shardPath(list.txId.slice(0, site.prefixDigits));
-    const shard = await source.index(path);
+    const shard = await readIndex(path);
     if (shard === undefined) throw new MissingFileError(path);
     const run = findEntry(shard, list.txId);
     return run && { ...run, stem: blockStem(run.edition), isWhole: false };
   }
-  const text = await source.index(pointerPath(blockName(list.block, site.dialect)));
+  const text = await readIndex(pointerPath(blockName(list.block, site.dialect)));
   if (text === undefined) return undefined;
   const { edition, records, operations } = readPointer(text);
   const total = list.operation === undefined ? records : (operations[list.operation] ?? 0);
   return { edition, first: 0, total, stem: blockStem(edition, list.operation), isWhole: true };
 }
 
-async function answerFromRun<Page>(
+async function answerFromRun<File extends OpenFile>(
   run: PagedRun | undefined,
   window: Window,
   site: BuiltSite,
-  source: PageSource<Page>,
-): Promise<Answer<Page>> {
+  files: Files<File>,
+): Promise<Answer<File>> {
   if (run === undefined) return envelopeAnswer(window, 0, [], site);
   const { pages, from } = pagesOfRun(run, window, site);
   const paths = pages.map((id) => packedPagePath(run.stem, id));
-  const opened = await openAll(paths, source);
+  const opened = await openAll(paths, files);
   const [path, page] = [paths[0], opened[0]];
   const isPage = run.isWhole && from === 0 && pages[0]?.limit === window.limit;
-  if (isPage && path !== undefined && page !== undefined)
+  if (isPage && path !== undefined && page !== undefined) {
+    await readFacts(page, path);
     return { kind: 'page', page, path, isSettled: isSettled(Number.parseInt(run.edition, 10), site) };
+  }
   const count = Math.max(Math.min(window.limit, run.total - window.offset), 0);
   const parts: string[] = [];
   let missing = count;
-  for (const [i, text] of (await Promise.all(opened.map((each) => source.text(each)))).entries()) {
+  for (const [i, text] of (await Promise.all(opened.map((file, i) => readWholeText(file, paths[i] ?? '')))).entries()) {
     const cut = cutRecords(text, i === 0 ? from : 0, missing);
     parts.push(cut.text);
     missing -= cut.count;
@@ -234,10 +252,10 @@ async function answerFromRun<Page>(
 }
 
 /** Opens pages that have to be there, at once. When one cannot be had the others are let go of: an unread response keeps its connection. */
-async function openAll<Page>(paths: readonly string[], source: PageSource<Page>): Promise<Page[]> {
+async function openAll<File extends OpenFile>(paths: readonly string[], files: Files<File>): Promise<File[]> {
   const outcomes = await Promise.allSettled(
     paths.map(async (path) => {
-      const page = await source.open(path);
+      const page = await files.open(path);
       if (page === undefined) throw new MissingFileError(path);
       return page;
     }),
@@ -245,45 +263,6 @@ async function openAll<Page>(paths: readonly string[], source: PageSource<Page>)
   const failed = outcomes.find((outcome) => outcome.status === 'rejected');
   const pages = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   if (failed === undefined) return pages;
-  for (const page of pages) await source.close?.(page);
+  for (const page of pages) await page.close?.();
   throw failed.reason;
-}
-
-/** What a 503 says. */
-export const RETRY_LATER = 'a file of this mirror is missing or unreadable; try again';
-
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  416: 'Range Not Satisfiable',
-  500: 'Internal Server Error',
-  503: 'Service Unavailable',
-};
-
-/** The API's error: these three keys in this order (decisions.md, "Error body"). The text is JSON-escaped. */
-export const errorBody = (status: number, message: string): { status: number; body: string } => ({
-  status,
-  body: JSON.stringify({ statusCode: status, error: REASONS[status] ?? 'Error', message }),
-});
-
-/** A target for an error or a log: enough to know it again, so that a long URL is not sent back whole. */
-export const shortTarget = (target: string): string => (target.length > 300 ? `${target.slice(0, 300)}…` : target);
-
-/** The 404 of a path that is none of the API's. */
-export const notFound = (method: string, target: string): { status: number; body: string } =>
-  errorBody(404, `Route ${method}:${shortTarget(target)} not found`);
-
-/**
- * Whether an `if-none-match` header holds this ETag: a list, weak forms and `*` are understood, and so is a tag without its quotes,
- * which the recorded server took.
- */
-export function matchesEtag(header: string | null | undefined, etag: string): boolean {
-  if (header === null || header === undefined) return false;
-  const bare = (tag: string) =>
-    tag
-      .trim()
-      .replace(/^W\//, '')
-      .replace(/^"(.*)"$/, '$1');
-  return header.trim() === '*' || header.split(',').some((tag) => bare(tag) === bare(etag));
 }

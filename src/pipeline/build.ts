@@ -109,7 +109,7 @@ function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull 
       const rendered = await renderAndWrite(context, loaded).catch(explainChange(loaded));
       clock.lap('write');
 
-      const result = dryRun ? await count(context, rendered) : await finish(context, loaded, rendered).catch(explainChange(loaded));
+      const result = dryRun ? await count(context, loaded, rendered) : await finish(context, loaded, rendered).catch(explainChange(loaded));
       clock.lap('finish');
       progress.end();
       reportBuilt(options, result, clock, log);
@@ -213,9 +213,10 @@ async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Pro
 }
 
 /** Ends a dry run: counts in a state that nobody keeps. */
-async function count({ options, state, store }: Context, rendered: Rendered): Promise<BuildResult> {
+async function count({ options, state, store }: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   await state.begin();
   const blocks = await updateBlocks(rendered.blocks, store);
+  await updateInputs(loaded, store);
   const manifest = await manifestOf(options.site, options.siteUrl, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks, wasFull: true };
 }

@@ -7,9 +7,10 @@ import { bulkFiles } from '../contract/bulk.ts';
 import { parameterSchemas } from '../contract/parameters.ts';
 import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from '../contract/schemas.ts';
 import { blockFigures, byOperation, feed, latestBlocks, runeFigures, stats, statsFile } from '../contract/stats.ts';
+import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
+import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
 import { defaultLimit, maximumLimit, type Site, siteOf } from '../pages/lists.ts';
 import { DIGESTS_PER_FILE, RANGES_PATH, STATS_PER_FILE } from '../pages/paths.ts';
-import { API_HEADERS, cachingHeaders, errorBody, notFound, RETRY_LATER } from '../pages/respond.ts';
 import { serverVersion } from '../version.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
 

@@ -4,9 +4,9 @@
  */
 
 import type { ActivityRecord } from '../contract/contractJson.ts';
+import { errorBody } from '../http/errors.ts';
 import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
 import { parseTarget } from '../pages/request.ts';
-import { errorBody } from '../pages/respond.ts';
 
 /** The etching of DOG•GO•TO•THE•MOON, the third rune. */
 export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
@@ -86,7 +86,7 @@ export function refusals(targets: Readonly<Record<string, string>>, site: Site):
     Object.entries(targets).map(([name, target]) => {
       const route = parseTarget(target, site);
       if (route.kind !== 'refusal') throw new Error(`${target} is not refused`);
-      return [name, { summary: `GET ${target}`, value: errorExample(route.status, route.message) }];
+      return [name, { summary: `GET ${target}`, value: errorExample(400, route.message) }];
     }),
   );
 }

@@ -81,16 +81,20 @@ export class DiskSink implements FileSink {
     buffer.set(records, head.length);
     buffer.write(ENVELOPE_TAIL, length - ENVELOPE_TAIL.length, 'latin1');
     const bytes = buffer.subarray(0, length);
-    this.file(path, bytes);
-    for (const encoding of encodings) this.#put(sidecarPath(path, encoding), compress(bytes, encoding));
+    this.#count(bytes, this.#put(path, bytes, true));
+    for (const encoding of encodings) this.#put(sidecarPath(path, encoding), compress(bytes, encoding), true);
     return length;
   }
 
-  /** Any file: it is kept when it has these bytes already. */
+  /** Writes a file that is not a page, unless it has these bytes already. Readers cannot see whether such a file is whole, so it is renamed into place. */
   file(path: string, bytes: Uint8Array): void {
+    this.#count(bytes, this.#put(path, bytes, false));
+  }
+
+  #count(bytes: Uint8Array, isWritten: boolean): void {
     this.totals.files += 1;
     this.totals.bytes += bytes.length;
-    if (!this.#put(path, bytes)) this.totals.kept += 1;
+    if (!isWritten) this.totals.kept += 1;
   }
 
   /** Takes a finished file from elsewhere, unless the same bytes are there already. It counts nowhere: it is no page. */
@@ -112,13 +116,10 @@ export class DiskSink implements FileSink {
     for (const encoding of encodings) this.#link(sidecarPath(path, encoding), sidecarPath(target, encoding));
   }
 
-  /** False when the file has these bytes already. */
-  #put(path: string, bytes: Uint8Array): boolean {
+  /** False when the file has these bytes already. A page that is new is created in place: renaming each would take most of the time of a build. */
+  #put(path: string, bytes: Uint8Array, isPage: boolean): boolean {
     const target = this.#prepare(path);
-    try {
-      writeNew(target, bytes);
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
+    if (!isPage || !isCreated(target, bytes)) {
       if (holds(target, bytes)) {
         this.#keep(path);
         return false;
@@ -169,6 +170,17 @@ export class DiskSink implements FileSink {
     this.#makeFolder(folder.slice(0, Math.max(folder.lastIndexOf('/'), 0)));
     makeFolder(`${this.#root}/${folder}`);
     this.#folders.add(folder);
+  }
+}
+
+/** Creates a file with these bytes; false when the path is taken. */
+function isCreated(path: string, bytes: Uint8Array): boolean {
+  try {
+    writeNew(path, bytes);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    return false;
   }
 }
 

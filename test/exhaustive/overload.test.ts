@@ -2,11 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LIMITS, type Limits } from '../../src/hosts/node/limits.ts';
+import { createMirrorServer } from '../../src/hosts/node.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { ROOT } from '../support/cli.ts';
@@ -123,6 +124,20 @@ describe('a slow client', () => {
       (files) => files <= before,
     );
     for (const socket of sockets) socket.destroy();
+  });
+
+  it('that reads nothing is cut after the time of a stall, and not after twice that', async () => {
+    const server = createMirrorServer(dist, { limits: { ...LIMITS, stalledMs: 1000, checkEveryMs: 50 } });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = openSocket((server.address() as AddressInfo).port, 'GET /large.bin HTTP/1.1\r\nhost: x\r\n\r\n');
+    socket.pause();
+    const [connection] = (await once(server, 'connection')) as [Socket];
+    // Both timers are of this process, so the earlier one comes first however busy the machine is.
+    const first = await Promise.race([once(connection, 'close').then(() => 'cut'), wait(1900, 'not yet')]);
+    socket.destroy();
+    server.close();
+    expect(first).toBe('cut');
   });
 
   it('that asks much in one packet and reads nothing of it is not served ahead, and cut off', async () => {

@@ -2,7 +2,7 @@
  * Where a worker reads the files of a build: those deployed with it, an R2 bucket, an HTTP origin, or a private bucket that speaks S3.
  */
 import { AwsClient } from 'aws4fetch';
-import { isReadByRanges, satisfy, type WantedRange, wantedRange } from '../../pages/ranges.ts';
+import { isReadByRanges, satisfy, type WantedRange, wantedRange } from '../../http/ranges.ts';
 import type { FetchFile } from '../fetch.ts';
 
 /** The worker's variables, secrets and bindings; `hosting/cloudflare/README.md` explains each. */

@@ -3,9 +3,10 @@
  * paths. Nothing is kept in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
  */
 import { messageOf } from '../../errors.ts';
-import { isReadByRanges, wantedRange } from '../../pages/ranges.ts';
-import { errorBody, FILE_HEADERS, PREFLIGHT_HEADERS } from '../../pages/respond.ts';
-import { fileHeaders, isBuiltFile, pageOfFolder, redirectOf } from '../../pages/siteFiles.ts';
+import { errorBody } from '../../http/errors.ts';
+import { FILE_HEADERS, fileHeaders, PREFLIGHT_HEADERS } from '../../http/headers.ts';
+import { isReadByRanges, wantedRange } from '../../http/ranges.ts';
+import { isBuiltFile, pageOfFolder, redirectOf } from '../../pages/siteFiles.ts';
 import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendByRanges, sendFile, unavailable } from '../fetch.ts';
 import { freshMsOf, originOf, type Settings, SettingsError } from './origins.ts';
 

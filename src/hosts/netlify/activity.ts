@@ -13,12 +13,17 @@ export const config = {
   cache: 'manual',
 };
 
-/** A deploy has its own instances of this function and never changes, so what was read once stays true. */
-let mirror: FetchMirror | undefined;
+/**
+ * A deploy has its own instances of this function and never changes, so what was read once stays true. A deploy has several addresses, and one of them may
+ * stop working: files are read from the address of the request, and so the mirror of another address is not used for it.
+ */
+let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 
 export default async function activity(request: Request): Promise<Response> {
   const { origin } = new URL(request.url);
-  mirror ??= new FetchMirror((path) => fetch(new URL(`/${path}`, origin)), Number.POSITIVE_INFINITY);
+  if (last?.origin !== origin) {
+    last = { origin, mirror: new FetchMirror((path) => fetch(new URL(`/${path}`, origin)), Number.POSITIVE_INFINITY) };
+  }
   // What is no request of the API is a 404 at once: the redirect rules would take paths with a stray slash for the API's.
-  return (await mirror.answer(request)) ?? jsonNotFound(request);
+  return (await last.mirror.answer(request)) ?? jsonNotFound(request);
 }

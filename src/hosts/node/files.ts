@@ -2,18 +2,17 @@
  * Files of a build, as the local server reads them: never one outside of the build's folder, and the ones that were asked for lately from memory.
  */
 import { createHash } from 'node:crypto';
-import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, readSync, realpathSync, type Stats } from 'node:fs';
+import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, realpathSync, type Stats } from 'node:fs';
 import { lstat, readFile, realpath } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { codeOf, messageOf } from '../../errors.ts';
-import type { PageSource } from '../../pages/respond.ts';
+import { etagOfDigest } from '../../http/headers.ts';
+import type { Files, OpenFile } from '../../pages/respond.ts';
 
 /** Larger files are streamed; smaller ones are cheaper read at once. */
 const STREAM_FROM_BYTES = 256 * 1024;
-
-const START_BYTES = 4096;
 
 /** A file may be held as bytes, as text, and compressed, which is little. */
 const TIMES_HELD = 2;
@@ -41,12 +40,10 @@ export const GZIP_LEVEL = 1;
 export const gzipped = (bytes: Buffer): Promise<Buffer> => compress(bytes, { level: GZIP_LEVEL });
 
 /** The strong ETag of a body. */
-export const etagOf = (bytes: Buffer): string => quoted(createHash('sha256').update(bytes).digest('hex'));
-
-const quoted = (digest: string): string => `"${digest.slice(0, 32)}"`;
+export const etagOf = (bytes: Buffer): string => etagOfDigest(createHash('sha256').update(bytes).digest('hex'));
 
 /** A regular file in the build's folder. */
-export class BuiltFile {
+export class BuiltFile implements OpenFile {
   /** Without links. */
   readonly path: string;
   readonly stats: Stats;
@@ -60,18 +57,6 @@ export class BuiltFile {
     this.path = path;
     this.stats = stats;
     this.bytes = bytes;
-  }
-
-  /** The beginning of the content, which holds the first record of a page, but for an address of kilobytes. */
-  async start(): Promise<string> {
-    if (this.bytes !== undefined) return this.bytes.toString('latin1', 0, START_BYTES);
-    const fd = openSync(this.path, 'r');
-    try {
-      const start = Buffer.alloc(START_BYTES);
-      return start.toString('latin1', 0, readSync(fd, start, 0, START_BYTES, 0));
-    } finally {
-      closeSync(fd);
-    }
   }
 
   /**
@@ -91,7 +76,7 @@ export class BuiltFile {
   }
 
   /** A large file, which the caller closes: what is told of it and sent is of one file, also when a build puts another in its place. */
-  async openLarge(): Promise<OpenedFile> {
+  async openLarge(): Promise<LargeFile> {
     const fd = openSync(this.path, 'r');
     try {
       const stats = fstatSync(fd);
@@ -112,7 +97,7 @@ export class BuiltFile {
 }
 
 /** A large file while it is sent. */
-export interface OpenedFile {
+export interface LargeFile {
   readonly fd: number;
   /** In bytes. */
   readonly size: number;
@@ -123,7 +108,7 @@ async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
   // Not by a pipeline: it ends the hash in Deno. A stream cannot be asked for no bytes.
   if (size > 0) for await (const chunk of createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 })) hash.update(chunk);
-  return quoted(hash.digest('hex'));
+  return etagOfDigest(hash.digest('hex'));
 }
 
 /** Reading at once, or in other threads. */
@@ -176,11 +161,11 @@ async function follow(link: string, { lstat, realpath }: Reading): Promise<[real
     return real === undefined || stats === undefined ? undefined : [real, stats];
   } catch (error) {
     // In a circle, or where this program may not look.
-    throw new ForeignFileError(`${link} is a link that cannot be followed: ${messageOf(error)}`);
+    throw new ForeignFileError(`${link} is a symbolic link that cannot be followed (${messageOf(error)}); put the file itself there`);
   }
 }
 
-export class BuiltFiles implements PageSource<BuiltFile> {
+export class BuiltFiles implements Files<BuiltFile> {
   readonly #dir: string;
   readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
   /** In the order of last use, by path. */
@@ -203,18 +188,6 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     return this.#open(path, IN_THREADS);
   }
 
-  text(file: BuiltFile): Promise<string> {
-    return file.text();
-  }
-
-  start(file: BuiltFile): Promise<string> {
-    return file.start();
-  }
-
-  async index(path: string): Promise<string | undefined> {
-    return (await this.open(path))?.text();
-  }
-
   async #open(path: string, reading: Reading): Promise<BuiltFile | undefined> {
     const { lstat, realpath } = reading;
     const named = `${this.#dir}/${path}`;
@@ -231,8 +204,9 @@ export class BuiltFiles implements PageSource<BuiltFile> {
     }
     if (held !== undefined) this.#drop(path, held);
     // Opening a pipe would wait for a writer.
-    if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file`);
-    if (!(await this.#isInside(dirname(real), realpath))) throw new ForeignFileError(`${path} is a link that leads out of the folder`);
+    if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file; remove it and build again`);
+    if (!(await this.#isInside(dirname(real), realpath)))
+      throw new ForeignFileError(`${path} leads out of the served folder by a symbolic link; put the file itself there`);
     const isLarge = stats.size >= STREAM_FROM_BYTES;
     const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#read(real, reading));
     if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#hold(path, file);

@@ -3,9 +3,11 @@
  */
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../../errors.ts';
-import { API_HEADERS, errorBody } from '../../pages/respond.ts';
+import { errorBody } from '../../http/errors.ts';
+import { ALLOWED_METHODS, ERROR_HEADERS } from '../../http/headers.ts';
 
 /** Times are in milliseconds. */
 export interface Limits {
@@ -58,7 +60,29 @@ export function limitServer(server: Server, limits: Limits): void {
   server.maxConnections = Math.min(limits.connections, connectionsOf(openFilesLimit()));
   server.timeout = limits.stalledMs;
   server.on('timeout', (socket) => socket.destroy());
+  server.on('connection', (socket: Socket) => cutWhenStalled(socket, limits));
   server.on('clientError', refuse);
+  server.on('connect', (_request, socket: Duplex) => {
+    socket.on('error', () => {});
+    refuseWith(405, 'CONNECT is not allowed; the API is read-only', socket, { allow: ALLOWED_METHODS });
+  });
+  // A client may close its side once it has asked. Without this, Node ends the connection before an answer that is still being made.
+  Object.assign(server, { httpAllowHalfOpen: true });
+}
+
+/**
+ * Cuts a connection whose client has read nothing for `stalledMs` while an answer waits for it. Node's own timeout begins anew when the system took a part
+ * of the answer, and takes twice as long or more.
+ */
+function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: Limits): void {
+  let [sent, since] = [0, performance.now()];
+  const timer = setInterval(() => {
+    const now = performance.now();
+    const sentNow = socket.bytesWritten - socket.writableLength;
+    if (socket.writableLength === 0 || sentNow !== sent) [sent, since] = [sentNow, now];
+    else if (now - since >= stalledMs) socket.destroy();
+  }, checkEveryMs).unref();
+  socket.once('close', () => clearInterval(timer));
 }
 
 /** Requests that may wait on a connection for the answers before them; one more closes it. */
@@ -117,15 +141,20 @@ function refuse(error: Error, socket: Duplex): void {
     return;
   }
   const status = STATUS_OF[codeOf(error) ?? ''] ?? 400;
-  const reason = STATUS_CODES[status] ?? 'Bad Request';
-  const body = errorBody(status, reason).body;
+  refuseWith(status, STATUS_CODES[status] ?? 'Bad Request', socket);
+}
+
+/** Answers with an error, without the help of node:http, and closes the connection. */
+function refuseWith(status: number, message: string, socket: Duplex, more: Readonly<Record<string, string>> = {}): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  const headers = { ...API_HEADERS, 'cache-control': 'no-store', connection: 'close', 'content-length': String(Buffer.byteLength(body)) };
+  const { body } = errorBody(status, message);
+  const length = String(Buffer.byteLength(body));
+  const headers = { ...ERROR_HEADERS, ...more, connection: 'close', 'content-length': length };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${reason}\r\n${lines.join('')}\r\n${body}`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${lines.join('')}\r\n${body}`);
   // A client that neither reads nor closes would keep the connection for ever.
   setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref();
 }

@@ -3,16 +3,18 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError, messageOf } from '../../errors.ts';
 import { type BuiltSite, siteOf } from '../../pages/lists.ts';
-import { MANIFEST_PATH } from '../../pages/paths.ts';
+import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/paths.ts';
 
 /** What the manifest of the build in a folder says. The same object means the same build. */
-export class WatchedSite {
+export class WatchedBuild {
+  readonly #dir: string;
   readonly #path: string;
   #stamp = '';
   #site: BuiltSite;
 
   /** Throws an InputError when there is no build in the folder. */
   constructor(dir: string) {
+    this.#dir = dir;
     this.#path = join(dir, MANIFEST_PATH);
     this.#stamp = this.#stampNow();
     this.#site = readSite(this.#path);
@@ -33,8 +35,18 @@ export class WatchedSite {
     return this.#site;
   }
 
+  /** Whether a build is writing to the folder, or was killed there. A copy of an output may have no marker. */
+  isUnfinished(): boolean {
+    const marker = join(this.#dir, MARKER_PATH);
+    return statSync(marker, { throwIfNoEntry: false })?.isFile() === true && readFileSync(marker, 'utf8') !== FINISHED;
+  }
+
   #stampNow(): string {
     const stats = statSync(this.#path, { throwIfNoEntry: false });
+    // Reading a pipe would wait for a writer.
+    if (stats !== undefined && !stats.isFile()) {
+      throw new InputError(`${this.#path} is not a file`, ['Remove it and run npm run build again.']);
+    }
     return `${stats?.dev}:${stats?.ino}:${stats?.size}:${stats?.mtimeMs}`;
   }
 }

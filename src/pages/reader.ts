@@ -1,22 +1,12 @@
 /**
  * Reads a mirror's files one by one and answers from them by the page map, with the manifest and the index in memory. It needs nothing of a platform,
- * so it is the same behind edge functions and workers (fetch.ts) and in the client (src/client).
+ * so it is the same in edge functions, workers and the client.
  */
-import { type BuiltSite, siteOf } from '../pages/lists.ts';
-import { MANIFEST_PATH } from '../pages/paths.ts';
-import { type Answer, MissingFileError, type PageSource, respond } from '../pages/respond.ts';
-import { IndexCache } from './indexCache.ts';
 
-/** How files of a build (`runes/v1/...`) are had. A page's type is the host's own. */
-export interface Files<Page> {
-  /** The manifest's text. Rejects when it cannot be had, also when there is none. */
-  manifest(): Promise<string>;
-  /** Undefined when there is no such file; rejects when that could not be found out. */
-  open(path: string, signal?: AbortSignal): Promise<Page | undefined>;
-  text(page: Page): Promise<string>;
-  /** Lets go of a page that will not be read. */
-  close(page: Page): Promise<void>;
-}
+import { IndexCache } from './indexCache.ts';
+import { type BuiltSite, siteOf } from './lists.ts';
+import { MANIFEST_PATH } from './paths.ts';
+import { type Answer, type Files, MissingFileError, type OpenFile, respond } from './respond.ts';
 
 /** A manifest as it was read. */
 interface Known {
@@ -24,8 +14,8 @@ interface Known {
   readonly site: BuiltSite;
 }
 
-export class MirrorReader<Page> {
-  readonly #files: Files<Page>;
+export class MirrorReader<File extends OpenFile> {
+  readonly #files: Files<File>;
   readonly #freshMs: number;
   readonly #confirmsAbsence: boolean;
   readonly #index: IndexCache;
@@ -37,7 +27,7 @@ export class MirrorReader<Page> {
    * `confirmsAbsence`, an id that has no file is unknown only when the manifest, read once more, is still the same: a build of another dialect or
    * layout has the same ids under other paths. That costs a request for each unknown id.
    */
-  constructor(files: Files<Page>, freshMs: number, confirmsAbsence = false) {
+  constructor(files: Files<File>, freshMs: number, confirmsAbsence = false) {
     this.#files = files;
     this.#freshMs = freshMs;
     this.#confirmsAbsence = confirmsAbsence;
@@ -47,19 +37,19 @@ export class MirrorReader<Page> {
   /**
    * Answers a request; `target` is its path and query. While files are being replaced, one that has to be there may be missing: then the manifest and
    * the index are read anew. Rejects with a MissingFileError when that does not help, and with the error of `files` when they cannot be read.
-   * `signal` goes to the reading of pages and of the index, and not of the manifest, which others may be waiting for.
+   * `files` may be this request's own, which can be aborted: pages and the index are read by them, and not the manifest, which others may be waiting for.
    */
-  async answer(method: string, target: string, signal?: AbortSignal): Promise<Answer<Page>> {
+  async answer(target: string, files = this.#files): Promise<Answer<File>> {
     const used = new Set<string>();
     try {
-      return await this.#answerOnce(method, target, used, signal);
+      return await this.#answerOnce(target, used, files);
     } catch (error) {
       if (!(error instanceof MissingFileError)) throw error;
     }
     // Only what misled this request: a page that stays missing is no reason to read the index anew for all others.
     this.#manifest = undefined;
     for (const path of used) this.#index.forget(path);
-    return this.#answerOnce(method, target, used, signal);
+    return this.#answerOnce(target, used, files);
   }
 
   /** The manifest's text, from memory while it is fresh. Rejects when it cannot be had or is of another program. */
@@ -68,8 +58,7 @@ export class MirrorReader<Page> {
   }
 
   /** Adds the files of the index that it looked into to `used`. */
-  async #answerOnce(method: string, target: string, used: Set<string>, signal: AbortSignal | undefined): Promise<Answer<Page>> {
-    const files = this.#files;
+  async #answerOnce(target: string, used: Set<string>, files: Files<File>): Promise<Answer<File>> {
     const known = await this.#current();
     let [found, missing] = [0, 0];
     const count = <T>(file: T | undefined): T | undefined => {
@@ -77,22 +66,12 @@ export class MirrorReader<Page> {
       else found += 1;
       return file;
     };
-    const source: PageSource<Page> = {
-      open: async (path) => count(await files.open(path, signal)),
-      text: (page) => files.text(page),
-      // Reading a part of a body and passing all of it on would be more work than reading it.
-      start: (page) => files.text(page),
-      close: (page) => files.close(page),
-      index: async (path) => {
-        used.add(path);
-        const load = async () => {
-          const page = await files.open(path, signal);
-          return page === undefined ? undefined : files.text(page);
-        };
-        return count(await this.#index.get(path, load));
-      },
+    const counted: Files<File> = { open: async (path) => count(await files.open(path)) };
+    const readIndex = async (path: string) => {
+      used.add(path);
+      return count(await this.#index.get(path, async () => (await files.open(path))?.text()));
     };
-    const answer = await respond(method, target, known.site, source);
+    const answer = await respond(target, known.site, counted, readIndex);
     if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {
       throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
     }
@@ -114,7 +93,9 @@ export class MirrorReader<Page> {
   }
 
   async #read(): Promise<Known> {
-    const text = await this.#files.manifest();
+    const file = await this.#files.open(MANIFEST_PATH);
+    if (file === undefined) throw new Error(`${MANIFEST_PATH} is missing`);
+    const text = await file.text();
     return { text, site: siteOf(JSON.parse(text)) };
   }
 }

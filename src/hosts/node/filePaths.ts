@@ -2,8 +2,8 @@
  * Files of the build that are asked for by their own paths: the landing page, the manifest, digests, pages, and what the owner of the folder added.
  */
 import { extname } from 'node:path';
-import { API_HEADERS, cachingHeaders, FILE_HEADERS } from '../../pages/respond.ts';
-import { fileHeaders, isBuiltFile, pageOfFolder } from '../../pages/siteFiles.ts';
+import { API_HEADERS, cachingHeaders, FILE_HEADERS, fileHeaders } from '../../http/headers.ts';
+import { isBuiltFile, pageOfFolder } from '../../pages/siteFiles.ts';
 import { type Headers, headerList } from './send.ts';
 
 /** Bytes of a file name on common file systems, and of a path. */

@@ -1,0 +1,31 @@
+/**
+ * Methods of HTTP: the API is read-only, and the page map knows nothing of methods.
+ */
+import { parsePath } from '../pages/request.ts';
+import type { Answer, OpenFile } from '../pages/respond.ts';
+import { errorBody } from './errors.ts';
+import { ALLOWED_METHODS } from './headers.ts';
+
+export type Reply<File extends OpenFile> =
+  | Exclude<Answer<File>, { readonly kind: 'refusal' }>
+  /** An error of the API; `allow` is a header of it. */
+  | { readonly kind: 'error'; readonly status: number; readonly body: string; readonly allow?: string }
+  /** A CORS preflight. */
+  | { readonly kind: 'preflight' };
+
+/** Answers a request of any method. `read` answers GET and HEAD from the page map. */
+export async function reply<File extends OpenFile>(
+  method: string,
+  target: string,
+  read: () => Promise<Answer<File>>,
+): Promise<Reply<File>> {
+  if (method === 'GET' || method === 'HEAD') {
+    const answer = await read();
+    return answer.kind === 'refusal' ? { kind: 'error', ...errorBody(400, answer.message) } : answer;
+  }
+  const { kind } = parsePath(target);
+  if (kind === 'outside') return { kind: 'other' };
+  if (method === 'OPTIONS') return { kind: 'preflight' };
+  if (kind === 'unknown') return { kind: 'other' };
+  return { kind: 'error', ...errorBody(405, `${method} is not allowed on this path; the API is read-only`), allow: ALLOWED_METHODS };
+}
