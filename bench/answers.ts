@@ -1,29 +1,30 @@
 /**
- * What answering costs: CPU time and files read for each kind of request, through the same code as in a worker, over the files of an output. Reading is
- * synchronous, so that all CPU of an answer falls between its begin and its end.
+ * Measures answers: CPU time and files read per kind of request, with the code that the workers run. Files are read
+ * synchronously, so that all CPU time of an answer falls between its start and its end.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FetchMirror } from '../src/hosts/fetch.ts';
 import { BLOCKS_FOLDER, MANIFEST_PATH, POINTERS_FOLDER, TRANSACTIONS_FOLDER } from '../src/pages/paths.ts';
 
+/** Cost of one kind of request. */
 export interface AnswerCost {
   readonly kind: string;
   readonly requests: number;
-  /** CPU milliseconds of an answer: half of them took less, 99 of 100, the worst. */
+  /** CPU milliseconds per answer: median, 99th percentile and maximum. */
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  /** Files read, from and to. */
+  /** Least and most files read for an answer. */
   readonly reads: readonly [number, number];
 }
 
-/** The same numbers every time, well spread. */
+/** Yields `count` integers, evenly spread from 0 to `below` - 1 and the same in every run. */
 function* spread(count: number, below: number): Generator<number> {
   for (let i = 0; i < count; i += 1) yield Math.floor((((i + 1) * 0.6180339887498949) % 1) * below);
 }
 
-/** Ids of transactions spread over the output. */
+/** Returns `count` tx ids, spread over the output. */
 function someTransactions(root: string, layout: string, count: number): string[] {
   const names = readdirSync(join(root, TRANSACTIONS_FOLDER)).filter((name) => name.endsWith('.json'));
   if (layout === 'files') return [...spread(count, names.length)].map((at) => names[at]?.slice(0, -5) ?? '');
@@ -33,7 +34,7 @@ function someTransactions(root: string, layout: string, count: number): string[]
   });
 }
 
-/** Measures `count` requests of each kind. */
+/** Measures `count` requests of each kind over the build in `root`. */
 export async function measureAnswers(root: string, count: number): Promise<AnswerCost[]> {
   const { layout, page_sizes } = JSON.parse(readFileSync(join(root, MANIFEST_PATH), 'utf8')) as { layout: string; page_sizes: number[] };
   const limit = page_sizes.at(-1) ?? 0;
@@ -80,17 +81,17 @@ async function measure(root: string, kind: string, targets: readonly string[]): 
     const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
     await response?.arrayBuffer();
     const { user, system } = process.cpuUsage(begin);
-    if (response?.status !== 200) throw new Error(`${target} was answered with ${response?.status}`);
+    if (response?.status !== 200) throw new Error(`unexpected status ${response?.status} for ${target}`);
     times.push((user + system) / 1000);
     numbers.push(reads);
   };
-  // What is compiled by then stays compiled in a worker too; what is in memory by then does not count.
+  // Warm up: a worker also keeps compiled code. The measured requests below start with empty caches.
   for (const target of targets.slice(0, 300)) await ask(target);
   times.length = 0;
   numbers.length = 0;
   for (const target of targets) {
     mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
-    // The manifest is in memory for all but the first request of an instance.
+    // Load the manifest first: an instance reads it only once.
     await mirror.answer(new Request('http://127.0.0.1/runes/v1/blocks/0/activity?limit=0'));
     await ask(target);
   }

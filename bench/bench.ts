@@ -1,6 +1,7 @@
 /**
- * The benchmark: full builds beside the floor, and builds after a new block and after a reorg. Everything runs as its own process, in turn, and each
- * build goes into a fresh folder; nothing is removed between runs unless the folder is in memory, because file systems are slow after removals.
+ * The build benchmark: full builds, builds after a new block and after a reorg, and the floor (bench/floor.cjs). Each runs in its
+ * own process, one after another, and each full build gets a new folder. Folders stay until the end, because file systems are
+ * slow after removals; only those in memory are removed at once.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,32 +17,32 @@ import { FORMS, type Form, type Generated, generate } from './generate.ts';
 
 export const BENCH_COMMAND: Command = {
   call: 'npm run bench --',
-  about: 'Measures builds of invented records, beside what the file system can do at all.',
+  about: 'Measures builds of invented records, and compares them with the speed of the file system.',
   flags: [
-    { name: 'records', value: 'N', byDefault: '100000', about: 'Records of the history.' },
-    { name: 'layout', value: 'NAME', byDefault: 'files', about: 'files or packed, as of the build.' },
-    { name: 'forms', value: 'LIST', byDefault: 'parquet,ndjson', about: 'Forms of the input.' },
-    { name: 'requests', value: 'N', byDefault: '2000', about: 'Requests of each kind that are timed.' },
-    { name: 'no-floor', about: 'Leaves out the floor, which needs as much space again.' },
-    { name: 'runs', value: 'N', byDefault: '5', about: 'How often everything is run, in turn.' },
-    { name: 'dir', value: 'DIR', byDefault: 'the temporary folder', about: 'Where to work: the file system that is measured.' },
-    { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'As of the build.' },
+    { name: 'records', value: 'N', byDefault: '100000', about: 'Number of records before the new blocks.' },
+    { name: 'layout', value: 'NAME', byDefault: 'files', about: 'files or packed, as for the build.' },
+    { name: 'forms', value: 'LIST', byDefault: 'parquet,ndjson', about: 'Input formats.' },
+    { name: 'requests', value: 'N', byDefault: '2000', about: 'Timed requests of each kind.' },
+    { name: 'no-floor', about: 'Omits the floor, which needs the same disk space again.' },
+    { name: 'runs', value: 'N', byDefault: '5', about: 'Number of runs.' },
+    { name: 'dir', value: 'DIR', byDefault: 'the temporary folder', about: 'Working folder; its file system is measured.' },
+    { name: 'memory-limit', value: 'SIZE', byDefault: '1GB', about: 'As for the build.' },
     LOG,
     HELP,
   ],
   examples: [
-    { args: '--records 1000000 --dir /mnt/disk', about: 'A million records, on the file system of /mnt/disk.' },
-    { args: '--layout packed --forms parquet --no-floor --runs 1', about: 'Once, and only the builds.' },
+    { args: '--records 1000000 --dir /mnt/disk', about: 'Builds a million records on the file system of /mnt/disk.' },
+    { args: '--layout packed --forms parquet --no-floor --runs 1', about: 'Measures only builds, once.' },
   ],
   exits: ['done', 'usage', 'buildFailed'],
 };
 
-/** What one run of a build came to. */
+/** One run of a build. */
 interface Run {
-  /** From the start of the process to its end. */
+  /** Seconds from the start of the process to its end. */
   readonly wall: number;
-  /** What the build says of itself; see the build's --log json. */
-  readonly figures: {
+  /** Fields of the build's own report (`--log json`). */
+  readonly fields: {
     readonly total_seconds: number;
     readonly seconds: Readonly<Record<string, number>>;
     readonly cpu_seconds: Readonly<Record<string, number>>;
@@ -53,10 +54,10 @@ interface Run {
 
 const ROOT = new URL('..', import.meta.url).pathname;
 type Step = 'full' | 'new block' | 'reorg of 3 blocks';
-/** The type that Linux gives for file systems in memory. */
+/** File system type of tmpfs on Linux. */
 const TMPFS = 0x01021994;
 
-/** Runs the benchmark as the flags say, and tells what it measured. */
+/** Runs the benchmark and reports the results. */
 export async function bench(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
   const records = flags.integer('records', 100_000, 20_000, 1_000_000_000);
@@ -93,18 +94,18 @@ function formsOf(list: string): Form[] {
   const names = list.split(',');
   const unknown = names.find((name) => !FORMS.some((form) => form === name));
   if (unknown !== undefined)
-    throw new UsageError(`--forms "${unknown}" must be one of ${FORMS.join(', ')}, or some of them with commas between`);
+    throw new UsageError(`--forms "${unknown}" must be one of ${FORMS.join(', ')}, or several separated by commas`);
   return FORMS.filter((form) => names.includes(form));
 }
 
 interface Results {
-  /** Runs by form of input and step. */
+  /** Runs by input format and step. */
   readonly builds: Map<string, Run[]>;
   readonly floors: Floor[];
   readonly answers: AnswerCost[];
 }
 
-/** A full build (and the floor of its files), one more block on top, and a reorg of the three blocks below that. */
+/** Runs a full build (and its floor), then one with a new block, then one after a reorg of the three blocks below it. */
 async function buildAll(
   data: Generated,
   source: string,
@@ -136,7 +137,7 @@ async function buildAll(
   await build('reorg of 3 blocks');
 }
 
-/** Runs a program of Node to its end; returns its standard output and the wall seconds that it took. */
+/** Runs a Node program. Returns its standard output and its wall seconds. */
 async function run(args: readonly string[]): Promise<{ stdout: string; wall: number }> {
   const start = performance.now();
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -145,13 +146,13 @@ async function run(args: readonly string[]): Promise<{ stdout: string; wall: num
     stdout += chunk.toString();
   });
   const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0) throw new CliError(`${args.join(' ')} ended with ${code}`, EXIT.buildFailed, [stdout]);
+  if (code !== 0) throw new CliError(`${args.join(' ')} ended with exit code ${code}`, EXIT.buildFailed, [stdout]);
   return { stdout, wall: (performance.now() - start) / 1000 };
 }
 
 async function runBuild(args: readonly string[]): Promise<Run> {
   const { stdout, wall } = await run([join(ROOT, 'scripts/run.cjs'), 'build', ...args]);
-  return { wall, figures: JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Run['figures'] };
+  return { wall, fields: JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Run['fields'] };
 }
 
 interface Floor {
@@ -184,7 +185,7 @@ const count = (n: number): string => Math.round(n).toLocaleString('en-US');
 const show = ({ median, min, max }: Spread, digits: number): string =>
   [median, min, max].map((n) => (digits === 0 ? count(n) : n.toFixed(digits))).join(' / ');
 
-/** Prints median / min / max of everything. The ratio is taken run by run: a floor and the build before it saw the same machine. */
+/** Prints median / min / max of all results. Ratios are computed run by run, because the load of the machine varies. */
 function report({ builds, floors, answers }: Results, log: Log): void {
   if (floors.length > 0) reportFloors(floors, log);
   for (const [name, runs] of builds) reportBuilds(name, runs, floors, log);
@@ -206,11 +207,11 @@ function reportFloors(floors: readonly Floor[], log: Log): void {
 
 function reportBuilds(name: string, runs: readonly Run[], floors: readonly Floor[], log: Log): void {
   const wall = spread(runs.map((r) => r.wall));
-  const inside = spread(runs.map((r) => r.figures.total_seconds));
-  const rss = spread(runs.map((r) => r.figures.peak_rss_mb));
+  const inside = spread(runs.map((r) => r.fields.total_seconds));
+  const rss = spread(runs.map((r) => r.fields.peak_rss_mb));
   log.info(
     'build',
-    `${name}: ${show(wall, 2)} s, of which start and end ${show(spread(runs.map((r) => r.wall - r.figures.total_seconds)), 2)} s; peak RSS ${show(rss, 0)} MB`,
+    `${name}: ${show(wall, 2)} s, of which start and end ${show(spread(runs.map((r) => r.wall - r.fields.total_seconds)), 2)} s; peak RSS ${show(rss, 0)} MB`,
     {
       name,
       wall,
@@ -218,20 +219,20 @@ function reportBuilds(name: string, runs: readonly Run[], floors: readonly Floor
       rss,
     },
   );
-  const stages = Object.keys(runs[0]?.figures.seconds ?? {}).map((stage) => {
-    const [seconds, cpu] = [runs.map((r) => r.figures.seconds[stage] ?? 0), runs.map((r) => r.figures.cpu_seconds[stage] ?? 0)];
+  const stages = Object.keys(runs[0]?.fields.seconds ?? {}).map((stage) => {
+    const [seconds, cpu] = [runs.map((r) => r.fields.seconds[stage] ?? 0), runs.map((r) => r.fields.cpu_seconds[stage] ?? 0)];
     return `${stage} ${spread(seconds).median.toFixed(2)} s (CPU ${spread(cpu).median.toFixed(2)} s)`;
   });
-  log.info('stages', `  ${stages.join(', ')}`, { name, runs: runs.map((r) => r.figures) });
+  log.info('stages', `  ${stages.join(', ')}`, { name, runs: runs.map((r) => r.fields) });
   if (!name.endsWith('full')) return;
-  const rate = (what: 'files' | 'records') => spread(runs.map((r) => r.figures[what] / r.wall));
+  const rate = (what: 'files' | 'records') => spread(runs.map((r) => r.fields[what] / r.wall));
   log.info('rate', `  ${show(rate('records'), 0)} records/s, ${show(rate('files'), 0)} files/s`, {
     records: rate('records'),
     files: rate('files'),
   });
   if (floors.length === 0) return;
   const ratio = spread(runs.map((r, i) => (floors[i]?.seconds ?? 0) / r.wall));
-  const bare = spread(runs.map((r, i) => (floors[i]?.seconds ?? 0) / r.figures.total_seconds));
+  const bare = spread(runs.map((r, i) => (floors[i]?.seconds ?? 0) / r.fields.total_seconds));
   log.info('ratio', `  floor / build: ${show(ratio, 2)} of the whole command, ${show(bare, 2)} without start and end`, {
     name,
     ratio,

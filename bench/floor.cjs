@@ -1,9 +1,9 @@
 /**
- * The floor: how fast the files of a tree can be made at all, on all cores, by bare loops that have every byte in memory.
+ * The floor: the least time to create the files of a folder, on all cores, when every byte is already in memory.
  *
  *     node bench/floor.cjs FROM TO [THREADS]
  *
- * The tree is copied in portions that fit into memory. Only making the files is timed, from the moment that all threads hold their share. Prints JSON.
+ * Copies the folder in portions that fit into memory. Times only the creation of folders and files, not the reading. Prints JSON.
  */
 const { closeSync, linkSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } = require('node:fs');
 const { availableParallelism } = require('node:os');
@@ -53,7 +53,7 @@ async function main() {
   process.exit(0);
 }
 
-/** All folders, parents first, and all files: each with its paths, of which those after the first are hard links. */
+/** Lists all folders, parents first, and all files. A file has several paths when it has hard links. */
 function list(root) {
   const folders = [''];
   const byInode = new Map();

@@ -1,6 +1,7 @@
 /**
- * Synthetic activity for benchmarks: as mainnet's in shape (about 3,500 records a block, 2.7 a transaction with a long tail, some
- * transactions of hundreds), invented in content. Everything follows from SHA-256 of a number, so every machine makes the same records.
+ * Generates invented activity for benchmarks. Its shape resembles mainnet: about 3,500 records per block and 2.7 per
+ * transaction, with some transactions of hundreds. All values follow from SHA-256 of a number, so every machine makes the same
+ * records.
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,34 +9,35 @@ import { DuckDBInstance } from '@duckdb/node-api';
 
 const FIRST_HEIGHT = 840_000;
 const RECORDS_PER_BLOCK = 3_500;
-/** Blocks at the end of the history that are a file each, as a source that follows the chain would write them. */
+/** Number of last blocks with a file each, as a source that follows the chain writes them. */
 const SINGLE_BLOCKS = 4;
 
 export const FORMS = ['parquet', 'ndjson'] as const;
 export type Form = (typeof FORMS)[number];
 
+/** Generated data. All file names are without folder and extension. */
 export interface Generated {
   readonly records: number;
   readonly blocks: number;
   readonly transactions: number;
-  /** One file for the history and one for each of the last blocks: `<name>.parquet`, `<name>.ndjson`. */
+  /** File with all blocks before the recent ones. */
   readonly history: string;
-  /** Names of the files of the last blocks before the newest. */
+  /** Files of the last blocks before the newest, one each. */
   readonly recent: readonly string[];
-  /** The block to add on top. */
+  /** File of the block to add on top. */
   readonly newest: string;
-  /** Replacements of the last three recent blocks, after a reorg. */
+  /** Files that replace the last three recent blocks after a reorg. */
   readonly replaced: readonly string[];
 }
 
-/** An 8-digit hexadecimal slice of a hash as a fraction of 1. */
+/** SQL that turns 8 hex digits of a hash into a number from 0 to 1. */
 const fraction = (hash: string, from: number): string => `(('0x' || substr(${hash}, ${from}, 8))::BIGINT / 4294967296.0)`;
 
-/** Records of a transaction by chance: mostly 1 to 3, some dozens, few hundreds; 2.7 in the middle. */
+/** SQL of a random number of records per transaction: mostly 1 to 3, sometimes dozens or hundreds, 2.7 on average. */
 const SIZE = `CASE WHEN u < 0.45 THEN 1 WHEN u < 0.75 THEN 2 WHEN u < 0.88 THEN 3 WHEN u < 0.95 THEN 4 WHEN u < 0.985 THEN 5 + (v * 4)::INTEGER
   WHEN u < 0.9985 THEN 10 + (v * 20)::INTEGER ELSE 100 + (v * 400)::INTEGER END`;
 
-/** SQL of at least so many flat records. Another `fork` of the chain has other block hashes, and every second transaction is another. */
+/** SQL of at least `records` flat records. In another `fork`, block hashes and every second transaction differ. */
 const recordsSql = (records: number, fork: string): string => `
   WITH sized AS (
     SELECT t, h, ${SIZE} AS size FROM (
@@ -64,13 +66,13 @@ const recordsSql = (records: number, fork: string): string => `
     1713571767 + (height - ${FIRST_HEIGHT}) * 600 AS "timestamp", e AS event_index
   FROM drawn`;
 
-/** An Activity of the contract dialect, for NDJSON. */
+/** SQL of an Activity in the contract dialect, for NDJSON. */
 const ACTIVITY = `{rune: {id: rune_id, number: rune_number, name: rune_name, spaced_name: rune_spaced_name}, address: address,
   receiver_address: receiver_address, amount: amount, operation: operation,
   location: {block_hash: '0x' || block_hash, block_height: block_height, tx_id: '0x' || tx_id, tx_index: tx_index, vout: vout,
   "output": '0x' || "output", "timestamp": "timestamp"}}`;
 
-/** Writes the data set of about this many records below `folder`, as `parquet/` and `ndjson/`. */
+/** Writes about `records` records into `parquet/` and `ndjson/` below `folder`. */
 export async function generate(records: number, folder: string, forms: readonly Form[] = FORMS): Promise<Generated> {
   for (const form of forms) mkdirSync(join(folder, form), { recursive: true });
   const database = join(folder, 'generate.duckdb');
@@ -83,14 +85,14 @@ export async function generate(records: number, folder: string, forms: readonly 
     );
     await connection.run(`CREATE TABLE fork AS SELECT * FROM (${recordsSql(extra, ' fork')})
       WHERE block_height > (SELECT max(block_height) FROM main) - 6 ORDER BY block_height, tx_index DESC, event_index DESC`);
-    // The last whole block within the wanted number is the tip; the one above it is the new one.
+    // The tip is the last full block within `records`. The block above it is the new block.
     const tip = FIRST_HEIGHT + Math.max(Math.round(records / RECORDS_PER_BLOCK), SINGLE_BLOCKS + 1) - 1;
     const write = async (name: string, table: string, low: number, high: number) => {
       const rows = `FROM ${table} WHERE block_height BETWEEN ${low} AND ${high} ORDER BY block_height, tx_index DESC, event_index DESC`;
       const path = (form: Form) => `${join(folder, form, name)}.${form}`;
       if (forms.includes('parquet'))
         await connection.run(`COPY (SELECT * ${rows}) TO '${path('parquet')}' (FORMAT parquet, COMPRESSION zstd)`);
-      // CSV of one column without any quoting is just lines.
+      // NDJSON is CSV with one column and without quotes.
       const lines = "FORMAT csv, QUOTE '', ESCAPE '', DELIMITER '\x01', HEADER false";
       if (forms.includes('ndjson'))
         await connection.run(`COPY (SELECT to_json(${ACTIVITY})::VARCHAR ${rows}) TO '${path('ndjson')}' (${lines})`);

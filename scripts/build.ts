@@ -1,4 +1,4 @@
-/** `npm run build`: see src/pipeline/command.ts for the flags and src/pipeline/build.ts for what it does. */
+/** `npm run build`: flags are in src/pipeline/command.ts, the steps in src/pipeline/build.ts. */
 import { createRequire } from 'node:module';
 import { Progress } from '../src/cli/progress.ts';
 import { runCommand } from '../src/cli/run.ts';
@@ -6,7 +6,7 @@ import { BUILD_COMMAND, buildOptions } from '../src/pipeline/command.ts';
 
 void runCommand(BUILD_COMMAND, process.argv.slice(2), async (flags, log) => {
   const [options, progress] = [buildOptions(flags), Progress.of(flags, log)];
-  // Not import(): the loader of run.cjs knows only require().
+  // Load the build after the flags are checked, so that help is fast. The loader of run.cjs supports only require().
   const { build } = createRequire(import.meta.url)('../src/pipeline/build.ts') as typeof import('../src/pipeline/build.ts');
   await build(options, log, progress);
 });

@@ -1,4 +1,4 @@
-/** `npm run pull`: see src/pull/command.ts for the flags and src/pull/pull.ts for what it does. */
+/** `npm run pull`: flags are in src/pull/command.ts, the steps in src/pull/pull.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { PULL_COMMAND, runPull } from '../src/pull/command.ts';
 

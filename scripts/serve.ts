@@ -1,4 +1,4 @@
-/** `npm start`: see src/hosts/command.ts for the flags and src/hosts/node.ts for the server. */
+/** `npm start`: flags are in src/hosts/command.ts, the server in src/hosts/node.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { SERVE_COMMAND, serve } from '../src/hosts/command.ts';
 

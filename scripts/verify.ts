@@ -1,4 +1,4 @@
-/** `npm run verify`: see src/verify/command.ts for the flags and src/verify/verify.ts for what it checks. */
+/** `npm run verify`: flags are in src/verify/command.ts, the checks in src/verify/verify.ts. */
 import { runCommand } from '../src/cli/run.ts';
 import { runVerify, VERIFY_COMMAND } from '../src/verify/command.ts';
 

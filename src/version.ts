@@ -1,9 +1,9 @@
 /**
- * The version of this program, from package.json, so that it stands in one place.
+ * The version of this program, read from package.json.
  */
 import packageJson from '../package.json' with { type: 'json' };
 
 export const VERSION: string = packageJson.version;
 
-/** What `server_version` of the status says. */
+/** Returns the value of `server_version` in the status. */
 export const serverVersion = (version: string): string => `rune-activity-mirror v${version}`;

@@ -119,7 +119,7 @@ it('says so when a block lacks records, has too many, or was not counted', () =>
   short.add(arrivalsOf([record]), 0);
   expect(() => short.finish()).toThrow('1 block(s) have fewer records than were counted, first 100');
   expect(() => new Assembler(block(1), 10).add(arrivalsOf([{ ...record, height: 7 }]), 0)).toThrow(
-    'records of block 7, which was not counted',
+    'unexpected records of block 7, which was not counted',
   );
   const long = new Assembler(block(1), 10);
   long.add(arrivalsOf([record]), 0);

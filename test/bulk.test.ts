@@ -226,7 +226,7 @@ describe('an incremental build', () => {
     const { wasFull, notices } = await build();
     expect([wasFull, notices]).toEqual([
       true,
-      [expect.stringMatching(/activity\/0.parquet is not as the last build left it, so everything is built/)],
+      [expect.stringMatching(/activity\/0.parquet is not as the last build left it; everything is built again/)],
     ]);
     expect(tree(out)).toEqual(await fresh());
     put(4);

@@ -40,7 +40,7 @@ describe('scripts/run.cjs', () => {
     const [first, ...rest] = stderr.split(/(?<=\n)/);
     expect([code, first, rest.join('')]).toEqual([
       1,
-      expect.stringMatching(/^Error: there is no command ".*"; there are bench, .*build, .*verify\n$/),
+      expect.stringMatching(/^Error: unknown command ".*"; commands are bench, .*build, .*verify\n$/),
       near,
     ]);
   });
@@ -112,16 +112,16 @@ describe('npm run build', () => {
   });
 
   it.each([
-    [['--inptu', 'x'], 'there is no flag --inptu; did you mean --input?'],
-    [['--threads', '2', '--dry'], 'there is no flag --dry; did you mean --dry-run?'],
-    [['-out=a'], 'there is no flag -out; did you mean --out?'],
-    [['--something=SECRET'], 'there is no flag --something\n'],
-    [['-x'], 'there is no flag -x\n'],
-    [['dist'], 'unexpected argument "dist"; npm passes flags on only after a lone --, as in npm run build -- --help'],
+    [['--inptu', 'x'], 'unknown flag --inptu; did you mean --input?'],
+    [['--threads', '2', '--dry'], 'unknown flag --dry; did you mean --dry-run?'],
+    [['-out=a'], 'unknown flag -out; did you mean --out?'],
+    [['--something=SECRET'], 'unknown flag --something\n'],
+    [['-x'], 'unknown flag -x\n'],
+    [['dist'], 'unexpected argument "dist"; npm passes on only the flags after --, as in npm run build -- --help'],
     [['full'], 'unexpected argument "full"; did you mean --full?'],
     [['https://user:SECRET@host'], 'unexpected argument; npm passes'],
     [['--out'], '--out needs a value: --out DIR'],
-    [['--out', '--full'], '--out needs a value, and --full is a flag; a value that begins with a dash is given as --out=...'],
+    [['--out', '--full'], '--out needs a value, but --full is a flag; write a value that begins with a dash as --out=...'],
     [['--full', '--full'], '--full is given 2 times; once is enough'],
     [['--out='], '--out has no value'],
     [['--out', 'a', '--out', 'b'], '--out is given 2 times; it takes one value'],
@@ -291,7 +291,7 @@ describe('npm run sample', () => {
     const work = temporaryFolder();
     writeFiles(work, { file: 'x' });
     const wrong = await run('sample', ['--too', 'here'], work);
-    expect([wrong.code, wrong.stderr]).toEqual([1, 'Error: there is no flag --too; did you mean --to?\n  See npm run sample -- --help.\n']);
+    expect([wrong.code, wrong.stderr]).toEqual([1, 'Error: unknown flag --too; did you mean --to?\n  See npm run sample -- --help.\n']);
     const failed = await run('sample', ['--to', 'file/x'], work);
     expect([failed.code, failed.stderr]).toEqual([3, expect.stringMatching(/^Error: the sample cannot be written: ENOTDIR/)]);
     expect(filesBelow(work)).toEqual(['file']);
@@ -304,7 +304,7 @@ describe('npm run bench', () => {
     const { code, stderr } = await run('bench', ['--forms', forms, '--dir', 'here'], work);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^Error: --forms (?:"foo" must be one of parquet, ndjson, or some|has no value)/),
+      expect.stringMatching(/^Error: --forms (?:"foo" must be one of parquet, ndjson, or several|has no value)/),
     ]);
     expect(existsSync(join(work, 'here'))).toBe(false);
   });

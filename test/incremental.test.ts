@@ -268,7 +268,7 @@ describe('a cache that is', () => {
     rmSync(join(input, '3.ndjson'));
     const { wasFull, full, notices } = await build();
     expect([wasFull, full]).toEqual([true, expect.stringMatching(reason)]);
-    expect(notices).toEqual(reason === DAMAGED ? [`${full}, so everything is built`] : []);
+    expect(notices).toEqual(reason === DAMAGED ? [`${full}; everything is built again`] : []);
     expect(existsSync(join(`${out}.cache`, 'state.duckdb.damaged'))).toBe(reason === DAMAGED);
     expect(tree(out)).toEqual(await fresh());
     expect(await build()).toMatchObject({ wasFull: false });

@@ -315,7 +315,7 @@ describe('a file that changes while it is read', () => {
       writeFiles(work, { 'in/a.parquet': good });
       const log = when('loaded', () => change(join(work, 'in/a.parquet')));
       const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')], log });
-      expect([error.exitCode, error.message]).toEqual([3, expect.stringContaining('a.parquet changed while it was read')]);
+      expect([error.exitCode, error.message]).toEqual([3, expect.stringContaining('a.parquet changed while the build was reading it')]);
       expect(existsSync(join(work, 'out/runes/v1/manifest.json'))).toBe(false);
       expect(existsSync(join(work, 'out/runes/v1/transactions'))).toBe(false);
     }

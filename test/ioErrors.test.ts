@@ -213,7 +213,7 @@ describe('before a build is marked as finished', () => {
     const log = new RecordingLog();
     await withSync(script, () => testBuild(out, { ...options(after, out), sync: true, log }));
     expect(log.notices).toEqual([
-      `the pages cannot be synced to the disk (${reason}): after a power cut within the next minute, build with --full`,
+      `the pages cannot be synced to the disk (${reason}); after a power cut within the next minute, build with --full`,
     ]);
   });
 

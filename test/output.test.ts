@@ -125,7 +125,7 @@ describe('an output folder', () => {
     const error = await failedBuild(join(work, 'out'), { inputs: [SAMPLE] });
     expect([error.exitCode, error.message]).toEqual([
       2,
-      `the output folder ${join(work, 'out')} holds files that this program did not make, so it is left alone`,
+      `the output folder ${join(work, 'out')} contains files that this program did not make; nothing was changed`,
     ]);
     expect(filesBelow(join(work, 'out'))).toEqual(['precious.txt']);
   });

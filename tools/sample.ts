@@ -1,11 +1,11 @@
 /**
  * The sample command: writes the sample data of this project.
  *
- *   840000-first-etchings.ndjson   facts: two of the first runes etched on Bitcoin, as the Runes API spelled them
- *   synthetic/ledger.csv           invented: records in the form of the indexer's `ledger` table
- *   synthetic/runes.csv            invented: the runes that these records are about
+ *   840000-first-etchings.ndjson   real: two of the first runes on Bitcoin, as the Runes API returned them
+ *   synthetic/ledger.csv           invented: records in the format of the indexer's `ledger` table
+ *   synthetic/runes.csv            invented: the runes of these records
  *
- * The invented data comes from a fixed seed: every run, on every machine, writes the same bytes.
+ * The invented data comes from a fixed seed, so every run on every machine writes the same bytes.
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { BuildError, messageOf } from '../src/errors.ts';
 
-// --- Facts: block 840000 -------------------------------------------------------------------------------------------------
+// --- Real data: block 840000 -----------------------------------------------------------------------------------------
 
 const BLOCK = {
   block_hash: '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5',
@@ -38,7 +38,7 @@ const ETCHINGS = [
   },
 ];
 
-/** Per etching, newest event first: the premine received, then the etching itself. Keys are in the order of the hiro dialect. */
+/** Makes two records per etching (newest first): the received premine, then the etching. Key order is as in dialect hiro. */
 function firstEtchings(): string {
   const { block_hash, block_height, timestamp } = BLOCK;
   const activities = ETCHINGS.flatMap(({ rune, tx_id, tx_index, premine: { amount, vout, address } }) => {
@@ -51,11 +51,11 @@ function firstEtchings(): string {
   return activities.map((activity) => `${JSON.stringify(activity)}\n`).join('');
 }
 
-// --- Chance with a fixed seed --------------------------------------------------------------------------------------------
+// --- Random numbers with a fixed seed --------------------------------------------------------------------------------
 
 const sha256 = (text: string): string => createHash('sha256').update(`rune-activity-mirror sample 1/${text}`).digest('hex');
 
-/** The generator mulberry32: numbers from 0 up to 1, the same ones for the same seed. */
+/** The mulberry32 generator: numbers from 0 (included) to 1 (excluded), always the same for a seed. */
 function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {
@@ -68,19 +68,19 @@ function mulberry32(seed: number): () => number {
 
 const random = mulberry32(0x72756e65);
 
-/** An integer from `from` to `to`, both included. */
+/** Returns an integer from `from` to `to`, both included. */
 const between = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1));
 
-/** An amount of 1 to 36 digits, so that a sum of three stays far below 2^128. */
+/** Returns an amount of 1 to 36 digits, so that sums of a few stay below 2^128. */
 const someAmount = (): bigint => BigInt(Array.from({ length: between(1, 36) }, () => between(1, 9)).join(''));
 
-/** Looks like a regtest address, of a witness key or script; its check sum is not right, so that nobody can own it. */
+/** Returns text like a regtest address. Its checksum is wrong, so nobody can own it. */
 function someAddress(): string {
   const letters = Array.from({ length: random() < 0.8 ? 38 : 58 }, () => 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'[between(0, 31)]);
   return `bcrt1${letters.length === 38 ? 'q' : 'p'}${letters.join('')}`;
 }
 
-// --- Invented runes ------------------------------------------------------------------------------------------------------
+// --- Invented runes --------------------------------------------------------------------------------------------------
 
 const MAX = 2n ** 128n - 1n;
 
@@ -89,26 +89,26 @@ interface Rune {
   readonly divisibility: number;
   readonly premine?: bigint;
   readonly symbol?: string;
-  /** What one mint gives, and how often. */
+  /** Amount per mint, and number of mints allowed. */
   readonly terms?: readonly [amount: bigint, cap: number];
 }
 
-/** The largest premine there can be, no decimals, and a symbol that CSV has to quote. */
+/** Edge cases: largest possible premine, no decimals, and a symbol that CSV must quote. */
 const ALPHA: Rune = { spaced: 'SYNTHETIC•ALPHA', divisibility: 0, premine: MAX, symbol: '"' };
 const BRAVO: Rune = { spaced: 'SYNTHETIC•BRAVO', divisibility: 2, premine: 2_100_000_000n, symbol: 'ᚱ', terms: [50_000n, 1_000] };
 const CHARLIE: Rune = { spaced: 'SYNTHETIC•CHARLIE', divisibility: 8, premine: 1n, symbol: '🧪', terms: [7n, 1_000] };
 const DELTA: Rune = { spaced: 'SYNTHETIC•DELTA', divisibility: 18, premine: 10n ** 30n, symbol: ',', terms: [10n ** 18n, 1_000] };
-/** No premine: its etching is a transaction of one record. Its only mint gives the largest amount, with 38 decimals. */
+/** Edge cases: no premine, so its etching has one record; and a single mint of the largest amount, with 38 decimals. */
 const ECHO: Rune = { spaced: 'SYNTHETIC•ECHO', divisibility: 38, symbol: '¤', terms: [MAX, 1] };
 const MAIN = [ALPHA, BRAVO, CHARLIE, DELTA, ECHO];
-/** Runes without symbol, enough of them that one block's etchings fill more than a page of 20. */
+/** Runes without a symbol. There are 22, so that the etchings of a block need more than one page of 20. */
 const SERIES: readonly Rune[] = Array.from({ length: 22 }, (_, i) => ({
   spaced: `SYNTHETIC•SERIES•${String.fromCharCode(65 + i).repeat(2)}`,
   divisibility: i,
   premine: 10n ** BigInt(i),
 }));
 
-// --- Invented transactions: each is its list of events, in order of event_index ------------------------------------------
+// --- Invented transactions: lists of events in order of event_index --------------------------------------------------
 
 interface Event {
   readonly rune: Rune;
@@ -121,7 +121,7 @@ interface Event {
 
 type Transaction = readonly Event[];
 
-/** 1 event, or 2 with a premine. */
+/** Makes 1 event, or 2 with a premine. */
 const etch = (rune: Rune): Transaction => {
   const { premine: amount } = rune;
   const etching: Event = { rune, operation: 'etching' };
@@ -129,7 +129,7 @@ const etch = (rune: Rune): Transaction => {
   return [etching, { rune, operation: 'receive', amount, output: 1, address: someAddress() }];
 };
 
-/** 2 events: the mint, and where it went. */
+/** Makes 2 events: the mint and its receiver. */
 const mint = (rune: Rune): Transaction => {
   const amount = rune.terms?.[0] ?? 0n;
   return [
@@ -138,10 +138,10 @@ const mint = (rune: Rune): Transaction => {
   ];
 };
 
-/** 1 event. */
+/** Makes 1 event. */
 const burn = (): Transaction => [{ rune: pick(), operation: 'burn', amount: someAmount(), address: someAddress() }];
 
-/** outputs * (1 + senders) events: per output what it received, then what each sender gave. Some outputs have no address. */
+/** Makes outputs * (1 + senders) events: per output one receive, then a send of each sender. Some outputs have no address. */
 function move(outputs: number, senders = 1): Transaction {
   const from = Array.from({ length: senders }, someAddress);
   return Array.from({ length: outputs }, (_, output) => {
@@ -158,12 +158,12 @@ const pick = (): Rune => MAIN[between(0, MAIN.length - 1)] ?? ALPHA;
 const times = (count: number, make: (i: number) => Transaction): Transaction[] => Array.from({ length: count }, (_, i) => make(i));
 const mints = (count: number): Transaction[] => times(count, (i) => mint([BRAVO, CHARLIE, DELTA][i % 3] ?? BRAVO));
 
-// --- Invented blocks -----------------------------------------------------------------------------------------------------
+// --- Invented blocks -------------------------------------------------------------------------------------------------
 
-/** Far above the chain's tip: nobody can take these heights for blocks of today. */
+/** Far above the tip of the chain, so that nobody mistakes these blocks for real ones. */
 const FIRST_HEIGHT = 2_000_001;
 
-/** One entry per height. The lengths of the lists are those where a build has something to decide: around 20 and around 60. */
+/** One entry per height. The totals are near the page sizes 20 and 60, where builds are most likely to go wrong. */
 const blocks = (): Transaction[][] => [
   /* 2000001:  20 */ [etch(ALPHA), etch(BRAVO), etch(CHARLIE), etch(DELTA), ...mints(6)],
   /* 2000002:   1 */ [etch(ECHO)],
@@ -180,7 +180,7 @@ const blocks = (): Transaction[][] => [
 type Cell = string | number | bigint | undefined;
 type Row = Record<string, Cell>;
 
-/** A CSV file as PostgreSQL's `\copy ... csv header` writes it: no value is an empty field, an empty string is `""`. */
+/** Makes CSV like PostgreSQL's `\copy ... csv header`: NULL is an empty field, an empty string is `""`. */
 function csv(rows: readonly Row[]): string {
   const field = (value: Cell): string => {
     if (value === undefined) return '';
@@ -190,7 +190,7 @@ function csv(rows: readonly Row[]): string {
   return lines.map((line) => `${line.join(',')}\n`).join('');
 }
 
-/** Both tables, in the order of the chain, with the columns in the order of the indexer's own. */
+/** Makes both tables as CSV. Rows are in chain order, columns in the order of the indexer's tables. */
 function tables(): { ledger: string; runes: string } {
   const ids = new Map<Rune, string>();
   const ledger: Row[] = [];
@@ -209,7 +209,7 @@ function tables(): { ledger: string; runes: string } {
           const id = `${block_height}:${tx_index}`;
           ids.set(rune, id);
           const { spaced: spaced_name, divisibility, premine = 0n, symbol, terms: [terms_amount, terms_cap] = [] } = rune;
-          // Numbers from 9000000 on: no real rune has one.
+          // No real rune has a number from 9000000 on.
           const names = { id, number: 9_000_000 + runes.length, name: spaced_name.replaceAll('•', ''), spaced_name };
           const supply = { divisibility, premine, symbol, terms_amount, terms_cap };
           const heights = { terms_height_start: undefined, terms_height_end: undefined };
@@ -224,17 +224,17 @@ function tables(): { ledger: string; runes: string } {
   return { ledger: csv(ledger), runes: csv(runes) };
 }
 
-// --- The command ---------------------------------------------------------------------------------------------------------
+// --- The command -----------------------------------------------------------------------------------------------------
 
 export const SAMPLE_COMMAND: Command = {
   call: 'npm run sample --',
-  about: 'Writes the sample data of this project: two real etchings, and invented records from a fixed seed. The same bytes every time.',
-  flags: [{ name: 'to', value: 'DIR', byDefault: 'input', about: 'Where the files go; those of their names are replaced.' }, LOG, HELP],
-  examples: [{ args: '--to sample', about: 'Into the folder sample.' }],
+  about: 'Writes the sample data of this project: two real etchings, and invented records. Every run writes the same bytes.',
+  flags: [{ name: 'to', value: 'DIR', byDefault: 'input', about: 'The folder for the files; existing ones are replaced.' }, LOG, HELP],
+  examples: [{ args: '--to sample', about: 'Writes into the folder sample.' }],
   exits: ['done', 'usage', 'buildFailed'],
 };
 
-/** Writes the files. Rejects with a BuildError when they cannot be written. */
+/** Runs the command. Rejects with a BuildError when a file cannot be written. */
 export async function writeSample(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
   const to = flags.one('to') ?? 'input';
@@ -246,7 +246,7 @@ export async function writeSample(flags: Flags, log: Log): Promise<void> {
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, text);
     } catch (error) {
-      throw new BuildError(`the sample cannot be written: ${messageOf(error)}`, ['Name another folder with --to.']);
+      throw new BuildError(`the sample cannot be written: ${messageOf(error)}`, ['Choose another folder with --to.']);
     }
     const bytes = Buffer.byteLength(text);
     log.info('written', `${path}  ${bytes} bytes`, { path, bytes });

@@ -1,17 +1,18 @@
-/** Whether all hosts give the same answers: a benchmark of wrong ones would be worth nothing. */
+/** Checks that all hosts give the same answers, because wrong answers would make the benchmark worthless. */
 import { Agent, request } from 'node:http';
 import { CliError, EXIT } from '../../src/errors.ts';
 
+/** Number of parallel requests per host. */
 const AT_ONCE = 8;
 
 interface Asked {
   readonly name: string;
   readonly port: number;
-  /** Whether it gives no total in windows past the end of a list, as the service that used to answer. */
+  /** True for a host that gives total 0 past the end of a list, like the former service. */
   readonly isPeer: boolean;
 }
 
-/** Asks every host for every target. Throws for the first answer that differs from the last host's. */
+/** Requests every target from every host. Throws for the first answer that differs from the last host's. */
 export async function checkAnswers(hosts: readonly Asked[], targets: readonly string[]): Promise<void> {
   const agent = new Agent({ keepAlive: true });
   const left = [...new Set(targets)];
@@ -24,7 +25,7 @@ export async function checkAnswers(hosts: readonly Asked[], targets: readonly st
       const details = [odd, hosts.length - 1].map(
         (i) => `${hosts[i]?.name}: ${around(answers[i] ?? '', firstDifference(answers[odd] ?? '', last))}`,
       );
-      throw new CliError(`the hosts answer ${target} differently`, EXIT.verificationFailed, details);
+      throw new CliError(`hosts give different answers to ${target}`, EXIT.verificationFailed, details);
     }
   };
   try {
@@ -44,7 +45,7 @@ function firstDifference(a: string, b: string): number {
 
 const around = (text: string, at: number): string => `${at > 100 ? '…' : ''}${text.slice(Math.max(0, at - 100), at + 100)}`;
 
-/** Status, type and body of an answer. */
+/** Returns status, content type and body of an answer. */
 function ask(agent: Agent, port: number, path: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const outgoing = request({ host: '127.0.0.1', port, path, agent }, (response) => {

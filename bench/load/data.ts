@@ -1,5 +1,5 @@
 /**
- * What the hosts of the load benchmark serve: invented records, as builds of both layouts and as the indexer's tables.
+ * Data for the load benchmark: invented records, as builds of both layouts and as tables of the indexer.
  */
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
@@ -17,24 +17,25 @@ interface Transaction {
   readonly total: number;
 }
 
-/** What there is to ask for. `total` is a list's number of records. */
+/** Lists to request. `total` is the number of records of a list. */
 export interface DataFacts {
   readonly records: number;
   readonly blocks: readonly { readonly height: number; readonly total: number }[];
   readonly transactions: readonly Transaction[];
-  /** Those with more than one page. */
+  /** Transactions with more than one page. */
   readonly longTransactions: readonly Transaction[];
 }
 
+/** The same records in all forms that hosts need. */
 export interface Data {
   readonly facts: DataFacts;
-  /** The folder of the build of each layout. */
+  /** Folder of the build of each layout. */
   readonly builds: Readonly<Record<Layout, string>>;
-  /** The folder of the same records as rows of the indexer's tables. */
+  /** Folder with CSV files of the indexer's tables. */
   readonly tables: string;
 }
 
-/** Makes about so many records below `folder`, and builds of them in the spelling of the service that used to answer. */
+/** Makes about `records` records below `folder`, and builds of them in the dialect of the former service. */
 export async function makeData(records: number, folder: string): Promise<Data> {
   const made = await generate(records, join(folder, 'data'), ['parquet']);
   const inputs = [made.history, ...made.recent].map((name) => join(folder, 'data', 'parquet', `${name}.parquet`));
@@ -53,10 +54,10 @@ export async function makeData(records: number, folder: string): Promise<Data> {
   }
 }
 
-/** How many decimals the amounts of generate.ts have, as the divisibility of every rune. */
+/** Divisibility of every rune: the number of decimals in the amounts of generate.ts. */
 const DIVISIBILITY = 5;
 
-/** The rows of the indexer's tables: amounts are whole numbers there, and an output is its number. */
+/** SQL of the rows of the indexer's tables, in which amounts are integers and an output is its index. */
 const TABLES = {
   runes: `SELECT rune_id, rune_number, any_value(rune_name), any_value(rune_spaced_name), repeat('0', 64), 1, 0, repeat('0', 64), ${DIVISIBILITY}, 0, 'x',
     NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0 FROM records GROUP BY rune_id, rune_number ORDER BY rune_number`,
@@ -64,10 +65,10 @@ const TABLES = {
     "timestamp" FROM records ORDER BY block_height, tx_index, event_index`,
 };
 
-/** The indexes of the ledger that the indexer has besides that of SCHEMA. */
+/** Columns of the indexer's other indexes on the ledger; SCHEMA creates the first. */
 const INDEXES = ['(tx_id, output)', '(rune_id)', '(address, rune_id)'];
 
-/** Fills an empty database as the indexer does: in the order of the chain, with its indexes. */
+/** Fills an empty database like the indexer: in chain order and with its indexes. */
 export async function fill({ sql }: Database, { tables }: Data): Promise<void> {
   await sql.query(SCHEMA);
   for (const columns of INDEXES) await sql.query(`CREATE INDEX ON ledger ${columns}`);

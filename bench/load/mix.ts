@@ -1,26 +1,26 @@
 /**
- * The requests of the load benchmark: which kinds there are, how often each is asked, and the same ones every time.
+ * Requests of the load benchmark: their kinds and shares. Every run draws the same requests.
  */
 import type { DataFacts } from './data.ts';
 
-/** The page sizes of the builds that are measured: those of the service that used to answer. */
+/** Page sizes of the builds, as in the former service. */
 export const PAGE_SIZES = [20, 60] as const;
 const [DEFAULT_LIMIT, MAXIMUM_LIMIT] = PAGE_SIZES;
 
-/** `canonical` has only windows that are pages, which any file server can answer; `full` has all that clients ask. */
+/** `transactions` and `canonical` have only windows that are pages, for any file server; `full` has all kinds of requests. */
 export const MIXES = ['transactions', 'canonical', 'full'] as const;
 export type Mix = (typeof MIXES)[number];
 
-/** How many of a hundred requests are of a kind, and the mixes that have it. */
+/** Kinds of requests. `weight` is the share of a kind in percent, `mixes` are the mixes that include it. */
 const KINDS = [
   { name: 'first page of a transaction', weight: 70, mixes: ['transactions', 'canonical', 'full'], draw: firstOfTransaction },
   { name: 'first page of a block', weight: 10, mixes: ['canonical', 'full'], draw: firstOfBlock },
   { name: 'another page', weight: 10, mixes: ['canonical', 'full'], draw: anotherPage },
-  { name: 'window that is no page', weight: 5, mixes: ['full'], draw: unaligned },
+  { name: 'window that is not a page', weight: 5, mixes: ['full'], draw: unaligned },
   { name: 'unknown id', weight: 5, mixes: ['full'], draw: unknownId },
 ] as const;
 
-/** The targets of each mix in the order in which they are asked; the full one has `count`, and the others are those of them that they allow. */
+/** Draws the targets of each mix, in the order of requests. `full` has `count`; the other mixes have a part of the same targets. */
 export function drawTargets(facts: DataFacts, count: number): Readonly<Record<Mix, readonly string[]>> {
   const random = randomNumbers(840_000);
   const drawn = Array.from({ length: count }, () => {
@@ -40,7 +40,7 @@ function kindAt(percent: number): (typeof KINDS)[number] {
   return KINDS[0];
 }
 
-/** What a mix is made of, for people. */
+/** Describes the kinds and weights of a mix. */
 export const describeMix = (mix: Mix): string =>
   KINDS.filter(({ mixes }) => (mixes as readonly Mix[]).includes(mix))
     .map(({ name, weight }) => `${weight} ${name}`)
@@ -48,7 +48,7 @@ export const describeMix = (mix: Mix): string =>
 
 type Random = () => number;
 
-/** Numbers from 0 to 1 that follow from the seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1, always the same for a seed (mulberry32). */
 function randomNumbers(seed: number): Random {
   let state = seed;
   return () => {
@@ -63,7 +63,7 @@ const below = (limit: number, random: Random): number => Math.floor(random() * l
 
 function oneOf<T>(list: readonly T[], random: Random): T {
   const item = list[below(list.length, random)];
-  if (item === undefined) throw new Error('the data has none of what the mix asks for');
+  if (item === undefined) throw new Error('the generated data has no list of the kind to request');
   return item;
 }
 
@@ -79,7 +79,7 @@ function firstOfBlock({ blocks }: DataFacts, random: Random): string {
   return block(oneOf(blocks, random).height);
 }
 
-/** A page of either size, of a block or of a transaction that has more than its first. */
+/** Draws any page of a block, or of a transaction with several pages. */
 function anotherPage({ blocks, longTransactions }: DataFacts, random: Random): string {
   const limit = oneOf(PAGE_SIZES, random);
   const pageOf = (total: number): string => windowQuery(limit, limit * below(Math.ceil(total / limit), random));
@@ -91,7 +91,7 @@ function anotherPage({ blocks, longTransactions }: DataFacts, random: Random): s
   return transaction(id, pageOf(total));
 }
 
-/** A window of a block that is no page; some are past its end. */
+/** Draws a window of a block that is not a page. Some windows are past the end. */
 function unaligned({ blocks }: DataFacts, random: Random): string {
   const { height, total } = oneOf(blocks, random);
   const limit = 1 + below(MAXIMUM_LIMIT, random);
@@ -105,5 +105,5 @@ function unknownId({ blocks }: DataFacts, random: Random): string {
   return transaction(Array.from({ length: 64 }, () => below(16, random).toString(16)).join(''));
 }
 
-/** Lists longer than this have more pages than the first. */
+/** Lists longer than this have several pages. */
 export const FIRST_PAGE = DEFAULT_LIMIT;

@@ -1,10 +1,11 @@
-/** nginx in front of a build of layout `files`, as hosting/nginx sets it up: pages are files, and what is no page is answered by npm start behind it. */
+/** Starts nginx over a build of layout `files`, as in hosting/nginx. Requests without a file go to npm start behind it. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nginxSite } from '../../test/support/nginxSite.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { Started } from './processes.ts';
 
+/** Starts nginx on a free port. `upstream` is the port of npm start. */
 export async function startNginx(build: string, folder: string, upstream: number): Promise<{ started: Started; port: number }> {
   const port = await freePort();
   const home = join(folder, 'nginx');

@@ -1,5 +1,5 @@
 /**
- * The processes of the hosts: starting and ending them, and what they use, as the kernel counts it (on Linux only).
+ * Starts and stops the processes of hosts, and reads their CPU time and memory from the kernel (Linux only).
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,13 +9,13 @@ import { cpus } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CliError, codeOf, EXIT } from '../../src/errors.ts';
 
-/** Throws when a program cannot be started, with the way to get it. */
+/** Throws a CliError with `hint` when a program is not installed. */
 export function requireProgram(name: string, hint: string): void {
   const { error } = spawnSync(name, ['-v'], { stdio: 'ignore' });
-  if (codeOf(error) === 'ENOENT') throw new CliError(`the program ${name} is missing`, EXIT.usage, [hint]);
+  if (codeOf(error) === 'ENOENT') throw new CliError(`the program ${name} is not installed`, EXIT.usage, [hint]);
 }
 
-/** A started process; what it writes to standard error is kept for the error that it may end with. */
+/** A started process. The end of its standard error is kept for error messages. */
 export class Started {
   readonly #child: ChildProcess;
   #errors = '';
@@ -38,7 +38,7 @@ export class Started {
     return this.#child.pid ?? 0;
   }
 
-  /** Resolves when it listens on the port. Rejects when it ends or does not listen after 20 seconds. */
+  /** Resolves when the process listens on the port. Rejects when it ends, or after 20 seconds. */
   async listening(port: number): Promise<void> {
     for (let i = 0; i < 400; i += 1) {
       if (this.#child.exitCode !== null || this.#child.pid === undefined) break;
@@ -52,6 +52,7 @@ export class Started {
     return new CliError(`${this.name} did not start`, EXIT.buildFailed, this.#errors === '' ? [] : [this.#errors.trim()]);
   }
 
+  /** Stops the process and waits for its end. */
   async end(): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.pid === undefined) return;
     const exit = once(this.#child, 'exit');
@@ -67,7 +68,7 @@ const answersAt = (port: number): Promise<boolean> =>
     socket.unref().once('connect', () => socket.destroy());
   });
 
-/** A process and all below it. */
+/** Returns a process id and those of all descendants. */
 function familyOf(pid: number): number[] {
   const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
@@ -75,32 +76,32 @@ function familyOf(pid: number): number[] {
   return [pid, ...children.flatMap(familyOf)];
 }
 
-/** CPU seconds of a process and of its children that have ended; the kernel counts hundredths. */
+/** Returns CPU seconds of a process and its ended children. The kernel counts in hundredths. */
 function cpuOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
   return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0) / 100;
 }
 
-/** CPU seconds of processes and all below them so far, also of those that have ended; undefined where the system does not tell. */
+/** Returns CPU seconds of processes and their descendants, also ended ones. Undefined where the system does not report them. */
 export const cpuSecondsOf = (pids: readonly number[]): number | undefined =>
-  told(() => pids.flatMap(familyOf).reduce((sum, pid) => sum + cpuOf(pid), 0));
+  orUndefined(() => pids.flatMap(familyOf).reduce((sum, pid) => sum + cpuOf(pid), 0));
 
-/** CPU seconds of this process and of its children that have ended. */
-export const ownCpuSeconds = (): number | undefined => told(() => cpuOf(process.pid));
+/** Returns CPU seconds of this process and its ended children. Undefined where the system does not report them. */
+export const ownCpuSeconds = (): number | undefined => orUndefined(() => cpuOf(process.pid));
 
-/** CPU seconds that all cores have spent on anything. */
+/** Returns the busy seconds of all cores since the machine started. */
 export const machineCpuSeconds = (): number =>
   cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
-/** Resident bytes of processes and all below them; what several share is counted once (PSS). Undefined where the system does not tell. */
+/** Returns resident bytes of processes and descendants; shared memory counts once (PSS). Undefined where not reported. */
 export const memoryOf = (pids: readonly number[]): number | undefined =>
-  told(() =>
+  orUndefined(() =>
     pids
       .flatMap(familyOf)
       .reduce((sum, pid) => sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024, 0),
   );
 
-function told(read: () => number): number | undefined {
+function orUndefined(read: () => number): number | undefined {
   try {
     return read();
   } catch {

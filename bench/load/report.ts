@@ -1,8 +1,8 @@
-/** The table of the load benchmark. */
+/** Prints the table of the load benchmark. */
 import type { Log } from '../../src/cli/log.ts';
 import { MIXES, type Mix } from './mix.ts';
 
-/** A host under a mix in one round; figures that the system does not tell are NaN. */
+/** Results of a host with a mix in one round. Values that the system does not report are NaN. */
 export interface Measured {
   readonly host: string;
   readonly mix: Mix;
@@ -11,11 +11,11 @@ export interface Measured {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** CPU seconds of the host for 1,000 requests. */
+  /** CPU seconds of the host per 1,000 requests. */
   readonly cpu: number;
-  /** Megabytes of the host after the load. */
+  /** Memory of the host after the load, in MB. */
   readonly memory: number;
-  /** How many cores were busy with what is neither the host nor the load. */
+  /** Number of cores busy with neither the host nor the load. */
   readonly others: number;
 }
 
@@ -34,7 +34,7 @@ const COLUMNS = [
   'times CPU',
 ];
 
-/** Prints the median over the rounds of everything. The ratios to the peer are taken round by round: both saw the same machine then. */
+/** Prints medians over all rounds. Ratios to the peer are computed per round, because the load of the machine varies. */
 export function reportHosts(measured: readonly Measured[], peer: string, log: Log): void {
   log.info('columns', row(COLUMNS));
   for (const mix of MIXES) {

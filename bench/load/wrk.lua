@@ -1,4 +1,4 @@
--- Asks the targets of a file, one a line, in turn and again from the beginning; prints what came of it as JSON.
+-- Requests the targets of a file, one per line, in turn and from the start again. Prints the results as JSON.
 local requests, at = {}, 0
 
 function init(args)

@@ -1,4 +1,4 @@
-/** The load: wrk, which asks the targets of a file over kept connections, each connection as soon as it has its answer. */
+/** Generates load with wrk: each connection sends its next request as soon as it has an answer. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -6,31 +6,32 @@ import { CliError, EXIT } from '../../src/errors.ts';
 
 const SCRIPT = fileURLToPath(new URL('wrk.lua', import.meta.url));
 
+/** Result of a load. */
 export interface Load {
   readonly requests: number;
-  /** Wall time. */
+  /** Wall seconds. */
   readonly seconds: number;
-  /** Milliseconds from a request to the end of its answer. */
+  /** Latency in milliseconds: median and 99th percentile. */
   readonly p50: number;
   readonly p99: number;
 }
 
 export interface LoadOptions {
   readonly port: number;
-  /** A file of targets, one a line. */
+  /** File of targets, one per line. */
   readonly targets: string;
   readonly connections: number;
   readonly seconds: number;
 }
 
-/** Loads a server for a while. Rejects when any request failed. */
+/** Loads a server for `seconds`. Rejects when a request fails. */
 export async function load({ port, targets, connections, seconds }: LoadOptions): Promise<Load> {
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', SCRIPT, `http://127.0.0.1:${port}`, '--', targets];
   const { stdout } = await promisify(execFile)('wrk', args);
-  const figures = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Readonly<Record<string, number>>;
-  const { requests = 0, microseconds = 0, p50 = 0, p99 = 0, failed = 0, refused = 0 } = figures;
+  const result = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Readonly<Record<string, number>>;
+  const { requests = 0, microseconds = 0, p50 = 0, p99 = 0, failed = 0, refused = 0 } = result;
   if (failed + refused > 0 || requests === 0) {
-    throw new CliError(`of ${requests} requests ${failed} got no answer and ${refused} an error`, EXIT.buildFailed);
+    throw new CliError(`${failed} of ${requests} requests got no answer, and ${refused} an error status`, EXIT.buildFailed);
   }
   return { requests, seconds: microseconds / 1e6, p50: p50 / 1000, p99: p99 / 1000 };
 }

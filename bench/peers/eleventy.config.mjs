@@ -1,8 +1,8 @@
-/** Eleventy's part: the data is read by the code that plain.mjs reads it with, and site/ holds the template. */
+/** Configures Eleventy. It reads the data with the same code as plain.mjs; the template is in site/. */
 import { readTransactions } from './records.mjs';
 
 export default function (config) {
   config.addGlobalData('transactions', () => readTransactions(process.env.PEERS_INPUT));
-  // A line on the terminal for each file would be measured too.
+  // Without this, the time to print a line per file would be measured too.
   config.setQuietMode(true);
 }

@@ -1,11 +1,11 @@
 /**
- * The input as a plain script would read it, for Eleventy and for plain.mjs alike: what differs is how they make files of it.
+ * Reads the input like a plain script. Eleventy and plain.mjs share it, and differ only in how they write the files.
  */
 import { open } from 'node:fs/promises';
 
 export const LIMIT = 20;
 
-/** The transactions of an NDJSON file in its order: id, number of records, and the first page of them. */
+/** Reads the transactions of an NDJSON file, in its order: id, number of records, and the records of the first page. */
 export async function readTransactions(path) {
   const transactions = new Map();
   const file = await open(path);
@@ -23,7 +23,7 @@ export async function readTransactions(path) {
   return [...transactions.values()];
 }
 
-/** Undefined is what JSON.stringify leaves out; deleting keys would make each record a slow object. */
+/** Sets null values to undefined, which JSON.stringify omits. Deleting keys would make objects slow. */
 function withoutNulls(object) {
   for (const key in object) if (object[key] === null) object[key] = undefined;
   return object;

@@ -1,4 +1,4 @@
-/** `node run.mjs [--transactions 20000] [--runs 3]`: see README.md for what is measured, and how. */
+/** `node run.mjs [--transactions 20000] [--runs 3]`: runs the benchmark that README.md describes. */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -10,12 +10,12 @@ import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({ options: { transactions: { type: 'string', default: '20000' }, runs: { type: 'string', default: '3' } } });
 const [wanted, runs] = [values.transactions, values.runs].map((text) => (/^[1-9][0-9]{0,8}$/.test(text) ? Number(text) : Number.NaN));
-if (Number.isNaN(wanted + runs)) throw new Error('both flags are whole numbers from 1');
+if (Number.isNaN(wanted + runs)) throw new Error('--transactions and --runs must be whole numbers from 1');
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'peers-'));
 let running;
-// All that was written goes at the very end: a file system is slow to make files right after it removed many.
+// Files are removed only at the end, because file systems are slow after many removals.
 process.on('exit', () => {
   running?.kill('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
@@ -24,7 +24,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.e
 
 const require = createRequire(import.meta.url);
 require('tsx/cjs/api').register();
-// 2.69 records a transaction; the last four blocks, of 3,500 records each, are not in the history.
+// A transaction has 2.69 records on average. The last four blocks of 3,500 records are not in the history.
 await require('../generate.ts').generate(Math.ceil(wanted * 2.69) + 14_000, folder);
 const ndjson = join(folder, 'ndjson', 'history.ndjson');
 const parquet = join(folder, 'parquet', 'history.parquet');
@@ -40,7 +40,7 @@ const programs = [
 
 const env = { ...process.env, PEERS_INPUT: ndjson };
 
-/** The sum of the peaks of a process and its descendants, in bytes, as the kernel keeps them (VmHWM); 0 where there is no /proc. */
+/** Sums the peak memory (VmHWM) of a process and its descendants, in bytes. Returns 0 without /proc. */
 function peakMemory(pid) {
   try {
     const own = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
@@ -49,11 +49,11 @@ function peakMemory(pid) {
     );
     return children.reduce((sum, child) => sum + peakMemory(child), own);
   } catch {
-    return 0; // It has just ended.
+    return 0; // It has just ended, or there is no /proc.
   }
 }
 
-/** CPU seconds of all children that have ended, as the kernel adds them up (in hundredths); 0 where there is no /proc. */
+/** Returns CPU seconds of all ended children, in hundredths. Returns 0 without /proc. */
 function childrenCpu() {
   try {
     const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
@@ -63,10 +63,10 @@ function childrenCpu() {
   }
 }
 
-/** CPU seconds that all cores have spent on anything. */
+/** Returns the busy seconds of all cores since the machine started. */
 const machineCpu = () => cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
-/** Runs a program once: seconds from spawn to exit, CPU seconds, cores that others kept busy, peak memory, and how it failed if it did. */
+/** Runs a program once. Returns wall and CPU seconds, cores busy with other work, peak memory, and the failure if any. */
 function measure(args) {
   return new Promise((resolve, reject) => {
     const [start, cpuBefore, machineBefore] = [performance.now(), childrenCpu(), machineCpu()];
@@ -97,7 +97,7 @@ function measure(args) {
 const filesIn = (path, recursive) => readdirSync(path, { recursive, withFileTypes: true }).filter((entry) => entry.isFile());
 const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
-/** The transaction files of an output: name to SHA-256. Further pages, which only this program makes, lie in folders below. */
+/** Maps the transaction files of an output to their SHA-256. Skips subfolders: only this program writes further pages. */
 function hashesOf(out) {
   const path = join(out, 'runes', 'v1', 'transactions');
   return new Map(filesIn(path, false).map(({ name }) => [name, sha256(join(path, name))]));
@@ -109,7 +109,7 @@ console.log(`${machine}; history.ndjson ${megabytes(statSync(ndjson).size)}, his
 for (let run = 1; run <= runs; run += 1) {
   for (const program of programs.filter(({ failure }) => failure === undefined)) {
     const out = join(folder, `${program.name.replace(/\W+/g, '-')}-${run}`);
-    spawnSync('sync', ['-f', folder]); // What the program before left for the kernel to write is not this one's work.
+    spawnSync('sync', ['-f', folder]); // Otherwise this run would wait for writes of the previous one.
     const { seconds, cpu, others, peak, failure } = await measure(program.call(out));
     program.peak = Math.max(program.peak, peak);
     program.failure = failure;
@@ -128,13 +128,13 @@ for (let run = 1; run <= runs; run += 1) {
 const done = programs.filter(({ failure }) => failure === undefined);
 const outputs = done.flatMap(({ name, outs }) => outs.map((out) => ({ name, out })));
 const [first, ...others] = outputs;
-if (first === undefined) throw new Error('no program came to its end');
+if (first === undefined) throw new Error('no program finished');
 const expected = hashesOf(first.out);
 let different = 0;
 for (const { name, out } of others) {
   const found = hashesOf(out);
   const files = [...new Set([...expected.keys(), ...found.keys()])].filter((file) => expected.get(file) !== found.get(file));
-  if (files.length > 0) console.log(`\n${name} differs from ${first.name} in ${files.length} files, as in ${files[0]}`);
+  if (files.length > 0) console.log(`\n${name} differs from ${first.name} in ${files.length} files, such as ${files[0]}`);
   different += files.length;
 }
 if (different > 0) process.exitCode = 1;

@@ -1,13 +1,14 @@
 /**
- * `node service.mjs <database URL> <port> <another port>`: the kind of service that used to answer, made as well as it can be: Fastify with compiled schemas
- * over a pool of prepared statements. On the other port it also gives ETags, as that service did: from a query of the newest block, for each request.
+ * `node service.mjs <database URL> <port> <port with ETags>`: a fast version of the former service. It uses Fastify with compiled
+ * schemas and a pool of connections with prepared statements. On the second port it also sends ETags like that service, and
+ * queries the newest block for each request.
  */
 import Fastify from 'fastify';
 import postgres from 'postgres';
 
 const sql = postgres(process.argv[2], { max: 10, onnotice: () => {} });
 
-/** The rows of a window, each with the number of rows in the whole list, as the service asked for them. */
+/** Queries the rows of a window. Each row has the total of the list, as in the former service. */
 const rowsOf = (filter, offset, limit) => sql`
   SELECT l.rune_id, l.block_hash, l.block_height, l.tx_index, l.tx_id, l.output, l.address, l.receiver_address, l.amount, l.operation, l.timestamp,
     r.name, r.number, r.spaced_name, r.divisibility, COUNT(*) OVER() AS total
@@ -16,14 +17,14 @@ const rowsOf = (filter, offset, limit) => sql`
   ORDER BY l.block_height DESC, l.tx_index DESC, l.event_index DESC
   OFFSET ${offset} LIMIT ${limit}`;
 
-/** A whole number of base units as a decimal number. */
+/** Formats an integer number of base units as a decimal number. */
 function decimal(units, divisibility) {
   if (divisibility === 0) return units;
   const digits = units.padStart(divisibility + 1, '0');
   return `${digits.slice(0, -divisibility)}.${digits.slice(-divisibility)}`;
 }
 
-/** A property that is undefined is left out of the answer. */
+/** Makes the Activity of a row. Properties that are undefined are omitted from the answer. */
 const activityOf = (row) => ({
   rune: { id: row.rune_id, number: Number(row.number), name: row.name, spaced_name: row.spaced_name },
   operation: row.operation,

@@ -1,49 +1,52 @@
 /**
- * Flags: one table per command, which parses them and makes its help (help.ts). An unknown flag, a flag twice or a value that does not fit is
- * a UsageError.
+ * Parses command-line flags. Each command has one table of flags, from which help.ts also makes the help. Unknown flags,
+ * repeated flags and invalid values are UsageErrors.
  */
 import { parseArgs } from 'node:util';
 import { type Exit, UsageError } from '../errors.ts';
 import { didYouMean } from './suggest.ts';
 
+/** One row of a command's table of flags. */
 export interface Flag {
   readonly name: string;
-  /** What its value is called in the help; a flag without one is a switch. */
+  /** Name of its value in the help. A flag without it is a switch. */
   readonly value?: string;
   readonly repeatable?: boolean;
-  /** As the help shows it. */
+  /** Default, as the help shows it. */
   readonly byDefault?: string;
   readonly about: string;
-  /** What the help writes above this flag: it and those after it belong together. */
+  /** Heading above this flag in the help, for it and the flags that follow. */
   readonly heading?: string;
 }
 
+/** Everything that the help of a command shows. */
 export interface Command {
-  /** As it is called, e.g. `npm run build --`. */
+  /** Command line without arguments, such as `npm run build --`. */
   readonly call: string;
   readonly about: string;
   readonly flags: readonly Flag[];
-  /** What it takes besides flags, as the help shows it, and the fewest of them. A command without this takes none. */
+  /** Name of the arguments besides flags, and their least number. Undefined when the command takes none. */
   readonly positionals?: { readonly name: string; readonly least: number };
-  /** Command lines worth knowing: what follows the call, and what that does. */
+  /** Example arguments, and what they do. */
   readonly examples: readonly { readonly args: string; readonly about: string }[];
-  /** The ways in which it can end. */
+  /** Exit codes that the command can end with. */
   readonly exits: readonly Exit[];
 }
 
-/** Flags that several commands have. */
+/** Flags shared by several commands. */
 export const LOG: Flag = {
   name: 'log',
   value: 'FORMAT',
   byDefault: 'text',
-  about: 'text, or json for a JSON object a line.',
+  about: 'text, or json for one JSON object per line.',
 };
-export const HELP: Flag = { name: 'help', about: 'Print this and end.' };
+export const HELP: Flag = { name: 'help', about: 'Prints this help.' };
 
-/** The values given, by flag; switches have the value `true`. */
+/** Parsed arguments of a command. */
 export class Flags {
+  /** Values by flag. The value of a switch is `true`. */
   readonly #values: ReadonlyMap<string, readonly string[]>;
-  /** What was given besides flags. */
+  /** Arguments that are not flags. */
   readonly positionals: readonly string[];
 
   private constructor(values: ReadonlyMap<string, readonly string[]>, positionals: readonly string[]) {
@@ -51,14 +54,17 @@ export class Flags {
     this.positionals = positionals;
   }
 
-  /** Throws a UsageError for what the table does not allow, the first of it. When help is asked for, nothing may be missing. */
+  /**
+   * Parses arguments. Throws a UsageError for the first one that the table does not allow. With `--help`, required arguments
+   * may be missing.
+   */
   static parse(command: Command, args: readonly string[]): Flags {
     const { flags } = command;
     const options = Object.fromEntries(
       flags.map((f) => [f.name, { type: f.value === undefined ? ('boolean' as const) : ('string' as const) }]),
     );
     const given = joinNegatives(command, args);
-    // Not strict: what is wrong is said here, in words for people.
+    // Not strict, because the errors of parseArgs do not say what to do.
     const { tokens } = parseArgs({
       args: given,
       options: { ...options, help: { type: 'boolean', short: 'h' } },
@@ -85,22 +91,24 @@ export class Flags {
     return new Flags(values, positionals);
   }
 
+  /** True when the flag is given. */
   has(name: string): boolean {
     return this.#values.has(name);
   }
 
+  /** Returns all values of a repeatable flag. */
   all(name: string): readonly string[] {
     return this.#values.get(name) ?? [];
   }
 
-  /** The value; undefined when the flag is not given. An empty value is none that any flag takes. */
+  /** Returns the value; undefined when the flag is not given. Throws a UsageError for an empty value. */
   one(name: string): string | undefined {
     const value = this.#values.get(name)?.[0];
     if (value === '') throw new UsageError(`--${name} has no value`);
     return value;
   }
 
-  /** One of the choices, by default the first. */
+  /** Returns one of the choices, by default the first. Throws a UsageError for any other value. */
   choice<T extends string>(name: string, choices: readonly [T, ...T[]]): T {
     const value = this.one(name) ?? choices[0];
     const found = choices.find((choice) => choice === value);
@@ -108,7 +116,7 @@ export class Flags {
     throw new UsageError(`--${name} ${JSON.stringify(value)} must be one of ${choices.join(', ')}${didYouMean(value, choices)}`);
   }
 
-  /** A whole number within bounds. */
+  /** Returns an integer from `minimum` to `maximum`. Throws a UsageError for any other value. */
   integer(name: string, byDefault: number, minimum: number, maximum: number): number {
     const value = this.one(name);
     if (value === undefined) return byDefault;
@@ -120,7 +128,7 @@ export class Flags {
   }
 }
 
-/** `--blocks -2016..` as `--blocks=-2016..`: parseArgs takes a value that begins with a dash for a flag. */
+/** Turns `--blocks -2016..` into `--blocks=-2016..`, because parseArgs would read the value as a flag. */
 function joinNegatives({ flags }: Command, args: readonly string[]): string[] {
   const valued = new Set(flags.filter((f) => f.value !== undefined).map((f) => `--${f.name}`));
   const joined: string[] = [];
@@ -133,17 +141,17 @@ function joinNegatives({ flags }: Command, args: readonly string[]): string[] {
 }
 
 function unknownFlag(arg: string, flags: readonly Flag[]): UsageError {
-  // The value is not repeated: it may be a key.
+  // Do not repeat the value: it may be a secret.
   const [written = ''] = arg.split('=', 1);
   const names = flags.map((f) => f.name);
-  return new UsageError(`there is no flag ${written}${didYouMean(written.replace(/^-+/, ''), names, (name) => `--${name}`)}`);
+  return new UsageError(`unknown flag ${written}${didYouMean(written.replace(/^-+/, ''), names, (name) => `--${name}`)}`);
 }
 
 function givenTo({ name, value }: Flag, given: string | undefined, isInline: boolean): string {
   if (given === undefined) throw new UsageError(`--${name} needs a value: --${name} ${value}`);
   if (!isInline && /^--?[a-z]/i.test(given)) {
     const [other = ''] = given.split('=', 1);
-    throw new UsageError(`--${name} needs a value, and ${other} is a flag; a value that begins with a dash is given as --${name}=...`);
+    throw new UsageError(`--${name} needs a value, but ${other} is a flag; write a value that begins with a dash as --${name}=...`);
   }
   return given;
 }
@@ -155,9 +163,9 @@ function checkPositionals({ call, flags, positionals }: Command, given: readonly
   }
   const [first] = given;
   if (first === undefined) return;
-  // Only what can be no secret is repeated: a URL may hold a password.
+  // Repeat the argument only when it cannot be a secret: a URL may contain a password.
   const shown = /^[\w./*-]{0,60}$/.test(first) ? ` ${JSON.stringify(first)}` : '';
   const names = flags.map((f) => f.name);
   const meant = didYouMean(first, names, (name) => `--${name}`);
-  throw new UsageError(`unexpected argument${shown}${meant || `; npm passes flags on only after a lone --, as in ${call} --help`}`);
+  throw new UsageError(`unexpected argument${shown}${meant || `; npm passes on only the flags after --, as in ${call} --help`}`);
 }

@@ -1,23 +1,23 @@
 /**
- * The help of a command, from its table.
+ * Formats the help of a command from its table of flags.
  */
 import { EXIT, EXIT_MEANINGS } from '../errors.ts';
 import type { Command, Flag } from './flags.ts';
 import type { Paint } from './terminal.ts';
 
 const INDENT = 2;
-/** Between a flag and what it is about. */
+/** Columns between a flag and its description. */
 const GAP = 2;
-/** A blank where no line may end. */
+/** Space at which lines do not wrap. */
 const GLUE = '\u00a0';
-/** Where there is less room beside the flags, what they are about goes below them. */
+/** Least width of the descriptions. With less room, they go below their flags. */
 const LEAST_TEXT = 30;
 const BELOW = 6;
 
-/** How a command line is written: without the dashes that only pass flags on when there are none. */
+/** Spells a command line. Without arguments, it drops the `--` that npm needs before flags. */
 const callOf = ({ call }: Command, args: string): string => (args === '' ? call.replace(/ --$/, '') : `${call} ${args}`);
 
-/** The help, in lines of at most `width` columns unless a word is longer. */
+/** Returns the help. Lines have at most `width` columns, unless a word is longer. */
 export function helpOf(command: Command, width: number, paint: Paint): string {
   const { about, flags, positionals, examples, exits } = command;
   const usage = `Usage: ${callOf(command, `[flags]${positionals === undefined ? '' : ` ${positionals.name}`}`)}`;
@@ -50,7 +50,7 @@ function aboutOf({ about, repeatable, byDefault }: Flag): string {
 
 const leftWidth = (rows: readonly Row[]): number => INDENT + GAP + rows.reduce((most, [left]) => Math.max(most, left.length), 0);
 
-/** Two columns, or one below the other where the second would be too narrow. */
+/** Lays out rows in two columns. Puts the second column below the first when it would be too narrow. */
 function layOut(rows: readonly Row[], left: number, width: number): string[] {
   const isNarrow = width - left < LEAST_TEXT;
   const indent = isNarrow ? BELOW : left;
@@ -61,7 +61,7 @@ function layOut(rows: readonly Row[], left: number, width: number): string[] {
   });
 }
 
-/** Lines of at most `width` columns, but for words that are longer. */
+/** Wraps text into lines of at most `width` columns, unless a word is longer. */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';

@@ -1,28 +1,31 @@
 /**
- * What a command says while it works: lines for people, or JSON lines for programs. Notices and errors go to standard error.
+ * Output of a command: text for people, or JSON lines for programs. Notices and errors go to standard error.
  */
 import { paintFor, statusLine } from './terminal.ts';
 
 export type LogFormat = 'text' | 'json';
 
-/** A line of a summary: what it is about, and the figures in words. */
+/** One line of a summary: its label and its text. */
 export type SummaryRow = readonly [label: string, text: string];
 
+/** Output of a command. */
 export interface Log {
-  /** Something that happened, with its figures: in text the message alone, in JSON the figures too. */
-  info(event: string, message: string, figures?: Readonly<Record<string, unknown>>): void;
-  /** A table below the last message, for people only: the figures of that message say the same to programs. */
+  /** Reports an event. Text output has only the message, JSON output also the fields. */
+  info(event: string, message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Prints a table below the last message. JSON output omits it, because the fields of that message say the same. */
   summary(rows: readonly SummaryRow[]): void;
-  /** Something that the user should know though it is no error. */
+  /** Reports something that the user should know but that is not an error. */
   notice(message: string): void;
+  /** Reports the error that ends the command. */
   error(message: string, details: readonly string[], exitCode: number): void;
 }
 
+/** Creates a log on standard output and standard error. */
 export function createLog(format: LogFormat): Log {
   const json = (stream: NodeJS.WriteStream, entry: object) => stream.write(`${JSON.stringify(entry)}\n`);
   if (format === 'json') {
     return {
-      info: (event, message, figures) => json(process.stdout, { level: 'info', event, message, ...figures }),
+      info: (event, message, fields) => json(process.stdout, { level: 'info', event, message, ...fields }),
       summary: () => {},
       notice: (message) => json(process.stderr, { level: 'notice', event: 'notice', message }),
       error: (message, details, exitCode) => json(process.stderr, { level: 'error', event: 'error', message, details, exitCode }),
@@ -30,7 +33,7 @@ export function createLog(format: LogFormat): Log {
   }
   const [paint, paintError] = [paintFor(process.stdout), paintFor(process.stderr)];
   const say = (stream: NodeJS.WriteStream, lines: readonly string[]) => {
-    // Both streams may be the terminal that shows how far the command is.
+    // Either stream may be the terminal that shows the progress line.
     statusLine.clear();
     stream.write(lines.map((line) => `${line}\n`).join(''));
   };
@@ -48,5 +51,5 @@ export function createLog(format: LogFormat): Log {
   };
 }
 
-/** A number of things: `1 file`, `2,000 files`. */
+/** Formats a number of things: `1 file`, `2,000 files`. */
 export const count = (n: number, what: string): string => `${n.toLocaleString('en-US')} ${what}${n === 1 ? '' : 's'}`;

@@ -1,24 +1,28 @@
 /**
- * How far a long command is, how fast, and how long it will take: one line that is written over on a terminal, now and then a line elsewhere.
+ * Progress of a long command: amount done, rate and time left. On a terminal, one line that is updated in place. Elsewhere, a
+ * new line every ten seconds.
  */
 import type { Flags } from './flags.ts';
 import type { Log } from './log.ts';
 import { isTerminal, statusLine } from './terminal.ts';
 
+/** Milliseconds between updates on a terminal. */
 const TERMINAL_MS = 200;
+/** Milliseconds between lines elsewhere. */
 const LINES_MS = 10_000;
-/** The share that has to be done before it is said how long the rest takes: what a stage begins with is no measure of it. */
+/** Share of the work to finish before the time left is shown: the start of a stage says little about its speed. */
 const LEAST_SHARE = 0.01;
 
-/** How far a stage is. */
+/** Progress of a stage. */
 export interface Measure {
   readonly done: number;
-  /** Undefined when nobody knows. */
+  /** Undefined when the total is unknown. */
   readonly all?: number | undefined;
-  /** What is counted, in the plural. */
+  /** Noun for the counted things, in the plural. */
   readonly what: string;
 }
 
+/** Shows the progress of a command, stage by stage. */
 export class Progress {
   readonly #log: Log;
   readonly #isTerminal: boolean;
@@ -34,12 +38,12 @@ export class Progress {
     this.#everyMs = isTerminal ? TERMINAL_MS : LINES_MS;
   }
 
-  /** As the flags of a command that has `--log` ask for it. */
+  /** Creates the progress of a command that has the flag `--log`. */
   static of(flags: Flags, log: Log): Progress {
     return new Progress(log, flags.choice('log', ['text', 'json']) === 'text' && isTerminal(process.stderr));
   }
 
-  /** Begins a stage: rates and times are counted from here. */
+  /** Begins a stage. Rates and times start here. */
   begin(stage?: string): void {
     this.end();
     this.#stage = stage;
@@ -48,8 +52,8 @@ export class Progress {
   }
 
   /**
-   * Begins a stage whose measure is asked for when it is time to show it, up to the end of the stage: so the work itself does nothing for it. A
-   * text says what is done while nothing can be counted. Only for work that lets timers run.
+   * Begins a stage and calls `measure` at each update, so that the work need not report anything. `measure` returns a text
+   * while nothing can be counted. Only for work that does not block timers.
    */
   watch(stage: string, measure: () => Measure | string): void {
     this.begin(stage);
@@ -57,12 +61,12 @@ export class Progress {
     this.#timer.unref();
   }
 
-  /** Says that `done` of `all` things are done, when it is time to. */
+  /** Shows that `done` of `all` things are done, if an update is due. */
   show(done: number, all: number, what: string): void {
     if (performance.now() - this.#last >= this.#everyMs) this.#say({ done, all, what });
   }
 
-  /** Ends the stage, and clears the line. */
+  /** Ends the stage and clears the line. */
   end(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -73,15 +77,15 @@ export class Progress {
     this.#last = performance.now();
     const seconds = (this.#last - this.#start) / 1000;
     const stage = this.#stage === undefined ? '' : `${this.#stage}: `;
-    const figures = typeof measure === 'string' ? { doing: measure, seconds } : withPace(measure, seconds);
-    const message = `${stage}${'doing' in figures ? `${figures.doing}, ${spellSeconds(seconds)}` : describe(figures)}`;
+    const fields = typeof measure === 'string' ? { doing: measure, seconds } : withPace(measure, seconds);
+    const message = `${stage}${'doing' in fields ? `${fields.doing}, ${spellSeconds(seconds)}` : spellPace(fields)}`;
     if (this.#isTerminal) statusLine.show(message);
-    else this.#log.info('progress', message, { ...(this.#stage === undefined ? {} : { stage: this.#stage }), ...figures });
+    else this.#log.info('progress', message, { ...(this.#stage === undefined ? {} : { stage: this.#stage }), ...fields });
   }
 }
 
 interface Paced extends Measure {
-  /** Things a second, since the stage began. */
+  /** Things per second since the stage began. */
   readonly rate?: number;
   readonly seconds_left?: number;
 }
@@ -93,16 +97,16 @@ function withPace(measure: Measure, seconds: number): Paced {
   return { ...measure, rate, ...(all === undefined || done < all * LEAST_SHARE ? {} : { seconds_left: Math.ceil((all - done) / rate) }) };
 }
 
-function describe({ done, all, what, rate, seconds_left }: Paced): string {
+function spellPace({ done, all, what, rate, seconds_left }: Paced): string {
   const count = all === undefined ? shorten(done) : `${shorten(done)} of ${shorten(all)}`;
   const pace = rate === undefined ? '' : `, ${shorten(rate)}/s`;
   return `${count} ${what}${pace}${seconds_left === undefined ? '' : `, ${spellSeconds(seconds_left)} left`}`;
 }
 
-/** Whole numbers from ten on. */
+/** Formats a number: one decimal below ten, none above. */
 const shorten = (number: number): string => number.toLocaleString('en-US', { maximumFractionDigits: number < 10 ? 1 : 0 });
 
-/** `90 s`, `12 min`, `3 h`: as exact as a guess is. */
+/** Formats an estimate: `90 s`, `12 min`, `3 h`. */
 function spellSeconds(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`;
   const minutes = seconds / 60;

@@ -1,5 +1,5 @@
 /**
- * Runs a command: help, errors and exit codes are the same for all of them.
+ * Runs a command, with the same help, errors and exit codes for all commands.
  */
 import { CliError, codeOf, EXIT, messageOf, UsageError } from '../errors.ts';
 import { type Command, Flags } from './flags.ts';
@@ -8,18 +8,18 @@ import { createLog, type Log } from './log.ts';
 import { paintFor, widthOf } from './terminal.ts';
 
 /**
- * Parses the arguments and runs `main`; sets the process's exit code. An error that is not a CliError is a fault of this program or of the
- * machine: it is shown with its stack and counts as a failed build.
+ * Parses the arguments, runs `main` and sets the exit code. An error that is not a CliError is a bug or a fault of the machine:
+ * it is printed with its stack and ends with the exit code of a failed build.
  */
 export async function runCommand(
   command: Command,
   args: readonly string[],
   main: (flags: Flags, log: Log) => Promise<void>,
 ): Promise<void> {
-  // Even an error about the flags themselves is written in the format that they ask for.
+  // Look for --log before parsing, so that errors about flags also have the requested format.
   const wantsJson = args.some((arg, i) => arg === '--log=json' || (arg === '--log' && args[i + 1] === 'json'));
   const log = createLog(wantsJson ? 'json' : 'text');
-  outliveReaders(log);
+  ignoreClosedOutput(log);
   try {
     const flags = Flags.parse(command, args);
     if (flags.has('help')) process.stdout.write(helpOf(command, widthOf(process.stdout), paintFor(process.stdout)));
@@ -37,14 +37,14 @@ export async function runCommand(
 }
 
 /**
- * Without this, a reader that ends early (`| head -1`) would end the work in the middle, or a server at its next notice. It has read what it wanted, so
- * that is no error; a log that cannot be written to its disk is one, but only of the log.
+ * Continues when the reader of the output ends early (`| head -1`), which is not an error. When output cannot be written for
+ * another reason, such as a full disk, the command also continues, but exits with an error code.
  */
-function outliveReaders(log: Log): void {
+function ignoreClosedOutput(log: Log): void {
   process.stdout.on('error', (error) => {
     if (codeOf(error) === 'EPIPE') return;
     if (process.exitCode === undefined)
-      log.error(`standard output cannot be written (${messageOf(error)}); the work goes on`, [], EXIT.buildFailed);
+      log.error(`cannot write to standard output (${messageOf(error)}); the command continues`, [], EXIT.buildFailed);
     process.exitCode ||= EXIT.buildFailed;
   });
   process.stderr.on('error', () => {});

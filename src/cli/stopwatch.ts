@@ -1,18 +1,19 @@
 /**
- * What a build took, by stage.
+ * Measures the time of a build, stage by stage.
  */
 import type { SummaryRow } from './log.ts';
 
+/** Measures consecutive stages. */
 export class Stopwatch {
   /** Wall seconds by stage. */
   readonly seconds: Record<string, number> = {};
-  /** CPU seconds of all threads, in the program and in the kernel, by stage. */
+  /** CPU seconds of all threads by stage, user and system time. */
   readonly cpuSeconds: Record<string, number> = {};
   readonly #start = performance.now();
   #last = this.#start;
   #cpu = process.cpuUsage();
 
-  /** Ends a stage; returns its wall seconds. */
+  /** Ends a stage. Returns its wall seconds. */
   lap(stage: string): number {
     const now = performance.now();
     const cpu = process.cpuUsage();
@@ -24,13 +25,13 @@ export class Stopwatch {
     return seconds;
   }
 
-  /** Seconds since the beginning. */
+  /** Wall seconds since the start. */
   get total(): number {
     return round((performance.now() - this.#start) / 1000);
   }
 }
 
-/** What it took, for a summary. */
+/** Returns the rows of a summary for time and memory. */
 export function costRows(clock: Stopwatch): SummaryRow[] {
   const stages = Object.entries(clock.seconds).map(([stage, seconds]) => `${stage} ${seconds}`);
   return [
@@ -41,5 +42,5 @@ export function costRows(clock: Stopwatch): SummaryRow[] {
 
 const round = (seconds: number): number => Number(seconds.toFixed(2));
 
-/** The most memory that this process has held, in MB. */
+/** Returns the peak memory of this process in MB. */
 export const peakMegabytes = (): number => Math.round(process.resourceUsage().maxRSS / 1024);

@@ -1,15 +1,16 @@
 /**
- * What somebody may have meant who wrote a word that is none of those there are.
+ * Suggests the nearest known word for a mistyped one.
  */
 import { distance } from 'fastest-levenshtein';
 
-/** Of words of this many letters, one may be wrong; of twice as many two. */
-const LETTERS_A_FAULT = 3;
+/** One wrong letter is allowed for each three letters of a word. */
+const LETTERS_PER_FAULT = 3;
+/** Most wrong letters in a word of any length. */
 const MOST_FAULTS = 3;
-/** As many letters of a word's beginning tell the word. */
-const LEAST_BEGINNING = 3;
+/** Least number of letters that count as an abbreviation. */
+const LEAST_PREFIX = 3;
 
-/** The word that is nearest to `given`, in any case; undefined when none is near. The first of several that are as near. */
+/** Returns the word nearest to `given`, ignoring case; the first of several. Undefined when no word is near. */
 export function nearest(given: string, words: readonly string[]): string | undefined {
   const meant = given.toLowerCase();
   let best: { readonly word: string; readonly faults: number } | undefined;
@@ -20,22 +21,22 @@ export function nearest(given: string, words: readonly string[]): string | undef
   return best?.word;
 }
 
-/** How many letters are wrong; undefined when these are too many for a slip. */
+/** Counts wrong letters. Returns undefined when there are too many for a typing error. */
 function faultsBetween(meant: string, word: string): number | undefined {
   if (meant === word) return 0;
-  const most = Math.min(MOST_FAULTS, Math.max(1, Math.floor(Math.max(meant.length, word.length) / LETTERS_A_FAULT)));
+  const most = Math.min(MOST_FAULTS, Math.max(1, Math.floor(Math.max(meant.length, word.length) / LETTERS_PER_FAULT)));
   const faults = distance(meant, word);
-  // Letters that changed places count twice in the distance, and are the most usual slip.
+  // Swapped letters are the most common typing error, and count twice in the distance.
   if (meant.length > 1 && sorted(meant) === sorted(word) && faults <= MOST_FAULTS) return 1;
-  // What only begins a word comes after what is the word but for a slip.
-  const isBeginning = meant.length >= LEAST_BEGINNING && word.startsWith(meant);
+  // An abbreviation ranks after a word with a typing error.
+  const isPrefix = meant.length >= LEAST_PREFIX && word.startsWith(meant);
   if (faults >= Math.max(meant.length, word.length)) return undefined;
-  return faults <= most ? faults : isBeginning ? MOST_FAULTS + 1 : undefined;
+  return faults <= most ? faults : isPrefix ? MOST_FAULTS + 1 : undefined;
 }
 
 const sorted = (word: string): string => [...word].sort().join('');
 
-/** `; did you mean --input?`, or nothing when no word is near. `spell` makes the word as it would be written. */
+/** Returns `; did you mean --input?`, or an empty text when no word is near. `spell` formats the word. */
 export function didYouMean(given: string, words: readonly string[], spell = (word: string) => word): string {
   const word = nearest(given, words);
   return word === undefined ? '' : `; did you mean ${spell(word)}?`;

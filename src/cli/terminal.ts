@@ -1,24 +1,25 @@
 /**
- * What a terminal adds: its width, colours, and a line that is written over. Pipes, files and terminals that know no control sequences
- * (`TERM=dumb`) get none of it.
+ * Terminal features: width, colours and a status line. Pipes, files and terminals without control sequences (`TERM=dumb`) do not
+ * get them.
  */
 import type { WriteStream } from 'node:tty';
 
-/** Lines longer than this are hard to read, however wide the terminal is. */
+/** Widest text in columns: longer lines are hard to read. */
 const WIDEST = 100;
 
 type Stream = Pick<WriteStream, 'isTTY'> & { readonly columns?: number };
 
-/** Whether lines can be written over. */
+/** True when the stream is a terminal that can overwrite a line. */
 export const isTerminal = (stream: Stream): boolean => stream.isTTY === true && process.env['TERM'] !== 'dumb';
 
-/** How wide a text may be, in columns. */
+/** Returns the width for text in columns. */
 export const widthOf = (stream: Stream): number => Math.min(isTerminal(stream) && stream.columns ? stream.columns : WIDEST, WIDEST);
 
 const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], yellow: [33, 39] } as const;
+/** Puts a text in a style. */
 export type Paint = (style: keyof typeof STYLES, text: string) => string;
 
-/** Colours for what is written to a stream: none unless it is a terminal, and none when NO_COLOR has a value (https://no-color.org). */
+/** Returns the colours of a stream: none unless it is a terminal, and none when NO_COLOR is set (https://no-color.org). */
 export function paintFor(stream: Stream): Paint {
   if (!isTerminal(stream) || (process.env['NO_COLOR'] ?? '') !== '') return (_style, text) => text;
   return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;
@@ -28,15 +29,16 @@ const CLEAR = '\r\x1b[K';
 let isShown = false;
 
 /**
- * The last line of the terminal that standard error is, for what changes all the time. There is one of it, as there is one terminal: whoever
- * writes something else there clears it first.
+ * Status line at the bottom of the terminal on standard error. It is global, because there is only one terminal. Clear it before
+ * writing anything else there.
  */
 export const statusLine = {
-  /** Shows this text instead of what was shown, cut where the terminal ends: a line that wrapped could not be written over. */
+  /** Replaces the status line. Cuts the text at the width of the terminal, because a wrapped line cannot be overwritten. */
   show(text: string): void {
     process.stderr.write(`${CLEAR}${text.slice(0, Math.max(1, (process.stderr.columns || 80) - 1))}`);
     isShown = true;
   },
+  /** Removes the status line. */
   clear(): void {
     if (isShown) process.stderr.write(CLEAR);
     isShown = false;

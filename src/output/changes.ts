@@ -1,9 +1,9 @@
 /**
- * What a build changed, for uploaders: `changes/added.txt` and `changes/removed.txt` in the cache folder, a path a line, relative to the
- * output folder.
+ * Lists what a build changed, for uploaders: `changes/added.txt` and `changes/removed.txt` in the cache folder. Each line is
+ * a path relative to the output folder.
  *
- * The lists grow in files of their own while the build works and get their names when it is done. A build that dies has changed things
- * that its successor does not see any more, so what it had removed is taken over from its unfinished list.
+ * A build writes the lists into `.part` files and renames them at its end. When a build dies, the next one cannot see which
+ * files it removed, so it takes these paths from the unfinished list.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,10 +16,10 @@ import { syncFile, syncFolder } from '../write/sync.ts';
 const FOLDER = 'changes';
 const PART = '.part';
 
-/** All of history is millions of paths, too many to be read whole. */
+/** Bytes copied at a time: a list may have millions of paths. */
 const PORTION = 1 << 20;
 
-/** Writes what is in a file behind what was written to `handle`; `portion` is where its bytes pass through. */
+/** Appends the content of a file to `handle`, in portions of the given buffer. */
 function append(handle: number, file: string, portion: Buffer): void {
   const source = openRegularFile(file);
   try {
@@ -32,7 +32,7 @@ function append(handle: number, file: string, portion: Buffer): void {
   }
 }
 
-/** The content of a list; undefined when there is none. A link or a pipe in its place is removed. */
+/** Reads a list. Returns undefined when it does not exist. Removes a link or a pipe in its place. */
 function textOf(list: string): string | undefined {
   try {
     return readRegularFile(list).toString('latin1');
@@ -43,18 +43,19 @@ function textOf(list: string): string | undefined {
   }
 }
 
-/** The paths in a list. A last line without an end is half a path, whose file was not removed. */
+/** Reads the paths of a list. Ignores an incomplete last line: the file of that path was not removed. */
 const pathsIn = (list: string): string[] => (textOf(list) ?? '').split('\n').slice(0, -1).filter(Boolean);
 
-/** Cuts off half a line at the end, so that the next path gets a line of its own. */
+/** Removes an incomplete last line, so that the next path starts a new line. */
 function dropHalfLine(list: string): void {
   const text = textOf(list);
   if (text !== undefined && !text.endsWith('\n')) truncateSync(list, text.lastIndexOf('\n') + 1);
 }
 
+/** The lists of one build. */
 export class Changes {
   readonly #folder: string;
-  /** What a build that died had removed; some of it may be back by now. */
+  /** Paths that a build removed before it died. Some of these files may exist again. */
   #inherited: readonly string[] = [];
 
   constructor(cache: string) {
@@ -62,8 +63,8 @@ export class Changes {
   }
 
   /**
-   * Begins the lists of a build that has the cache and the output for itself; `isAfterDeath` when the one before did not come to its end. It may have died
-   * when its lists had their names already, so what they say was removed is taken over too. Throws system errors.
+   * Starts the lists of a build that has locked cache and output. `isAfterDeath` is true when the last build did not finish:
+   * it may have died after it renamed its lists, so the paths in `removed.txt` are taken over too. Throws system errors.
    */
   begin(isAfterDeath: boolean): void {
     makeFolder(this.#folder);
@@ -76,22 +77,22 @@ export class Changes {
     }
   }
 
-  /** The file for the paths that one writer adds. */
+  /** Returns the file in which writer number `writer` lists its paths. */
   addedPart(writer: number): string {
     return join(this.#folder, `added-${writer}${PART}`);
   }
 
-  /** The list of removed paths. A path is to be on disk in this list before its file goes, so the list is synced first. */
+  /** Returns the list of removed paths. Sync it before removing a file, or a power cut may lose the path. */
   removedList(): PathList {
     return new PathList(join(this.#folder, `removed.txt${PART}`));
   }
 
-  /** Gives the lists their names. All writers are done; `root` is the output folder. */
+  /** Merges the lists and gives them their final names. Call it after all writers. `root` is the output folder. */
   finish(root: string): void {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
     const whole = join(this.#folder, `added.txt${PART}`);
     const handle = openSync(whole, 'w');
-    // The parts in the order of their numbers: the main thread's own, with the manifest as its last line, is the last.
+    // Sort by number: the part of the main thread is last, so the manifest is the last line.
     parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
     try {
       const portion = Buffer.allocUnsafeSlow(PORTION);
@@ -109,7 +110,7 @@ export class Changes {
       list.flush();
       list.close();
     }
-    // A build that changed nothing leaves the lists of the one before, which may not have been uploaded yet.
+    // A build without changes keeps the previous lists, because their files may not be uploaded yet.
     if (statSync(whole).size + statSync(removed).size > 0) {
       for (const list of [whole, removed]) syncFile(list);
       renameSync(whole, join(this.#folder, 'added.txt'));

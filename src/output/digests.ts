@@ -1,11 +1,11 @@
 /**
- * Digests of the data, the same for every dialect, layout and page size.
+ * Digests of the data. They do not depend on dialect, layout or page sizes.
  *
- * - A block's digest is the SHA-256 of its records in served order, each as the contract dialect spells it, joined by commas: the bytes
- *   between `"results":[` and `]}` of a page that held the whole block (contract/blockDigest.ts).
- * - The digest of a build is the SHA-256 of one line for each block, heights ascending: height, space, digest, line feed.
+ * - The digest of a block is the SHA-256 of its records in served order and contract dialect, joined by commas. A page with
+ *   the whole block has exactly these bytes between `"results":[` and `]}` (contract/blockDigest.ts).
+ * - The digest of a build is the SHA-256 of one line per block, heights ascending: height, space, digest, line feed.
  *
- * Blocks' digests are in files of a thousand heights, `runes/v1/digests/840000.json`.
+ * The digests of blocks are in files of a thousand heights each: `runes/v1/digests/840000.json`.
  */
 import { createHash } from 'node:crypto';
 import { digestsFile } from '../contract/schemas.ts';
@@ -13,7 +13,7 @@ import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 
-/** A line of a file of digests. `hash` has 64 hex digits and no prefix in both dialects. */
+/** One line of a digests file. `hash` has 64 hex digits and no prefix in both dialects. */
 export interface BlockDigest {
   readonly height: number;
   readonly hash: string;
@@ -21,16 +21,16 @@ export interface BlockDigest {
   readonly digest: string;
 }
 
-/** The blocks of the file of digests at `path`, heights ascending. Throws for a text that is none. */
+/** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws when the text is not valid. */
 export function readDigests(text: string, path: string): BlockDigest[] {
   const { blocks } = digestsFile.parse(JSON.parse(text));
   if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
-    throw new Error('its heights are not ascending, or belong into another file');
+    throw new Error('its heights are not ascending, or belong in another file');
   }
   return blocks;
 }
 
-/** The files of digests of these blocks, heights ascending. */
+/** Yields the digests files of these blocks, whose heights must ascend. */
 export function* digestsFiles(blocks: readonly BlockDigest[]): Generator<[path: string, content: Buffer]> {
   let file: BlockDigest[] = [];
   for (const [i, block] of blocks.entries()) {
@@ -42,20 +42,20 @@ export function* digestsFiles(blocks: readonly BlockDigest[]): Generator<[path: 
   }
 }
 
-/** The digest of a build from its blocks' digests, heights ascending: 64 hex digits. */
+/** Computes the digest of a build, 64 hex digits. The heights of `blocks` must ascend. */
 export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'digest'>>): string {
   const hash = createHash('sha256');
   for (const { height, digest } of blocks) hash.update(`${height} ${digest}\n`);
   return hash.digest('hex');
 }
 
-/** The digest of all blocks of the state. */
+/** Computes the digest of all blocks in the state. */
 export async function buildDigest(store: Store): Promise<string> {
   const sql = 'SELECT block_height AS height, digest FROM state.blocks ORDER BY block_height';
   return digestOfBlocks(await store.rows(sql, { height: int, digest: text }));
 }
 
-/** Runs of consecutive heights, as in the manifest. */
+/** Returns the first and last height of each run of consecutive heights, as in the manifest. */
 export function runsOf(blocks: readonly BlockDigest[]): [number, number][] {
   const runs: [number, number][] = [];
   for (const { height } of blocks) {
@@ -66,7 +66,7 @@ export function runsOf(blocks: readonly BlockDigest[]): [number, number][] {
   return runs;
 }
 
-/** Writes the files of digests that the blocks at these heights are in. Returns the paths of files that have no block any more. */
+/** Writes the digests files of these heights. Returns the paths of digests files that no longer have a block. */
 export async function writeDigests(heights: Iterable<number>, sink: DiskSink, store: Store): Promise<string[]> {
   const firsts = new Set([...heights].map((height) => height - (height % DIGESTS_PER_FILE)));
   const empty: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * The output folder as a whole: whose it is, whether it is whole, and who may work on it.
+ * Checks who made the output folder, locks it, and marks whether its last build finished.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
@@ -15,52 +15,55 @@ import { replaceFile, writeNew } from '../write/replace.ts';
 import { syncFile, syncFolder } from '../write/sync.ts';
 
 export const MARKER = MARKER_PATH;
-const UNFINISHED = `${FINISHED}A build is at work here, or died. The next one makes the folder whole.\n`;
+const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. The next build completes the folder.\n`;
 
-/** Held while a build writes; see attachDatabase for why it is a database. */
+/** Lock file of a running build. attachDatabase says why it is a database. */
 export const LOCK = `${MARKER}.lock`;
 
+/** State of the output folder before a build. */
 export interface OutputState {
   readonly kind: 'absent' | 'empty' | 'ours';
-  /** SHA-256 of the manifest; undefined when there is none, or when the last build did not finish. */
+  /** SHA-256 of the manifest; undefined without a manifest or after an unfinished build. */
   readonly manifest: string | undefined;
 }
 
-/** Looks at the output folder without touching it. Throws an InputError when it is someone else's. */
+/** Inspects the output folder without changing it. Throws an InputError when this program did not make it. */
 export function inspectOutput(root: string): OutputState {
   if (!existsSync(root)) return { kind: 'absent', manifest: undefined };
-  if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Name a folder with --out.']);
-  // A build that died before its first file leaves no more than these two.
+  if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Choose a folder with --out.']);
+  // A build that died before its first file leaves only these two.
   const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined };
   for (const folder of ['runes', dirname(BLOCKS_FOLDER), ...LIST_FOLDERS, ACTIVITY_FOLDER, dirname(DOCS_PATH)]) {
     if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
       throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
-        'Replace it by a folder, or name another output folder with --out.',
+        'Replace it with a folder, or choose another output folder with --out.',
       ]);
     }
   }
   const manifest = readIfThere(join(root, MANIFEST_PATH));
   const marker = readIfThere(join(root, MARKER));
   if (marker === undefined && !isOurManifest(manifest)) {
-    throw new InputError(`the output folder ${root} holds files that this program did not make, so it is left alone`, [
-      'Name another folder with --out, or empty this one yourself.',
+    throw new InputError(`the output folder ${root} contains files that this program did not make; nothing was changed`, [
+      'Choose another folder with --out, or empty this one yourself.',
     ]);
   }
   const isFinished = marker?.toString() === FINISHED && manifest !== undefined;
   return { kind: 'ours', manifest: isFinished ? digestOf(manifest) : undefined };
 }
 
-/** How a manifest is known again. */
+/** Returns the SHA-256 that identifies a manifest. */
 export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
 
-/** The content of a file; undefined when there is none, or something else in its place. Throws a BuildError when it cannot be read. */
+/** Reads a file. Returns undefined when it does not exist or is not a file. Throws a BuildError when it cannot be read. */
 function readIfThere(path: string): Buffer | undefined {
   try {
     return readRegularFile(path);
   } catch (error) {
     if (error instanceof NotAFileError || ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined;
-    throw new BuildError(`the output cannot be read: ${messageOf(error)}`, ['Change its rights, or name another folder.']);
+    throw new BuildError(`the output cannot be read: ${messageOf(error)}`, [
+      'Change its permissions, or choose another folder with --out.',
+    ]);
   }
 }
 
@@ -74,8 +77,8 @@ function isOurManifest(bytes: Buffer | undefined): boolean {
 }
 
 /**
- * Makes the folder, locks it, and marks it as being worked on. `seen` is what it was when this build was planned. Throws a BuildError when
- * that is not possible, or another build is at work, or has been in the meantime.
+ * Makes the output folder, locks it and marks it as unfinished. `seen` is its state at the start of this build. Rejects with
+ * a BuildError when that fails, when another build uses the folder, or when another build has changed it since.
  */
 export async function claimOutput(root: string, seen: OutputState, store: Store): Promise<void> {
   try {
@@ -104,13 +107,13 @@ const lockOf = (root: string): DatabaseFile => ({
   flag: '--out',
 });
 
-/** Marks the folder as complete. All that a power cut must not undo is on the disk. */
+/** Marks the output as finished. Sync all files before: the mark must not survive a power cut that loses a file. */
 export const finishOutput = (root: string): void => mark(root, FINISHED);
 
-/** Unlocks the folder. Throws a BuildError when the lock cannot be removed. */
+/** Unlocks the folder. Rejects with a BuildError when the lock cannot be removed. */
 export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
 
-/** Replaces the marker, and waits until it is on the disk: an unfinished build is known as one also after a power cut. */
+/** Replaces the marker and syncs it, so that a power cut cannot hide an unfinished build. */
 function mark(root: string, text: string): void {
   try {
     replaceFile(join(root, MARKER), (temporary) => {

@@ -1,6 +1,6 @@
 /**
- * The manifest of a build, `runes/v1/manifest.json`: its options, what it covers and its digest. It has no times, so that the same input
- * makes the same bytes.
+ * The manifest of a build, `runes/v1/manifest.json`: its options, what it covers and its digest. It has no times, so the
+ * same input always makes the same bytes.
  */
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Site } from '../pages/lists.ts';
@@ -11,7 +11,7 @@ import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
 
-/** The manifest of the blocks that the state has. */
+/** Makes the manifest of all blocks in the state. */
 export async function manifestOf(site: Site, siteUrl: string | undefined, store: Store): Promise<Manifest> {
   const runs = await store.rows(
     `SELECT min(block_height) AS first, max(block_height) AS last
@@ -51,7 +51,7 @@ export async function manifestOf(site: Site, siteUrl: string | undefined, store:
   };
 }
 
-/** The ledger rows that were left out; copies of a block count once. */
+/** Counts the ledger rows that were left out because their rune is unknown. Copies of a block count once. */
 async function leftOut(store: Store): Promise<Pick<Manifest, 'left_out'>> {
   const rows = await store.rows(
     `SELECT rune_id, sum(records)::BIGINT AS records, sum(sum(records)) OVER ()::BIGINT AS rows, count(*) OVER () AS runes
@@ -61,10 +61,10 @@ async function leftOut(store: Store): Promise<Pick<Manifest, 'left_out'>> {
   );
   const [first] = rows;
   if (first === undefined) return {};
-  // An id may be any text; a real one has some 10 characters.
+  // A rune id in a ledger may be any text. Real ids have about 10 characters.
   const runes = rows.map((row) => row.rune_id.slice(0, 64));
   return { left_out: { rows: first.rows, runes, more_runes: first.runes - runes.length } };
 }
 
-/** The manifest's path and bytes. */
+/** Returns the path and the bytes of a manifest. */
 export const manifestFile = (manifest: Manifest): OwnFile => [MANIFEST_PATH, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)];

@@ -1,5 +1,5 @@
 /**
- * The files of a build that are not pages of lists.
+ * Files of a build that follow from the manifest alone: site, API description, error page, status.
  */
 
 import type { Manifest } from '../contract/schemas.ts';
@@ -12,7 +12,7 @@ import { openapiText } from '../site/openapi.ts';
 import { serverVersion } from '../version.ts';
 import { manifestFile } from './manifest.ts';
 
-/** Paths and contents, all of which follow from the manifest and the program. The manifest itself is the last. */
+/** Returns paths and contents of these files, which depend only on manifest and program. The manifest comes last. */
 export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
   const tip = manifest.heights.at(-1)?.[1] ?? 0;
   const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: tip };
@@ -20,7 +20,7 @@ export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFil
     ...assets,
     [LANDING_PATH, Buffer.from(explorerPage(manifest))],
     [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
-    // What a static host answers for a path that is none.
+    // Static hosts send this file for unknown paths.
     ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
     [STATUS_PATH, Buffer.from(JSON.stringify(status))],
     manifestFile(manifest),

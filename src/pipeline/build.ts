@@ -1,6 +1,11 @@
 /**
- * The build, top to bottom: load and check what changed in the input, render its blocks in batches, write the files of those that are not as
- * they were, remove what is no more, and then the manifest and the state for the next build.
+ * The build, in the order of its steps:
+ *
+ * 1. Attach the state of the last build, and load and check the input that has changed since.
+ * 2. Stop here when the output already matches.
+ * 3. Lock the output and mark it as unfinished.
+ * 4. Render the loaded blocks, and write the pages of those that differ from the state.
+ * 5. Write the other files and the manifest, remove outdated files, commit the state, and mark the output as finished.
  */
 import { dirname, join } from 'node:path';
 import { ChangedRangeError, checkRanges, writeRanges } from '../bulk/build.ts';
@@ -29,7 +34,7 @@ import { withScratch } from '../store/scratch.ts';
 import { explainFiles } from '../write/failure.ts';
 import { PathList } from '../write/pathList.ts';
 import { WriterPool } from '../write/pool.ts';
-import { holds } from '../write/replace.ts';
+import { hasBytes } from '../write/replace.ts';
 import { DiskSink } from '../write/sinks.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../write/sync.ts';
 import type { BuildOptions } from './options.ts';
@@ -38,30 +43,32 @@ import { writeAllShards, writeChangedShards } from './shards.ts';
 import { outdatedShards, removeOutdated, sweep } from './stale.ts';
 
 /**
- * Builds once. Throws an InputError before anything is written when the input or the output folder is not fit, and a BuildError when
- * writing fails; then what was written stays, and the next build makes the output whole.
+ * Runs a build. Repeats it as a full build when the cache is damaged or a Parquet file was changed.
+ *
+ * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects with a
+ * BuildError when writing fails. Files written by then stay, and the next build completes the output.
  */
 export async function build(options: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
   try {
     return await buildOnce(options, log, progress);
   } catch (error) {
-    const whyFull = whyAnew(error, options);
+    const whyFull = reasonToRebuild(error, options);
     if (whyFull === undefined) throw error;
-    log.notice(`${whyFull}, so everything is built`);
+    log.notice(`${whyFull}; everything is built again`);
     return await buildOnce({ ...options, full: true }, log, progress, whyFull);
   } finally {
     progress.end();
   }
 }
 
-/** Why a build that failed is to be tried again without the last one's state or files; undefined when that would not help. */
-function whyAnew(error: unknown, { cache }: BuildOptions): string | undefined {
+/** Returns why a full build may succeed after this error. Undefined when it would fail too. Moves a damaged cache aside. */
+function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
   if (error instanceof ChangedRangeError) return error.message;
   const damage = damageOf(error, cache);
   return damage === undefined ? undefined : `the cache is damaged (${damage}) and was moved to ${setAside(cache)}`;
 }
 
-/** What the steps share. */
+/** Shared by the steps of a build. */
 interface Context {
   readonly options: BuildOptions;
   readonly output: OutputState;
@@ -74,6 +81,7 @@ interface Context {
   readonly log: Log;
 }
 
+/** Runs the steps of a build once, and closes everything it opened. */
 function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
   const { inputs, out, cache, site, blocks, threads, memoryLimit, full, dryRun } = options;
   const output = inspectOutput(out);
@@ -82,10 +90,11 @@ function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull 
     const store = await Store.open({ memoryLimit, threads, scratch });
     const changes = new Changes(cache);
     const target = (i: number) => ({ root: out, added: changes.addedPart(i), listKept: wasUnfinished(output) });
-    const pool = new WriterPool(site, dryRun ? [undefined] : Array.from({ length: writers(threads) }, (_, i) => target(i)));
+    const pool = new WriterPool(site, dryRun ? [undefined] : Array.from({ length: writerThreads(threads) }, (_, i) => target(i)));
     let state: State | undefined;
     let isClaimed = false;
     try {
+      // Step 1: attach the state and load the input.
       const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}) };
       state = await State.attach(store, dryRun ? undefined : cache, settings, output.manifest, full ? whyFull : undefined);
       const context: Context = { options, output, store, state, pool, changes, progress, scratch, log };
@@ -96,20 +105,27 @@ function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull 
       progress.end();
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
 
-      if (state.whyFull === undefined && !loaded.hasChanges && (await isDescribed(context))) {
-        return reportUnchanged(options, await keepAll(context, loaded), clock, log);
+      // Step 2: stop when nothing changed.
+      if (state.whyFull === undefined && !loaded.hasChanges && (await isUpToDate(context))) {
+        return reportUnchanged(options, await keepOutput(context, loaded), clock, log);
       }
 
+      // Step 3: lock the output.
       if (!dryRun) {
         if (site.parquet) await checkRanges(out, store);
         await claimOutput(out, output, store);
         isClaimed = true;
         await explainFiles(async () => changes.begin(wasUnfinished(output)));
       }
-      const rendered = await renderAndWrite(context, loaded).catch(explainChange(loaded));
+
+      // Step 4: write the pages.
+      const rendered = await renderAndWritePages(context, loaded).catch(blameChangedInput(loaded));
       clock.lap('write');
 
-      const result = dryRun ? await count(context, loaded, rendered) : await finish(context, loaded, rendered).catch(explainChange(loaded));
+      // Step 5: write everything else.
+      const result = dryRun
+        ? await finishDryRun(context, loaded, rendered)
+        : await finishBuild(context, loaded, rendered).catch(blameChangedInput(loaded));
       clock.lap('finish');
       progress.end();
       reportBuilt(options, result, clock, log);
@@ -123,21 +139,21 @@ function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull 
   });
 }
 
-/** The last build did not finish. Its files are correct but were never listed as changed, so this one lists them. */
+/** True when the last build did not finish. Its files are correct but were never listed as changed, so this build lists them. */
 const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' && output.manifest === undefined;
 
-/** More writer threads help less than linearly: the kernel locks each folder. */
-const writers = (threads: number): number => Math.min(4, threads);
+/** Number of writer threads. More than four hardly help, because the kernel locks each folder. */
+const writerThreads = (threads: number): number => Math.min(4, threads);
 
-/** True when the manifest and all other files beside the pages are what this build's options and this version's source make. */
-async function isDescribed({ options, store, output }: Context): Promise<boolean> {
+/** True when the manifest and the files that follow from it already match this build's options and this version. */
+async function isUpToDate({ options, store, output }: Context): Promise<boolean> {
   const manifest = await manifestOf(options.site, options.siteUrl, store);
   if (digestOf(manifestFile(manifest)[1]) !== output.manifest) return false;
-  return ownFiles(manifest, siteAssets()).every(([path, content]) => holds(join(options.out, path), content));
+  return ownFiles(manifest, siteAssets()).every(([path, content]) => hasBytes(join(options.out, path), content));
 }
 
-/** The content of the input is unchanged: at most the times of its files are new. */
-async function keepAll({ store, state, output, options }: Context, loaded: Loaded): Promise<Manifest> {
+/** Keeps the output. Updates the list of inputs when only the times of files changed. Returns the manifest. */
+async function keepOutput({ store, state, output, options }: Context, loaded: Loaded): Promise<Manifest> {
   if (loaded.isListStale) {
     await state.begin();
     await updateInputs(loaded, store);
@@ -146,32 +162,33 @@ async function keepAll({ store, state, output, options }: Context, loaded: Loade
   return manifestOf(options.site, options.siteUrl, store);
 }
 
-/** Throws a BuildError when a file that is read again is not the one that was checked. */
+/** Throws a BuildError when an input file changed after it was checked. */
 function throwIfChanged(loaded: Loaded): void {
   const changed = loaded.changedFile();
   if (changed === undefined) return;
-  throw new BuildError(`${changed} changed while it was read, so the output is not finished`, [
+  throw new BuildError(`${changed} changed while the build was reading it; the output is not finished`, [
     'Build again when nothing writes to the input.',
   ]);
 }
 
-/** A file that changes while it is read may make anything fail. */
-const explainChange =
+/** Handles any error of a step: reports a changed input file instead, because that may have caused the error. */
+const blameChangedInput =
   (loaded: Loaded) =>
   (error: unknown): never => {
     throwIfChanged(loaded);
     throw error;
   };
 
+/** Result of step 4. */
 interface Rendered {
-  /** Blocks that the state does not have as they are now. */
+  /** Blocks that are new or differ from the state. */
   readonly blocks: readonly NewBlock[];
-  /** Files of their pages that had the same bytes already. */
+  /** Number of their page files that already had the same bytes. */
   readonly kept: number;
 }
 
-/** Renders all blocks that were read, and writes the pages of those that the state does not have as they are now. */
-async function renderAndWrite({ options, store, pool, progress }: Context, loaded: Loaded): Promise<Rendered> {
+/** Renders all loaded blocks, and writes the pages of those whose digest differs from the state. */
+async function renderAndWritePages({ options, store, pool, progress }: Context, loaded: Loaded): Promise<Rendered> {
   const rows = await store.rows(
     'SELECT b.*, k.digest FROM blocks b LEFT JOIN known_blocks k USING (block_height) ORDER BY b.block_height',
     {
@@ -199,21 +216,14 @@ async function renderAndWrite({ options, store, pool, progress }: Context, loade
   const written = await pool.finish();
   const blocks = [...changed.values()].map((block) => {
     const pages = written.blocks.get(block.height);
-    if (pages === undefined) throw new Error(`block ${block.height} was rendered and not written`);
+    if (pages === undefined) throw new Error(`block ${block.height} was rendered but not written`);
     return { ...block, ...pages };
   });
   return { blocks, kept: written.kept };
 }
 
-/** Waits until all files of the output are on the disk, unless the options say not to. Notes in the log when that is not possible. */
-async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Promise<void> {
-  const problem = sync ? await syncFileSystem(out) : undefined;
-  if (problem !== undefined)
-    log?.notice(`the pages cannot be synced to the disk (${problem}): after a power cut within the next minute, build with --full`);
-}
-
-/** Ends a dry run: counts in a state that nobody keeps. */
-async function count({ options, state, store }: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
+/** Ends a dry run: updates a state in memory, only to count. */
+async function finishDryRun({ options, state, store }: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   await state.begin();
   const blocks = await updateBlocks(rendered.blocks, store);
   await updateInputs(loaded, store);
@@ -222,18 +232,19 @@ async function count({ options, state, store }: Context, loaded: Loaded, rendere
 }
 
 /**
- * Does everything that comes after the pages, in an order that readers and the build after a killed one rely on: other files, manifest, removals, state,
- * lists of changes, marker. A reader that misses a file already sees the new manifest. Each step is on the disk before the next begins, so a power cut
- * is no worse than a kill; DuckDB syncs the state.
+ * Does everything after the pages. The order matters to readers and to the build after a killed one: other files, manifest,
+ * removals, state, lists of changes, marker. A reader that misses a removed file already sees the new manifest.
+ *
+ * Each part is on the disk before the next begins, so a power cut is no worse than a kill. DuckDB syncs the state.
  */
-async function finish(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
+async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, output, store, state, changes, progress, log } = context;
   const { out, site, siteUrl } = options;
   const removedList = changes.removedList();
   const addedList = new PathList(changes.addedPart(Number.MAX_SAFE_INTEGER));
   const sink = new DiskSink(out, addedList, wasUnfinished(output));
   const { totals } = sink;
-  progress.watch('finish', () => (totals.files === 0 ? 'taking stock' : { done: totals.files, what: 'files of the index and others' }));
+  progress.watch('finish', () => (totals.files === 0 ? 'updating the state' : { done: totals.files, what: 'other files' }));
   try {
     return await explainFiles(async () => {
       await state.begin();
@@ -244,7 +255,7 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
       const outdated = await writeDataFiles(context, blocks.heights, sink);
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {
-        // The manifest comes last: it reaches the disk after everything that it describes.
+        // The manifest is the last file. Sync first, so that it never describes pages that a power cut can lose.
         if (path === MANIFEST_PATH) await syncPages(options, log);
         sink.file(path, content);
       }
@@ -272,9 +283,16 @@ async function finish(context: Context, loaded: Loaded, rendered: Rendered): Pro
   }
 }
 
+/** Syncs the file system of the output, unless `--no-sync` is given. Logs a notice when it cannot be synced. */
+async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Promise<void> {
+  const problem = sync ? await syncFileSystem(out) : undefined;
+  if (problem !== undefined)
+    log?.notice(`the pages cannot be synced to the disk (${problem}); after a power cut within the next minute, build with --full`);
+}
+
 /**
- * Writes the files that follow from the state's blocks and are not pages, as far as these heights changed. Returns the paths of those that the output has no
- * more; a full build sweeps instead.
+ * Writes digests, index, stats and Parquet files of the blocks at these heights. Returns the paths of files that are no longer
+ * needed. A full build ignores them, because it sweeps the folders.
  */
 async function writeDataFiles(context: Context, heights: readonly number[], sink: DiskSink): Promise<string[]> {
   const { options, store, scratch } = context;
@@ -287,7 +305,7 @@ async function writeDataFiles(context: Context, heights: readonly number[], sink
   return [digests, shards, stats, ranges].flat();
 }
 
-/** Writes the index as far as it changed. Returns the paths of files that it has no more, but after a full build, which sweeps. */
+/** Writes the changed files of the index. Returns the paths of those no longer needed; none in a full build, which sweeps. */
 async function updateShards({ options, store, state }: Context, sink: DiskSink): Promise<string[]> {
   if (state.whyFull !== undefined) {
     await writeAllShards(options.site, sink, store);

@@ -1,5 +1,5 @@
 /**
- * The build command's flags, and what they mean.
+ * The flags of the build command and their conversion to options.
  */
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
@@ -16,57 +16,67 @@ export const BUILD_COMMAND: Command = {
   about: 'Turns rune activity records into a static JSON API: every page of every list as a file.',
   flags: [
     {
-      heading: 'What goes in',
+      heading: 'Input',
       name: 'input',
       value: 'PATH',
       repeatable: true,
       byDefault: 'input',
-      about: 'A folder, a file or a glob of activity data.',
+      about: 'A folder, a file or a glob with activity data.',
     },
-    { name: 'blocks', value: 'A..B', byDefault: 'all', about: 'Only the blocks of these heights, both included; A.. and ..B are open.' },
-    { heading: 'Where to', name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
-    { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'What a build remembers for the next one, and working files.' },
     {
-      heading: 'What comes out',
+      name: 'blocks',
+      value: 'A..B',
+      byDefault: 'all',
+      about: 'Builds only the blocks from height A to B; A.. and ..B have no upper or lower limit.',
+    },
+    { heading: 'Folders', name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
+    { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'The cache folder: state for the next build, and temporary files.' },
+    {
+      heading: 'Output',
       name: 'layout',
       value: 'NAME',
       byDefault: 'files',
-      about: 'files: a file for every page; packed: each record once, and an index.',
+      about: 'files: one file per page; packed: each record once, plus an index.',
     },
-    { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'How responses are spelled: contract or hiro.' },
-    { name: 'page-sizes', value: 'LIST', byDefault: '20,60', about: 'Ascending; the first is the default limit, the last the maximum.' },
+    { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'Spelling of responses: contract or hiro.' },
+    {
+      name: 'page-sizes',
+      value: 'LIST',
+      byDefault: '20,60',
+      about: 'Page sizes, ascending; the first is the default limit, the last the maximum.',
+    },
     {
       name: 'compress',
       value: 'LIST',
       byDefault: 'none',
-      about: 'gz, br or gz,br: compressed files beside the pages, for nginx and Caddy.',
+      about: 'gz, br or gz,br: adds compressed files beside the pages, for nginx and Caddy.',
     },
-    { name: 'parquet', about: 'Writes all records as Parquet files too, a file for each 100 heights, into activity/.' },
-    { name: 'no-operation-pages', about: 'Leaves out the lists of a block by operation.' },
-    { name: 'site-url', value: 'URL', about: 'The public address of the mirror, for absolute links in its feed.' },
+    { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
+    { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
+    { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for absolute links in its feed.' },
     {
-      heading: 'How it works',
+      heading: 'Resources and runs',
       name: 'memory-limit',
       value: 'SIZE',
       byDefault: '1GB',
-      about: 'About what a build may use; DuckDB spills to the cache folder before.',
+      about: 'Approximate memory limit; DuckDB spills to the cache folder before it is reached.',
     },
-    { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Threads to work with.' },
-    { name: 'full', about: 'Build everything, and compare every file, whatever the cache says.' },
-    { name: 'no-sync', about: 'Do not wait until the pages are on the disk. After a power cut, build with --full.' },
-    { name: 'dry-run', about: 'Validate, render and count, but write nothing.' },
+    { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Number of threads.' },
+    { name: 'full', about: 'Ignores the cache: builds everything and compares every file.' },
+    { name: 'no-sync', about: 'Does not wait until the pages are on the disk. After a power cut, build with --full.' },
+    { name: 'dry-run', about: 'Validates, renders and counts, but writes nothing.' },
     LOG,
     HELP,
   ],
   examples: [
-    { args: '', about: 'Builds the files in input/ into dist/; after a build, only what changed.' },
-    { args: '--blocks 840000..849999 --layout packed', about: 'Ten thousand blocks, in few files.' },
-    { args: '--input data --out site --dry-run', about: 'Checks the files in data/ and tells what would be written.' },
+    { args: '', about: 'Builds input/ into dist/. Later runs write only what changed.' },
+    { args: '--blocks 840000..849999 --layout packed', about: 'Builds ten thousand blocks into few files.' },
+    { args: '--input data --out site --dry-run', about: 'Checks the files in data/ and reports what would be written.' },
   ],
   exits: ['done', 'usage', 'badInput', 'buildFailed'],
 };
 
-/** The options that the flags stand for. Throws a UsageError for a value that does not fit. */
+/** Converts flags to options. Throws a UsageError for an invalid value. */
 export function buildOptions(flags: Flags): BuildOptions {
   const memoryLimit = flags.one('memory-limit') ?? '1GB';
   if (!/^[0-9]+(?:[.][0-9]+)? ?[KMGT]i?B$/.test(memoryLimit)) {

@@ -1,25 +1,29 @@
 /**
- * What one build is asked to do.
+ * Options of a build.
  */
 import type { BlockRange } from '../input/blockRange.ts';
 import type { Site } from '../pages/lists.ts';
 
 export interface BuildOptions {
-  /** Folders, files and globs, relative to the working directory. */
+  /** Folders, files and globs; relative paths start at the working directory. */
   readonly inputs: readonly string[];
-  /** Only blocks of these heights; all when undefined. */
+  /** Heights to build; undefined for all. */
   readonly blocks: BlockRange | undefined;
+  /** Output folder. */
   readonly out: string;
+  /** Cache folder. */
   readonly cache: string;
   readonly site: Site;
-  /** The public address of the mirror, as parseSiteUrl makes it, if it is known. */
+  /** Public URL of the mirror, normalised by parseSiteUrl. */
   readonly siteUrl: string | undefined;
-  /** What a build should stay near, e.g. `1GB`. */
+  /** Approximate memory limit, such as `1GB`. */
   readonly memoryLimit: string;
+  /** Number of DuckDB threads, and the limit of writer threads. */
   readonly threads: number;
-  /** Build everything, whatever the cache says, and compare every file. */
+  /** Ignore the cache: build everything and compare every file. */
   readonly full: boolean;
+  /** Load, render and count, but write nothing. */
   readonly dryRun: boolean;
-  /** Wait until all pages are on the disk before the build is marked as finished. */
+  /** Sync all pages to the disk before the build is marked as finished. */
   readonly sync: boolean;
 }

@@ -1,5 +1,5 @@
 /**
- * What a build says: lines for people, and the figures for programs.
+ * Reports of a build: text for people, fields for programs (`--log json`).
  */
 import { count, type Log, type SummaryRow } from '../cli/log.ts';
 import { costRows, peakMegabytes, type Stopwatch } from '../cli/stopwatch.ts';
@@ -9,22 +9,24 @@ import { printable } from '../input/recognise.ts';
 import type { BlockChanges } from '../state/update.ts';
 import type { BuildOptions } from './options.ts';
 
+/** Result of a build. */
 export interface BuildResult {
   readonly manifest: Manifest;
-  /** Files of pages that were there already with the same bytes. All others that the manifest counts were made or replaced. */
+  /** Page files that already had the same bytes. The build wrote all other files that the manifest counts. */
   readonly kept: number;
-  /** Files besides those of pages that were made or replaced: index, digests, manifest, pages for people. */
+  /** Written files that are not pages: index, digests, stats, site, manifest. */
   readonly othersWritten: number;
-  /** Files of an earlier build that are no more, of all kinds. */
+  /** Removed files of earlier builds, of all kinds. */
   readonly removed: number;
   readonly blocks: Pick<BlockChanges, 'written' | 'gone'>;
-  /** Whether everything was built, and not what had changed. */
+  /** True for a full build, false when only changed blocks were built. */
   readonly wasFull: boolean;
 }
 
-/** Files of pages that were made or replaced. */
+/** Returns the number of page files that were created or replaced. */
 const writtenOf = ({ manifest, kept }: BuildResult): number => manifest.files - kept;
 
+/** Reports what was read. `whyFull` is the reason for a full build, undefined for an incremental one. */
 export function reportLoaded(loaded: Loaded, whyFull: string | undefined, seconds: number, log: Log): void {
   for (const notice of loaded.notices) log.notice(notice);
   const { records, blocks, transactions, files, filesRead } = loaded;
@@ -35,15 +37,17 @@ export function reportLoaded(loaded: Loaded, whyFull: string | undefined, second
   );
 }
 
+/** Reports a build that had nothing to do. Returns its result. */
 export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock: Stopwatch, log: Log): BuildResult {
   const result = { manifest, kept: manifest.files, othersWritten: 0, removed: 0, blocks: { written: 0, gone: 0 }, wasFull: false };
-  log.info('built', `The input has not changed, and ${options.out} was left as it is, in ${clock.total} s.`, figures(result, clock));
-  log.summary([['holds', `${count(manifest.records, 'record')} of ${holdings(manifest)}`], ...leftOutRows(manifest)]);
+  log.info('built', `The input has not changed; ${options.out} is up to date (${clock.total} s).`, fieldsOf(result, clock));
+  log.summary([['covers', `${count(manifest.records, 'record')} of ${coverage(manifest)}`], ...leftOutRows(manifest)]);
   return result;
 }
 
+/** Reports a finished build or dry run. */
 export function reportBuilt(options: BuildOptions, result: BuildResult, clock: Stopwatch, log: Log): void {
-  log.info(options.dryRun ? 'dry-run' : 'built', message(options, result, clock.total), figures(result, clock));
+  log.info(options.dryRun ? 'dry-run' : 'built', message(options, result, clock.total), fieldsOf(result, clock));
   log.summary([...contentRows(options, result), ...costRows(clock)]);
 }
 
@@ -61,7 +65,7 @@ function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[
   if (dryRun) return rows('', '');
   return [
     ...rows(
-      `: ${number(blocks.written)} rendered, ${number(blocks.gone)} gone`,
+      `: ${number(blocks.written)} written, ${number(blocks.gone)} removed`,
       `: ${number(writtenOf(result))} written, ${number(kept)} kept`,
     ),
     ['other files', `${number(othersWritten)} written`],
@@ -77,24 +81,24 @@ function leftOutRows({ left_out: leftOut }: Manifest): SummaryRow[] {
   return [['left out', `${count(rows, 'ledger row')} whose rune is not in the runes table: ${which}`]];
 }
 
-const holdings = ({ transactions, blocks }: Manifest): string => `${count(transactions, 'transaction')} and ${count(blocks, 'block')}`;
+const coverage = ({ transactions, blocks }: Manifest): string => `${count(transactions, 'transaction')} and ${count(blocks, 'block')}`;
 
 function message({ dryRun, out }: BuildOptions, result: BuildResult, seconds: number): string {
   const { manifest, kept, removed, blocks, wasFull } = result;
   const megabytes = (manifest.bytes / 1e6).toFixed(1);
   const digits = manifest.transaction_prefix;
   const index = digits === undefined ? '' : ` and ${count(16 ** digits, 'index file')}`;
-  const what = `${count(manifest.files, 'file')} (${megabytes} MB)${index} of ${holdings(manifest)}`;
+  const what = `${count(manifest.files, 'file')} (${megabytes} MB)${index} of ${coverage(manifest)}`;
   if (dryRun) return `Dry run: would write ${what} to ${out}. Nothing was written.`;
   const removals = removed === 0 ? '' : ` ${count(removed, 'old file')} removed.`;
   if (!wasFull)
-    return `Brought ${out} up to date: ${count(blocks.written, 'block')} written, ${blocks.gone} gone, now ${what}, in ${seconds} s.${removals}`;
-  const [some, rest] =
-    kept === 0 ? ['', ''] : [`${writtenOf(result).toLocaleString('en-US')} of `, ` ${count(kept, 'file')} were as they should be.`];
+    return `Updated ${out}: ${count(blocks.written, 'block')} written, ${blocks.gone} removed; it now has ${what}, in ${seconds} s.${removals}`;
+  const [some, rest] = kept === 0 ? ['', ''] : [`${writtenOf(result).toLocaleString('en-US')} of `, ` ${count(kept, 'file')} unchanged.`];
   return `Wrote ${some}${what} to ${out} in ${seconds} s.${rest}${removals}`;
 }
 
-const figures = (result: BuildResult, clock: Stopwatch) => ({
+/** Returns the fields of a report for programs. */
+const fieldsOf = (result: BuildResult, clock: Stopwatch) => ({
   ...result.manifest,
   written: writtenOf(result),
   kept: result.kept,

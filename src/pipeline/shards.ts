@@ -1,6 +1,6 @@
 /**
- * The index of layout `packed`: which run of which block a transaction is, in files by the first digits of the tx id (pages/packed.ts has
- * their form). They are made from the state's transactions in one sorted pass.
+ * Writes the index of layout `packed`: for each transaction, its block and the run of records in it. Each index file has the
+ * tx ids with one prefix (format: pages/packed.ts). One sorted pass over the state's transactions makes all files.
  */
 import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
 import { BETWEEN_ENTRIES, ENTRY_PIECES, entryHead, prefixDigitsFor, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
@@ -9,7 +9,7 @@ import { readBlobs } from '../store/columns.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 
-/** Writes all files of the index. Returns how many digits their prefixes have. */
+/** Writes all index files. Returns the number of digits in their prefixes. */
 export async function writeAllShards(site: Site, sink: DiskSink, store: Store): Promise<number> {
   const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions', { transactions: int });
   const digits = prefixDigitsFor(transactions);
@@ -18,8 +18,9 @@ export async function writeAllShards(site: Site, sink: DiskSink, store: Store): 
 }
 
 /**
- * Writes the files of the index that the change of blocks touches (the tables `replaced` and `old_transactions`), or all when the prefixes become
- * longer or shorter: then it returns how many digits they have now, and those with prefixes of another length are left over.
+ * Writes the index files of transactions in changed blocks (tables `replaced` and `old_transactions`). When the length of the
+ * prefixes changes, it writes all files and returns the new number of digits. The caller then removes files with prefixes of
+ * the old length.
  */
 export async function writeChangedShards(site: Site, sink: DiskSink, store: Store): Promise<number | undefined> {
   const changed = 'SELECT tx_id FROM state.transactions WHERE block_height IN (SELECT block_height FROM replaced)';
@@ -37,7 +38,7 @@ export async function writeChangedShards(site: Site, sink: DiskSink, store: Stor
   return undefined;
 }
 
-/** Writes the files of these prefixes, ascending, from a relation that has exactly their transactions. */
+/** Writes the files of these prefixes, in ascending order. `transactions` is a relation with exactly their transactions. */
 async function write(prefixes: Iterable<string>, transactions: string, dialect: Dialect, sink: DiskSink, store: Store): Promise<void> {
   const files = new ShardFiles(prefixes, BETWEEN_ENTRIES.length + entryHead(dialect).length, sink);
   const sql = `SELECT encode(concat(${entrySql(dialect)})) FROM ${transactions} t JOIN state.blocks b USING (block_height) ORDER BY tx_id`;
@@ -50,16 +51,16 @@ async function write(prefixes: Iterable<string>, transactions: string, dialect: 
   files.finish();
 }
 
-/** Cuts ascending entries, each after what stands between two, into files. */
+/** Splits a stream of entries, tx ids ascending, into files by prefix. Each entry begins with its separator. */
 class ShardFiles {
   readonly #prefixes: Iterator<string>;
   readonly #idAt: number;
   readonly #sink: DiskSink;
-  /** The prefix whose entries are collected; undefined after the last. */
+  /** Prefix of the current file; undefined after the last one. */
   #prefix: Buffer | undefined;
   #entries: Uint8Array[] = [];
 
-  /** `idAt` is where in an entry the tx id begins. */
+  /** `idAt` is the offset of the tx id in an entry, in bytes. */
   constructor(prefixes: Iterable<string>, idAt: number, sink: DiskSink) {
     this.#prefixes = prefixes[Symbol.iterator]();
     this.#idAt = idAt;
@@ -67,7 +68,7 @@ class ShardFiles {
     this.#next();
   }
 
-  /** Takes entries: entry i is bytes[offsets[i], offsets[i + 1]). */
+  /** Adds entries: entry i is bytes[offsets[i], offsets[i + 1]). */
   add(bytes: Uint8Array, offsets: Float64Array): void {
     let start = 0;
     for (let i = 0; i + 1 < offsets.length; i += 1) {
@@ -80,14 +81,14 @@ class ShardFiles {
     this.#entries.push(bytes.subarray(start));
   }
 
-  /** Writes what is left. */
+  /** Writes the remaining files. */
   finish(): void {
     while (this.#prefix !== undefined) this.#end();
   }
 
   #isOfPrefix(bytes: Uint8Array, at: number): boolean {
     const prefix = this.#prefix;
-    if (prefix === undefined) throw new Error('an entry of the index that no file is for');
+    if (prefix === undefined) throw new Error('index entry without a file for its prefix');
     for (let i = 0; i < prefix.length; i += 1) if (bytes[at + i] !== prefix[i]) return false;
     return true;
   }
@@ -107,7 +108,7 @@ class ShardFiles {
   }
 }
 
-/** SQL list of the pieces of an entry, after what stands between two. */
+/** Returns the SQL pieces of an entry. The first piece is the separator. */
 function entrySql(dialect: Dialect): string {
   const [beforeEdition, beforeFirst, beforeTotal, end] = ENTRY_PIECES;
   const edition = `b.block_height, ${literal(`-${spellHex('', dialect)}`)}, left(b.digest, ${EDITION_DIGITS})`;

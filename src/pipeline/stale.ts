@@ -1,6 +1,6 @@
 /**
- * Removes what the data no longer has: after an incremental build what the state says was there and is no more, after a full one
- * whatever is in the folders of lists and should not be.
+ * Removes files that no longer belong to the output. After an incremental build, these follow from the old and the new state.
+ * After a full build, they are found by listing the folders of the output.
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -38,7 +38,7 @@ import {
 import { int, literal, nullable, type Store, text, type Values } from '../store/duckdb.ts';
 import type { PathList } from '../write/pathList.ts';
 
-/** The names in a folder; none when there is no such folder. */
+/** Lists the names in a folder. Returns none when the folder does not exist. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -48,19 +48,20 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Files that are removed at once: each portion waits until its paths are on the disk. */
+/** Number of files removed at once. The paths of each portion are synced to the list first. */
 const PORTION = 10_000;
 
 /**
- * Removes files, and folders that become empty. Lists a path before its file goes. Follows no link: one in the place of a folder is removed itself. The
- * last files are removed by `flush`.
+ * Removes files, and folders that become empty. Lists each path before it removes the file. Never follows a link: a link in
+ * the place of a folder is itself removed. Call `flush` at the end.
  */
 class Remover {
   readonly #root: string;
   readonly #removed: PathList;
   #pending: string[] = [];
-  /** Folders that were looked at: they and those that they are in are folders. */
+  /** Paths that are known to be real folders, with all their parents. */
   readonly #folders = new Set<string>(['.']);
+  /** Number of files passed to `remove` so far. */
   count = 0;
 
   constructor(root: string, removed: PathList) {
@@ -68,14 +69,14 @@ class Remover {
     this.#removed = removed;
   }
 
-  /** Removes these files, which may be gone already. */
+  /** Removes files. Those that do not exist are no error. */
   remove(paths: readonly string[]): void {
     for (const path of paths) this.#pending.push(path);
     this.count += paths.length;
     if (this.#pending.length >= PORTION) this.flush();
   }
 
-  /** Removes what is left to be removed. */
+  /** Removes the pending files. */
   flush(): void {
     if (this.#pending.length === 0) return;
     for (const path of this.#pending) this.#removed.add(path);
@@ -88,7 +89,7 @@ class Remover {
     this.#pending = [];
   }
 
-  /** Whether the way to this folder is one of folders. Removes a link, or a file, in the place of one. */
+  /** True when this path and its parents are real folders. Removes a link or a file that is in the place of one. */
   #isInside(folder: string): boolean {
     if (this.#folders.has(folder)) return true;
     if (!this.#isInside(dirname(folder))) return false;
@@ -101,7 +102,7 @@ class Remover {
     return false;
   }
 
-  /** Removes the files at or below `path` that are not expected. */
+  /** Removes all files at or below `path` that are not in `expected`. */
   removeUnexpected(path: string, expected: ReadonlySet<string>): void {
     if (!lstatSync(join(this.#root, path)).isDirectory()) {
       if (!expected.has(path)) this.remove([path]);
@@ -124,11 +125,11 @@ class Remover {
   }
 }
 
-/** The columns of a block that tell its files. */
+/** Columns of a block from which its file paths follow. */
 const BLOCK = { block_height: int, block_hash: text, records: int, operations: text, digest: text } as const;
 type BlockRow = Values<typeof BLOCK>;
 
-/** Records by operation that has a list, and of all under undefined. */
+/** Returns the total of each list of a block. The key `undefined` is the list of all records. */
 function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined, total: number][] {
   const counts = block.operations.split(',').map(Number);
   const byOperation = OPERATIONS.map((operation, code): [Operation, number] => [operation, counts[code] ?? 0]);
@@ -138,7 +139,7 @@ function listsOf(block: BlockRow, site: Site): [operation: Operation | undefined
 const pagePaths = (stem: string, total: number, site: Site): string[] =>
   pagesOf(total, site).flatMap((page) => withSidecars(pagePath(stem, page, site), page, total, site));
 
-/** The files of a block, by the entry of its folder that they are at or below. */
+/** Returns the files of a block, grouped by the name in the blocks folder that they are at or below. */
 function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
   const [height, hash] = [String(block.block_height), idName(block.block_hash, site.dialect)];
   const lists = listsOf(block, site);
@@ -159,8 +160,9 @@ function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
 }
 
 /**
- * Removes the pages that blocks and transactions had before (the tables `old_blocks` and `old_transactions`) and have no more; what was written
- * instead is in `written`, and all transactions that were read in `transactions`; and these `others`. Returns how many files went.
+ * Removes pages that the old blocks and transactions had and the new ones do not have, and the files in `others`. Returns the
+ * number of removed files. Tables: `old_blocks` and `old_transactions` are the old ones, `written` has the new blocks and
+ * `transactions` all transactions that were read.
  */
 export async function removeOutdated(
   root: string,
@@ -197,14 +199,14 @@ async function removeTransactions(site: Site, remover: Remover, store: Store): P
   }
 }
 
-/** Files of the index whose prefixes have another length than they have now. */
+/** Returns the index files whose prefixes do not have `digits` digits. */
 export function outdatedShards(root: string, digits: number): string[] {
   return namesIn(join(root, TRANSACTIONS_FOLDER))
     .filter((name) => name.length !== digits + '.json'.length)
     .map((name) => `${TRANSACTIONS_FOLDER}/${name}`);
 }
 
-/** Removes whatever the folders of lists hold besides the pages of the state's blocks and transactions. Returns how many files went. */
+/** Removes every file in the folders of lists that does not follow from the state. Returns the number of removed files. */
 export async function sweep(root: string, site: Site, removed: PathList, store: Store): Promise<number> {
   const remover = new Remover(root, removed);
   if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
@@ -215,7 +217,7 @@ export async function sweep(root: string, site: Site, removed: PathList, store: 
   return remover.count;
 }
 
-/** Entries of `transactions/` may be many, so they are compared in the store. */
+/** Compares names in DuckDB, because `transactions/` may have millions of entries. */
 async function sweepTransactions(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
   await store.append(
     'present',
@@ -226,7 +228,7 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
   const isSidecar = encodings.map(
     (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
   );
-  // Everything is as it should be but: names of no transaction, compressed files of short pages, and folders, whose pages are looked at one by one.
+  // Selects names without a transaction, compressed files of short pages, and folders. Their pages are checked one by one.
   const odd = await store.rows(
     `SELECT name, t.records FROM present LEFT JOIN state.transactions t
        ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
@@ -246,7 +248,7 @@ async function sweepShards(root: string, remover: Remover, store: Store): Promis
   for (const entry of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${entry}`, expected);
 }
 
-/** Removes the files of bulk data for ranges that the state does not have. What else lies beside them stays. */
+/** Removes the Parquet files of ranges that the state does not have. Other files in that folder stay. */
 async function sweepRanges(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
   const rows = site.parquet ? await store.rows('SELECT first FROM state.ranges', { first: int }) : [];
   const expected = new Set(site.parquet ? [RANGES_PATH, ...rows.map(({ first }) => rangePath(first))] : []);

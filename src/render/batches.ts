@@ -1,5 +1,5 @@
 /**
- * Renders records to JSON in the store and brings them out as batches of whole blocks, so that memory follows the batch and not the input.
+ * Renders records to JSON in DuckDB and yields batches of whole blocks. Memory depends on the batch, not on the input.
  */
 import type { Site } from '../pages/lists.ts';
 import { readBlobs, readBytes, readDoubles } from '../store/columns.ts';
@@ -7,18 +7,18 @@ import type { Store } from '../store/duckdb.ts';
 import { JSON_TEXT, operationCode, recordJson } from './recordSql.ts';
 import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './servedOrder.ts';
 
-/** Records a batch holds at least, unless the blocks end: some 30 MB of JSON. */
+/** Least number of records in a batch except the last: about 5 MB of JSON. */
 export const BATCH_RECORDS = 8_192;
 
 /**
- * Yields the records of a relation batch after batch. It has the columns of `kept` (see input/load.ts), and all records of these blocks and no others.
- * It is scanned once; input that does not hold its blocks together was sorted before.
+ * Yields the rendered records of a relation in batches. The relation has the columns of `kept` (input/load.ts) and exactly the
+ * records of these blocks. It is scanned once, so loading sorts input whose blocks are scattered.
  */
 export async function* renderBatches(store: Store, site: Site, blocks: readonly ExpectedBlock[], relation = 'kept'): AsyncGenerator<Batch> {
   await store.run(JSON_TEXT);
   const assembler = new Assembler(blocks, BATCH_RECORDS);
   const blob = (text: string) => `encode(${text})`;
-  // Numbers up to 2^53 - 1 are exact as DOUBLE. Only names of files need tx ids.
+  // DOUBLE is exact up to 2^53 - 1. Only layout `files` needs tx ids, for the names of files.
   const columns = ['block_height::DOUBLE', 'tx_index::DOUBLE', 'ord::DOUBLE', operationCode, blob(recordJson(site.dialect))];
   const contractAt = site.dialect === 'contract' ? undefined : columns.push(blob(recordJson('contract'))) - 1;
   const txIdAt = site.layout === 'packed' ? undefined : columns.push(blob('tx_id')) - 1;

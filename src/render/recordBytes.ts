@@ -1,17 +1,18 @@
 /**
- * Rendered records one after another in one growing buffer.
+ * Rendered records in one growing buffer.
  */
 import type { Blobs } from '../store/columns.ts';
 
 const COMMA = 0x2c;
 
-/** The JSON of records, each followed by a comma, so that any run of records is one slice. */
+/** JSON of records, each followed by a comma, so that consecutive records are one slice. */
 export interface RecordSlices {
   readonly bytes: Uint8Array;
-  /** Record i is bytes[offsets[i], offsets[i + 1] - 1). Has one entry more than there are records, and maybe unused room behind. */
+  /** Record i is bytes[offsets[i], offsets[i + 1] - 1). At least one entry more than there are records; the rest is unused. */
   readonly offsets: Uint32Array;
 }
 
+/** RecordSlices that can grow. */
 export class RecordBytes implements RecordSlices {
   bytes: Uint8Array<ArrayBuffer>;
   offsets: Uint32Array<ArrayBuffer>;
@@ -22,10 +23,12 @@ export class RecordBytes implements RecordSlices {
     this.offsets = new Uint32Array(records + 1);
   }
 
+  /** Number of used bytes. */
   get length(): number {
     return this.offsets[this.count] ?? 0;
   }
 
+  /** Adds one record, without a comma. */
   add(record: Uint8Array): void {
     const start = this.length;
     const end = start + record.length + 1;
@@ -36,7 +39,7 @@ export class RecordBytes implements RecordSlices {
     this.offsets[this.count] = end;
   }
 
-  /** Adds rows `from` up to, not including, `to`, each of which has its comma already. */
+  /** Adds rows `from` to `to - 1`, which already end with a comma. */
   addAll(records: Blobs, from: number, to: number): void {
     const shift = this.length - (records.offsets[from] ?? 0);
     this.#makeRoom(to - from, shift + (records.offsets[to] ?? 0));
@@ -47,7 +50,7 @@ export class RecordBytes implements RecordSlices {
     }
   }
 
-  /** Adds records `from` up to, not including, `to` of another. */
+  /** Adds records `from` to `to - 1` of other slices. */
   addFrom(records: RecordSlices, from: number, to: number): void {
     const start = records.offsets[from] ?? 0;
     const shift = this.length - start;
@@ -60,7 +63,7 @@ export class RecordBytes implements RecordSlices {
     }
   }
 
-  /** Empties it. The memory stays. */
+  /** Removes all records and keeps the memory. */
   clear(): void {
     this.count = 0;
   }
@@ -77,13 +80,13 @@ interface Growable<T> {
   set(from: T): void;
 }
 
-/** A copy with room for at least `length` elements: twice what there was. */
+/** Copies an array into one of at least `length` elements and at least twice its size. */
 export function enlarged<T extends Growable<T>>(array: T, length: number, make: (length: number) => T): T {
   const larger = make(Math.max(length, array.length * 2));
   larger.set(array);
   return larger;
 }
 
-/** Records `from` up to, not including, `to`, without the comma after the last. */
+/** Returns the bytes of records `from` to `to - 1`, without the last comma. */
 export const sliceRecords = ({ bytes, offsets }: RecordSlices, from: number, to: number): Uint8Array =>
   bytes.subarray(offsets[from], Math.max((offsets[to] ?? 0) - 1, offsets[from] ?? 0));

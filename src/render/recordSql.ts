@@ -1,11 +1,12 @@
 /**
- * One record as compact JSON text, made in SQL by concatenation: DuckDB does it on all cores, and the bytes reach the files without
- * ever being JavaScript strings. Key order and spelling follow the dialect (decisions.md, "Dialects").
- * A twin in JavaScript, for records that are parsed already, is in contract/contractJson.ts, which says why and names the tests that compare the two.
+ * SQL that renders a record as compact JSON. DuckDB runs it on all cores, and the bytes reach the files without becoming
+ * JavaScript strings. Key order and spelling depend on the dialect (docs/decisions.md, "Dialects").
+ *
+ * contract/contractJson.ts does the same in JavaScript for parsed records, and names the tests that compare both.
  */
 import { type Dialect, OPERATIONS } from '../pages/lists.ts';
 
-/** Characters that JSON must escape, with JSON.stringify's escapes; the backslash comes first so that none is escaped twice. */
+/** Characters that JSON must escape, and their escapes as in JSON.stringify. The backslash is first, so none is escaped twice. */
 const ESCAPES: readonly (readonly [string, string])[] = [
   ['\\', '\\\\'],
   ['"', '\\"'],
@@ -17,19 +18,21 @@ const ESCAPES: readonly (readonly [string, string])[] = [
 
 const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 
-/** SQL that makes the macro `json_text`: a string with JSON's escapes, without the quotes around it. NULL stays NULL. */
+/** SQL that creates the macro `json_text`: escapes a string for JSON, without quotes around it. NULL stays NULL. */
 export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS ${ESCAPES.reduce(
   (sql, [character, escaping]) => `replace(${sql}, chr(${character.charCodeAt(0)}), '${escaping}')`,
   'value',
 )}`;
 
-/** The columns that may hold any character. */
+/** Columns whose values may contain any character. */
 const TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name', 'address', 'receiver_address'];
 
 /**
- * SQL of JSON put together from pieces, in which `texts` are columns that may hold any character: `pieces` is given what makes SQL of one. One concat() of
- * all pieces copies each once, where a chain of || would copy the front of a record two dozen times. Hardly any text needs escaping, so rows are asked
- * once and not text by text. The macro of JSON_TEXT must be there.
+ * Returns SQL that concatenates pieces of JSON. `texts` are columns whose values may contain any character. `pieces` returns the
+ * pieces, and gets a function that turns such a column into SQL. The SQL needs the macro of JSON_TEXT.
+ *
+ * One concat() copies each piece once; a chain of || would copy the start of a record two dozen times. Few rows need escaping,
+ * so each row is checked once and not text by text.
  */
 export function jsonOf(texts: readonly string[], pieces: (text: (column: string) => string) => readonly string[]): string {
   const plain = `concat(${pieces((column) => column).join(', ')})`;
@@ -37,10 +40,10 @@ export function jsonOf(texts: readonly string[], pieces: (text: (column: string)
   return `CASE WHEN regexp_matches(concat(${texts.join(', ')}), '${CHARACTERS_TO_ESCAPE}') THEN ${escaped} ELSE ${plain} END`;
 }
 
-/** SQL of a canonical record's JSON in this dialect, and a comma. */
+/** Returns SQL of a canonical record's JSON in a dialect, followed by a comma. */
 export const recordJson = (dialect: Dialect): string => jsonOf(TEXTS, (text) => pieces(dialect, text));
 
-/** The pieces of a record; concat() passes over NULL, which a piece is whose field has no value. */
+/** Returns the pieces of a record. A field without a value makes its piece NULL, which concat() skips. */
 function pieces(dialect: Dialect, text: (column: string) => string): string[] {
   const optional = (key: string, value: string, quote = '"') => `',"${key}":${quote}' || ${value} || '${quote}'`;
   const rune = [
@@ -61,5 +64,5 @@ function pieces(dialect: Dialect, text: (column: string) => string): string[] {
   return [...rune, operation, place, timestamp, vout, output, `'}'`, ...parties, amount, `'},'`];
 }
 
-/** SQL of a record's operation as its place in OPERATIONS. */
+/** SQL of a record's operation as its index in OPERATIONS. */
 export const operationCode = `CASE operation ${OPERATIONS.map((name, code) => `WHEN '${name}' THEN ${code}`).join(' ')} END::TINYINT`;

@@ -1,13 +1,13 @@
 /**
- * Puts records that arrive in any order together to whole blocks in served order. Input mostly arrives in an order that keeps blocks
- * together, and then what is held is a batch; where it arrives in served order, nothing is sorted or copied.
+ * Assembles records that arrive in any order into whole blocks in served order. Most input has the records of a block
+ * together, so only one batch is in memory. Records that arrive in served order are not sorted or copied.
  */
 import { blockDigest } from '../contract/blockDigest.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import type { Blobs } from '../store/columns.ts';
 import { enlarged, RecordBytes, type RecordSlices, sliceRecords } from './recordBytes.ts';
 
-/** A block that is to be rendered: how many records of it will arrive. */
+/** A block to render. `records` is the number that will arrive. */
 export interface ExpectedBlock {
   readonly height: number;
   /** 64 hex digits, no prefix. */
@@ -15,68 +15,71 @@ export interface ExpectedBlock {
   readonly records: number;
 }
 
-/** A block and where its records and transactions lie in the batch. */
+/** A block, and the position of its records and transactions in the batch. */
 export interface BatchBlock extends ExpectedBlock {
-  /** Number of its first record in the batch. */
+  /** Index of its first record in the batch. */
   readonly first: number;
-  /** Number of its first transaction in the batch, and how many it has. */
+  /** Index of its first transaction in the batch. */
   readonly firstTx: number;
+  /** Number of its transactions. */
   readonly transactions: number;
-  /** Records of each operation, in the order of OPERATIONS. */
+  /** Number of records of each operation, in the order of OPERATIONS. */
   readonly operations: readonly number[];
   /** See contract/blockDigest.ts; 64 hex digits. */
   readonly digest: string;
 }
 
-/** Rendered records of whole blocks, each block's in served order. Plain data: it moves to a writer's thread. */
+/** Rendered records of whole blocks, in served order within a block. Plain data, because it moves to a writer thread. */
 export interface Batch extends RecordSlices {
   readonly blocks: readonly BatchBlock[];
-  /** The operation of every record, as its place in OPERATIONS. */
+  /** Operation of each record, as its index in OPERATIONS. */
   readonly operations: Uint8Array;
-  /** The transactions in served order: TX_ID_LENGTH hex digits (ASCII) each, unless nobody needs them, and how many records. */
+  /** Transactions in served order: TX_ID_LENGTH hex digits (ASCII) each. Empty in layout `packed`. */
   readonly txIds: Uint8Array;
+  /** Number of records of each transaction, in the same order. */
   readonly txRecords: Uint32Array;
 }
 
-/** Hex digits of a tx id. */
+/** Number of hex digits in a tx id. */
 export const TX_ID_LENGTH = 64;
 
-/** Records as they arrive: row i of every column is one record. */
+/** Columns of arriving records: row i of each column belongs to one record. */
 export interface Arrivals {
   readonly count: number;
   readonly heights: Float64Array;
   readonly txIndexes: Float64Array;
-  /** Descending is served order within a transaction. */
+  /** Position in a transaction. Served order is descending. */
   readonly ords: Float64Array;
   readonly operations: Uint8Array;
-  /** TX_ID_LENGTH hex digits, without prefix; left out when nobody needs them. */
+  /** TX_ID_LENGTH hex digits without prefix; undefined in layout `packed`. */
   readonly txIds: Blobs | undefined;
-  /** Each record's JSON and a comma. */
+  /** JSON of each record, followed by a comma. */
   readonly json: Blobs;
-  /** The same in the contract dialect, when `json` is in another. */
+  /** JSON in the contract dialect, for digests; undefined when `json` is in that dialect. */
   readonly contractJson: Blobs | undefined;
 }
 
-/** Bytes that a record has on average; only the first guess of a buffer's size. */
+/** Average bytes of a record, for the first size of a buffer. */
 const USUAL_RECORD_BYTES = 560;
 
+/** Collects arriving records until whole blocks can be taken as a batch. */
 export class Assembler {
   readonly #expected: ReadonlyMap<number, ExpectedBlock>;
   readonly #batchRecords: number;
-  /** Records that a batch may come to: it ends with a whole block. */
+  /** Most records in a batch: it may exceed `batchRecords` because it ends with a whole block. */
   readonly #room: number;
-  /** By height, what the blocks still lack; a block gets its rank, the order of arrival, with its first record. */
+  /** Incomplete blocks by height: number of missing records, and rank. Ranks follow the order in which blocks first arrive. */
   readonly #open = new Map<number, { rank: number; missing: number }>();
   #current = { height: Number.NaN, rank: 0, missing: 0 };
   #complete: { rank: number; block: ExpectedBlock }[] = [];
-  /** Whether a batch can be taken without copying. */
+  /** True when a batch can be taken without copying, because no block is incomplete. */
   isWhole = false;
   #completeRecords = 0;
   #nextRank = 0;
   #left: number;
-  #held: Held;
+  #records: RecordColumns;
 
-  /** `batchRecords` is how many records of whole blocks make a batch. */
+  /** `batchRecords` is the least number of records in a batch. */
   constructor(expected: readonly ExpectedBlock[], batchRecords: number) {
     this.#expected = new Map(expected.map((block) => [block.height, block]));
     this.#left = expected.length;
@@ -84,11 +87,12 @@ export class Assembler {
     const all = expected.reduce((sum, block) => sum + block.records, 0);
     const largest = expected.reduce((most, block) => Math.max(most, block.records), 0);
     this.#room = Math.min(batchRecords + largest, all);
-    this.#held = new Held(this.#room);
+    this.#records = new RecordColumns(this.#room);
   }
 
   /**
-   * Takes records from row `from` on, up to the end or to where a batch can be taken without copying (`isWhole`). Returns how far it came.
+   * Adds records from row `from` on. Stops at the end, or as soon as a batch can be taken without copying (`isWhole`). Returns
+   * the next row. Throws when a block is unknown or has more records than expected.
    */
   add(arrivals: Arrivals, from: number): number {
     const { heights, count } = arrivals;
@@ -100,7 +104,7 @@ export class Assembler {
       if (current.missing === 0) throw new Error(`block ${height} has more records than were counted`);
       let end = row + 1;
       while (end < count && heights[end] === height && end - row < current.missing) end += 1;
-      this.#held.add(arrivals, row, end, current.rank);
+      this.#records.add(arrivals, row, end, current.rank);
       current.missing -= end - row;
       from = end;
       row = end;
@@ -115,42 +119,42 @@ export class Assembler {
     this.#complete.push({ rank, block });
     this.#completeRecords += block.records;
     this.#left -= 1;
-    this.isWhole = this.#completeRecords >= this.#batchRecords && this.#completeRecords === this.#held.count;
+    this.isWhole = this.#completeRecords >= this.#batchRecords && this.#completeRecords === this.#records.count;
   }
 
-  /** Whether there is a batch to take, at the cost of copying it when it is mixed with others. */
+  /** True when a batch can be taken. Taking it copies records when some blocks are still incomplete. */
   get isReady(): boolean {
     return this.#completeRecords >= this.#batchRecords || (this.#left === 0 && this.#complete.length > 0);
   }
 
-  /** The complete blocks. What is left of others stays. */
+  /** Returns the complete blocks as a batch. Records of incomplete blocks stay. */
   take(): Batch {
-    const held = this.#held;
+    const records = this.#records;
     const complete = this.#complete.sort((a, b) => a.rank - b.rank);
     this.#complete = [];
-    this.#held = new Held(this.#room);
-    if (this.#completeRecords < held.count) {
+    this.#records = new RecordColumns(this.#room);
+    if (this.#completeRecords < records.count) {
       const ranks = new Set(complete.map(({ rank }) => rank));
       const chosen: number[] = [];
-      for (let i = 0; i < held.count; i += 1) {
-        if (ranks.has(held.ranks[i] ?? 0)) chosen.push(i);
-        else this.#held.copy(held, i);
+      for (let i = 0; i < records.count; i += 1) {
+        if (ranks.has(records.ranks[i] ?? 0)) chosen.push(i);
+        else this.#records.copy(records, i);
       }
       this.#completeRecords = 0;
-      return batchOf(held, chosen, complete);
+      return batchOf(records, chosen, complete);
     }
     this.#completeRecords = 0;
-    return batchOf(held, undefined, complete);
+    return batchOf(records, undefined, complete);
   }
 
-  /** Throws when a block lacks records: what was counted and what was read differ. */
+  /** Throws when a block lacks records, because counting and reading differ. */
   finish(): void {
     if (this.#left > 0) throw new Error(`${this.#left} block(s) have fewer records than were counted, first ${[...this.#open.keys()][0]}`);
   }
 
   #blockAt(height: number): ExpectedBlock {
     const block = this.#expected.get(height);
-    if (block === undefined) throw new Error(`records of block ${height}, which was not counted`);
+    if (block === undefined) throw new Error(`unexpected records of block ${height}, which was not counted`);
     return block;
   }
 
@@ -165,15 +169,15 @@ export class Assembler {
   }
 }
 
-/** Records as they arrived. */
-class Held {
+/** Records in order of arrival, column by column. */
+class RecordColumns {
   readonly json: RecordBytes;
   contract: RecordBytes | undefined;
   ranks: Uint32Array<ArrayBuffer>;
   txIndexes: Float64Array<ArrayBuffer>;
   ords: Float64Array<ArrayBuffer>;
   operations: Uint8Array<ArrayBuffer>;
-  /** Where each record's tx id stands in `txIds`; records in a row share it. */
+  /** Index of each record's tx id in `txIds`. Consecutive records of a transaction share it. */
   ids: Uint32Array<ArrayBuffer>;
   txIds: Uint8Array<ArrayBuffer>;
   #idCount = 0;
@@ -192,7 +196,7 @@ class Held {
     return this.json.count;
   }
 
-  /** Adds rows `from` up to, not including, `to`, which are of the block of this rank. */
+  /** Adds rows `from` to `to - 1`, which belong to the block of this rank. */
   add(arrivals: Arrivals, from: number, to: number, rank: number): void {
     const { txIndexes, ords, operations, txIds, json, contractJson } = arrivals;
     const start = this.count;
@@ -212,8 +216,8 @@ class Held {
     this.contract.addAll(contractJson, from, to);
   }
 
-  /** Adds record `i` of another. */
-  copy(from: Held, i: number): void {
+  /** Adds a copy of record `i` of `from`. */
+  copy(from: RecordColumns, i: number): void {
     const at = this.count;
     this.#makeRoom(at + 1);
     this.ranks[at] = from.ranks[i] ?? 0;
@@ -232,13 +236,13 @@ class Held {
     return i === 0 || this.txIndexes[i] !== this.txIndexes[i - 1] || this.ranks[i] !== this.ranks[i - 1];
   }
 
-  /** The tx id of record `i`. */
+  /** Returns the tx id of record `i`. */
   txId(i: number): Uint8Array {
     const at = (this.ids[i] ?? 0) * TX_ID_LENGTH;
     return this.txIds.subarray(at, at + TX_ID_LENGTH);
   }
 
-  /** Counts a transaction, and keeps its id if there is one. */
+  /** Counts a transaction. `write` stores its id; undefined when ids are not needed. */
   #addId(write: ((target: Uint8Array, at: number) => void) | undefined): void {
     this.#idCount += 1;
     if (write === undefined) return;
@@ -258,7 +262,7 @@ class Held {
     this.ids = enlarged(this.ids, room, (length) => new Uint32Array(length));
   }
 
-  /** Negative when record `a` is served before record `b`. */
+  /** Compares served order: negative when record `a` comes before record `b`. */
   compare(a: number, b: number): number {
     return (
       (this.ranks[a] ?? 0) - (this.ranks[b] ?? 0) ||
@@ -273,18 +277,18 @@ class Held {
   }
 }
 
-/** The batch of these blocks: of the `chosen` records, or of all. */
-function batchOf(held: Held, chosen: number[] | undefined, complete: readonly { block: ExpectedBlock }[]): Batch {
-  if (chosen === undefined && held.isInServedOrder) return describe(held, complete);
-  const order = chosen ?? Array.from({ length: held.count }, (_, i) => i);
-  order.sort((a, b) => held.compare(a, b));
-  const sorted = new Held(order.length);
-  for (const i of order) sorted.copy(held, i);
-  return describe(sorted, complete);
+/** Makes the batch of complete blocks from the `chosen` records, or from all. Sorts them when needed. */
+function batchOf(records: RecordColumns, chosen: number[] | undefined, complete: readonly { block: ExpectedBlock }[]): Batch {
+  if (chosen === undefined && records.isInServedOrder) return assembleBatch(records, complete);
+  const order = chosen ?? Array.from({ length: records.count }, (_, i) => i);
+  order.sort((a, b) => records.compare(a, b));
+  const sorted = new RecordColumns(order.length);
+  for (const i of order) sorted.copy(records, i);
+  return assembleBatch(sorted, complete);
 }
 
-/** The batch of records in served order: in that order, one id was added for each transaction. */
-function describe(held: Held, complete: readonly { block: ExpectedBlock }[]): Batch {
+/** Makes the batch from records in served order, in which each transaction has added exactly one id. */
+function assembleBatch(records: RecordColumns, complete: readonly { block: ExpectedBlock }[]): Batch {
   const txRecords: number[] = [];
   const blocks: BatchBlock[] = [];
   let first = 0;
@@ -292,15 +296,15 @@ function describe(held: Held, complete: readonly { block: ExpectedBlock }[]): Ba
     const firstTx = txRecords.length;
     const operations = OPERATIONS.map(() => 0);
     for (let i = first; i < first + block.records; i += 1) {
-      const code = held.operations[i] ?? 0;
+      const code = records.operations[i] ?? 0;
       operations[code] = (operations[code] ?? 0) + 1;
-      if (held.ids[i] === txRecords.length - 1) txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
+      if (records.ids[i] === txRecords.length - 1) txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
       else txRecords.push(1);
     }
-    const digest = blockDigest(sliceRecords(held.contract ?? held.json, first, first + block.records));
+    const digest = blockDigest(sliceRecords(records.contract ?? records.json, first, first + block.records));
     blocks.push({ ...block, first, firstTx, transactions: txRecords.length - firstTx, operations, digest });
     first += block.records;
   }
-  const { bytes, offsets } = held.json;
-  return { blocks, bytes, offsets, operations: held.operations, txIds: held.txIds, txRecords: Uint32Array.from(txRecords) };
+  const { bytes, offsets } = records.json;
+  return { blocks, bytes, offsets, operations: records.operations, txIds: records.txIds, txRecords: Uint32Array.from(txRecords) };
 }

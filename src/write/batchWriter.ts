@@ -1,5 +1,5 @@
 /**
- * Makes and writes the files of rendered batches: in a writer thread (writer.ts), or in the build's own when there is little to write.
+ * Writes the files of rendered batches. Runs in a writer thread (writer.ts), or in the main thread for small builds.
  */
 import type { Site } from '../pages/lists.ts';
 import type { Batch } from '../render/servedOrder.ts';
@@ -10,13 +10,13 @@ import { CountingSink, DiskSink } from './sinks.ts';
 export interface WriterTarget {
   /** The output folder. */
   readonly root: string;
-  /** The file that the paths of new and changed files are written to. */
+  /** The file that lists the paths of new and changed files. */
   readonly added: string;
-  /** Whether files that were there already with the same bytes are listed too. */
+  /** Whether unchanged files are listed too. */
   readonly listKept: boolean;
 }
 
-/** The pages of a block on disk, those of its transactions included. */
+/** Page counts of one block, including the pages of its transactions. */
 export interface WrittenBlock {
   readonly height: number;
   readonly files: number;
@@ -25,23 +25,24 @@ export interface WrittenBlock {
 
 export interface WrittenBatch {
   readonly blocks: readonly WrittenBlock[];
-  /** Files that had the same bytes already. */
+  /** Number of files that already had the same bytes. */
   readonly kept: number;
 }
 
+/** Writes batches one after another, and counts their files per block. */
 export class BatchWriter {
   readonly #site: Site;
   readonly #list: PathList | undefined;
   readonly #sink: DiskSink | CountingSink;
 
-  /** Without a target it only counts, for a dry run. */
+  /** `target` is undefined in a dry run: files are then counted and not written. */
   constructor(site: Site, target: WriterTarget | undefined) {
     this.#site = site;
     this.#list = target && new PathList(target.added);
     this.#sink = target === undefined ? new CountingSink() : new DiskSink(target.root, this.#list, target.listKept);
   }
 
-  /** Returns when all files and their paths are written. Throws system errors. */
+  /** Writes the files of a batch and appends their paths to the list. Throws system errors. */
   write(batch: Batch): WrittenBatch {
     const { totals } = this.#sink;
     const blocks: WrittenBlock[] = [];

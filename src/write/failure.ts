@@ -1,25 +1,25 @@
 /**
- * Failed file operations of a build as errors for people.
+ * Turns system errors of a build into errors that say what to do.
  */
 import { BuildError, CliError, codeOf, messageOf } from '../errors.ts';
 
 const ADVICE: Readonly<Record<string, string>> = {
-  ENOSPC: 'The disk is full, or out of inodes: free some, or name folders elsewhere with --out and --cache. Then build again.',
-  EDQUOT: 'The disk quota is used up: free some, or name folders elsewhere with --out and --cache. Then build again.',
-  EACCES: 'This user may not write there: change the rights, or build into another folder with --out.',
-  EPERM: 'This user may not write there: change the rights, or build into another folder with --out.',
-  EROFS: 'The file system is read-only: build into another folder with --out.',
-  EMFILE: 'Too many files are open: raise the limit (ulimit -n) and build again.',
+  ENOSPC: 'The disk is full or out of inodes. Free some, or choose another disk with --out and --cache. Then build again.',
+  EDQUOT: 'The disk quota is used up. Free some, or choose another disk with --out and --cache. Then build again.',
+  EACCES: 'This user may not write there. Change the permissions, or choose another folder with --out.',
+  EPERM: 'This user may not write there. Change the permissions, or choose another folder with --out.',
+  EROFS: 'The file system is read-only. Choose another folder with --out.',
+  EMFILE: 'Too many files are open. Raise the limit (ulimit -n) and build again.',
   ENFILE: 'Too many files are open on this machine. Build again when it is less busy.',
 };
 
-/** A failed file operation as an error for people. What was written before it stays; the next build goes on from there. */
+/** Makes the BuildError for a failed file operation, with advice for common codes. Files already written stay. */
 export function writeFailure(error: { readonly message: string; readonly code?: string | undefined }): BuildError {
   const advice = ADVICE[error.code ?? ''];
   return new BuildError(`writing the output failed: ${error.message}`, advice === undefined ? [] : [advice]);
 }
 
-/** Runs file operations; a system error becomes one for people. */
+/** Runs file operations. Rejects with a BuildError in place of a system error. */
 export async function explainFiles<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -1,7 +1,9 @@
 /**
- * From a batch of rendered records to the files of its lists. Paths and page sizes come from the page map; every body is one slice of
- * the batch's bytes, except that an operation's records have to be gathered. In layout `packed` a block has pages of the largest size and
- * pointers, and its transactions have no files; their index is made when all blocks are done (pipeline/shards.ts).
+ * Turns a batch of rendered records into the page files of its lists. Paths and page sizes come from the page map.
+ * The body of a page is a slice of the batch's bytes; only lists by operation copy their records together first.
+ *
+ * In layout `packed`, a block has pages of the largest size and two pointers. Its transactions have no files of their own:
+ * pipeline/shards.ts writes their index after all blocks.
  */
 import { envelopeHead } from '../pages/envelope.ts';
 import { type Encoding, OPERATIONS, type Operation, type Site } from '../pages/lists.ts';
@@ -21,17 +23,20 @@ import {
 import { RecordBytes, type RecordSlices, sliceRecords } from '../render/recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
 
-/** Where files go: to disk, or nowhere when only counting. Paths are those of pages/paths.ts. */
+/** Receives files, to write or only to count them. Paths are relative to the output folder (pages/paths.ts). */
 export interface FileSink {
-  /** A page: `head`, then `records` (joined by commas), then the envelope's tail; and its compressed files. Returns the page's length. */
+  /**
+   * Takes a page, and makes its compressed files. The page is `head`, `records` (joined by commas) and the envelope's tail.
+   * Returns its length in bytes.
+   */
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number;
-  /** Any other file. */
+  /** Takes a file that is not a page. */
   file(path: string, bytes: Uint8Array): void;
-  /** The same file, of this length, under a second path; and its compressed files. */
+  /** Makes a page (of `length` bytes) and its compressed files available under a second path. */
   link(path: string, target: string, length: number, encodings: readonly Encoding[]): void;
 }
 
-/** Gives every file of one block of the batch, and of its transactions, to the sink. */
+/** Passes all files of a block and of its transactions to the sink. */
 export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: FileSink): void {
   if (site.layout === 'packed') {
     emitPacked(batch, block, site, sink);
@@ -62,20 +67,21 @@ function emitPacked(batch: Batch, block: BatchBlock, site: Site, sink: FileSink)
       sink.page(packedPagePath(stem, page), envelopeHead(page, total), records, encodingsOf(page, total, site));
     }
   }
-  // The pointers come last: whoever sees one finds its pages.
+  // Pointers come last, so that a reader of a pointer finds the pages.
   const byHeight = pointerPath(String(block.height));
   const pointer = Buffer.from(renderPointer(block, edition, site.dialect));
   sink.file(byHeight, pointer);
   sink.link(pointerPath(idName(block.hash, site.dialect)), byHeight, pointer.length, []);
 }
 
-/** A list's records, by their numbers in it. */
+/** The records of a list. */
 interface List {
   readonly total: number;
+  /** Returns records `from` to `to - 1` of the list, joined by commas. */
   readonly slice: (from: number, to: number) => Uint8Array;
 }
 
-/** The lists of a block: all of its records, and those of each operation. */
+/** Yields the lists of a block: first all records (key `undefined`), then one list for each operation that occurs. */
 function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Operation | undefined, List]> {
   const { first, records } = block;
   yield [undefined, { total: records, slice: (from, to) => sliceRecords(batch, first + from, first + to) }];
@@ -88,7 +94,7 @@ function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Opera
   }
 }
 
-/** Gives every page of a list to the sink, and the same under a second stem, if there is one. */
+/** Passes all pages of a list to the sink, also under `secondStem` when given. */
 function emitList(stem: string, { total, slice }: List, site: Site, sink: FileSink, secondStem?: string): void {
   for (const page of pagesOf(total, site)) {
     const path = pagePath(stem, page, site);
@@ -99,10 +105,10 @@ function emitList(stem: string, { total, slice }: List, site: Site, sink: FileSi
   }
 }
 
-/** Where records are gathered: used again and again, because fresh memory costs more than copying into it. */
+/** Buffer of `gather`. It is reused, because allocating memory costs more than copying the records. */
 const gathered = new RecordBytes(0, 0);
 
-/** The records of one operation of a block, copied together, laid out as in a batch. Good until the next are gathered. */
+/** Copies the records of one operation of a block into one buffer. The result is valid until the next call. */
 function gather(batch: Batch, block: BatchBlock, code: number): RecordSlices {
   gathered.clear();
   const end = block.first + block.records;

@@ -1,37 +1,37 @@
 /**
- * A list of paths on disk, a path a line: what a build added or removed.
+ * Writes lists of the paths that a build added or removed, one path per line.
  */
 import { closeSync, constants, fsyncSync, openSync, writeSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
 
-/** A link or a pipe that someone put there is an error. */
+/** Flags that open a plain file to append to it. A link or a pipe in its place is an error. */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** A file that lists paths, written in pieces. */
+/** A buffered list of paths on disk. */
 export class PathList {
   readonly #file: string;
-  /** Opened with the first path. */
+  /** Undefined until the first flush. */
   #handle: number | undefined;
   readonly #buffer = Buffer.allocUnsafeSlow(1 << 16);
   #length = 0;
 
-  /** Appends to `file`. */
+  /** `file` is the list. Existing lines stay. */
   constructor(file: string) {
     this.#file = file;
   }
 
-  /** Adds a path of this program's: ASCII, of some hundred characters at most. */
+  /** Adds a path of the output. Such paths are ASCII and much shorter than the buffer. */
   add(path: string): void {
     if (this.#length + path.length >= this.#buffer.length) this.flush();
     this.#length += this.#buffer.write(`${path}\n`, this.#length, 'latin1');
   }
 
-  /** Throws system errors that name the file. */
+  /** Writes the buffered paths. Creates the file, also when there are none. Throws system errors that name the file. */
   flush(): void {
     this.#write(() => undefined);
   }
 
-  /** Flushes, and waits until the list is on the disk. Throws as `flush` does. */
+  /** Flushes, then waits until the list is on the disk. Throws as `flush` does. */
   sync(): void {
     this.#write(fsyncSync);
   }
@@ -48,7 +48,7 @@ export class PathList {
     }
   }
 
-  /** Closes the file, without what was not flushed. */
+  /** Closes the file. Paths that were not flushed are lost. */
   close(): void {
     if (this.#handle !== undefined) closeSync(this.#handle);
     this.#handle = undefined;

@@ -1,6 +1,6 @@
 /**
- * Writes batches: the first few records in this thread, because a thread takes longer to start than they take to write, and all others in writer
- * threads, so that rendering and writing overlap. Holds rendering back when writing is behind.
+ * Writes batches in writer threads, so that rendering and writing overlap. Rendering waits when all threads are busy.
+ * The first records of a build are written in the main thread: a thread would take longer to start than to write them.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -14,17 +14,18 @@ import type { WriterData, WriterReply } from './writer.ts';
 
 interface Writer {
   readonly worker: Worker;
-  /** The batch it works on; undefined when it is idle. */
+  /** Settles when the current batch is written; undefined while the thread is idle. */
   busy: Promise<void> | undefined;
 }
 
-/** Pages of blocks as they are on disk. */
+/** Result of a pool: pages on disk, by height of their block. */
 export interface Written {
   readonly blocks: Map<number, WrittenBlock>;
-  /** Files that were there already with the same bytes. */
+  /** Number of files that already had the same bytes. */
   readonly kept: number;
 }
 
+/** Distributes batches over writer threads. */
 export class WriterPool {
   readonly #site: Site;
   readonly #targets: readonly (WriterTarget | undefined)[];
@@ -33,18 +34,24 @@ export class WriterPool {
   readonly #blocks = new Map<number, WrittenBlock>();
   #kept = 0;
   #submitted = 0;
-  /** Records of blocks whose pages are written. */
+  /** Number of records whose pages are written. */
   records = 0;
-  /** What ended a thread, if one ended by itself. */
+  /** Set when a thread ended by itself. */
   #failure: BuildError | undefined;
 
-  /** Starts at most one thread for each target. A single target is written in this thread; `undefined` only counts, for a dry run. */
+  /**
+   * Starts at most one thread per target, when needed. With one target, everything is written in this thread.
+   * The target `undefined` only counts files, for a dry run.
+   */
   constructor(site: Site, targets: readonly (WriterTarget | undefined)[]) {
     this.#site = site;
     this.#targets = targets;
   }
 
-  /** Resolves when the batch is written, or a thread has taken it; the batch is gone from this thread. Throws a BuildError when writing failed. */
+  /**
+   * Writes a batch, or passes it to a thread. The buffers of the batch move to that thread, so the caller must not use them
+   * again. Rejects with a BuildError when writing this batch or an earlier one failed.
+   */
   async submit(batch: Batch): Promise<void> {
     for (const { records } of batch.blocks) this.#submitted += records;
     if (this.#targets.length === 1 || this.#submitted < BATCH_RECORDS) {
@@ -53,7 +60,7 @@ export class WriterPool {
     }
     const writer = await this.#idleWriter();
     writer.busy = this.#write(writer, batch);
-    // The failure is seen by whoever waits for this writer next.
+    // A failure surfaces in the next submit() or finish(). Without this handler, Node would end the process.
     writer.busy.catch(() => undefined);
   }
 
@@ -66,7 +73,7 @@ export class WriterPool {
     }
   }
 
-  /** Starts a thread only when all others are busy. */
+  /** Returns an idle thread. Starts one when all are busy, or waits when there are enough. */
   async #idleWriter(): Promise<Writer> {
     for (;;) {
       const idle = this.#writers.find((w) => w.busy === undefined);
@@ -108,12 +115,13 @@ export class WriterPool {
     for (const { records } of batch.blocks) this.records += records;
   }
 
-  /** Waits for all writers and returns what they wrote. */
+  /** Waits until all batches are written. Rejects with a BuildError when one failed. */
   async finish(): Promise<Written> {
     await Promise.all(this.#writers.map((w) => w.busy));
     return { blocks: this.#blocks, kept: this.#kept };
   }
 
+  /** Closes the list of the main thread and ends all writer threads. */
   async close(): Promise<void> {
     this.#own?.close();
     await Promise.all(this.#writers.map(({ worker }) => worker.terminate()));

@@ -1,10 +1,10 @@
 /**
- * Reads files of an output. A build makes plain files only, so nothing else is read: no symbolic link is followed, and no pipe is waited for.
+ * Reads regular files only. Never follows a symbolic link and never waits for a pipe: a build makes neither.
  */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 
-/** The path names a link, a folder, a pipe, a socket or a device. */
+/** Thrown when the path is a link, a folder, a pipe, a socket or a device. */
 export class NotAFileError extends Error {
   override readonly name = 'NotAFileError';
   constructor() {
@@ -12,10 +12,10 @@ export class NotAFileError extends Error {
   }
 }
 
-/** Codes with which the system refuses to open a symbolic link (two of them) or a socket. */
+/** Error codes for opening a symbolic link (ELOOP, EMLINK) or a socket (ENXIO). */
 const NO_FILE = ['ELOOP', 'EMLINK', 'ENXIO'];
 
-/** Opens a file to read it. The caller closes the handle. Throws a NotAFileError, and system errors. */
+/** Opens a file for reading. The caller closes the handle. Throws a NotAFileError or a system error. */
 export function openRegularFile(path: string): number {
   let handle: number;
   try {
@@ -33,7 +33,7 @@ export function openRegularFile(path: string): number {
   throw new NotAFileError();
 }
 
-/** The content of a file. Throws a NotAFileError, and system errors. */
+/** Reads a file. Throws a NotAFileError or a system error. */
 export function readRegularFile(path: string): Buffer {
   const handle = openRegularFile(path);
   try {

@@ -1,5 +1,5 @@
 /**
- * How files take their places: whole, and as links of each other where that can be.
+ * Replaces files atomically, and links files that have the same content.
  */
 import {
   closeSync,
@@ -17,17 +17,20 @@ import {
 import { codeOf } from '../errors.ts';
 import { openRegularFile, readRegularFile } from './regularFile.ts';
 
-/** Ending of a file that is about to replace another. One that a killed build left behind is swept like any stranger. */
+/** Suffix of a file that will replace another. A full build removes those that a killed build left behind. */
 const TEMPORARY_SUFFIX = '.tmp';
 
-/** Replaces whatever is at `target` by the file that `write` makes at another path: `target` holds the old one or the new one, never a part. */
+/**
+ * Replaces `target` by the file that `write` makes at a temporary path. A reader of `target` sees the old file or the new
+ * one, never a part. Throws what `write` throws, and system errors.
+ */
 export function replaceFile(target: string, write: (temporary: string) => void): void {
   const temporary = `${target}${TEMPORARY_SUFFIX}`;
-  // One that was left behind may be a link of another file, which would be written into.
+  // A temporary file of a killed build may be a hard link: writing to it would change another file.
   rmSync(temporary, { recursive: true, force: true });
   try {
     write(temporary);
-    // Someone made a folder where a file belongs.
+    // A rename cannot replace a folder by a file.
     if (statOf(target)?.isDirectory() === true) rmSync(target, { recursive: true });
     renameSync(temporary, target);
   } catch (error) {
@@ -36,7 +39,10 @@ export function replaceFile(target: string, write: (temporary: string) => void):
   }
 }
 
-/** Creates a file with these bytes. Throws EEXIST when anything is there, also a link; leaves no half-written file behind when the disk is full. */
+/**
+ * Creates a file with these bytes. Throws system errors: EEXIST when the path exists, even as a broken link. Leaves no
+ * partial file behind.
+ */
 export function writeNew(path: string, bytes: Uint8Array): void {
   const handle = openSync(path, 'wx');
   try {
@@ -50,10 +56,10 @@ export function writeNew(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** Codes of system errors for links that cannot be made: of none of these files, or (EMLINK) of one that has too many. */
+/** Error codes of file systems that cannot make a hard link; EMLINK means that this file has too many. */
 const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** Makes a hard link. Returns the system's code when links cannot be made, and throws any other error. */
+/** Makes a hard link. Returns the error code when the file system cannot make it, and throws any other error. */
 export function tryLink(from: string, to: string): string | undefined {
   try {
     linkSync(from, to);
@@ -65,23 +71,23 @@ export function tryLink(from: string, to: string): string | undefined {
   }
 }
 
-/** Whether this is a file with exactly these bytes. A pipe in its place is not waited for. */
-export function holds(path: string, content: Uint8Array): boolean {
+/** True when the path is a regular file with exactly these bytes. */
+export function hasBytes(path: string, content: Uint8Array): boolean {
   const stats = statOf(path);
   return stats?.isFile() === true && stats.size === content.length && readRegularFile(path).equals(content);
 }
 
-/** Whether both are files, and the same one or with the same bytes. */
+/** True when both paths are regular files with the same bytes. */
 export function isSameFile(a: string, b: string): boolean {
   const [first, second] = [statOf(a), statOf(b)];
   if (first?.isFile() !== true || second?.isFile() !== true) return false;
   return areLinked(first, second) || (first.size === second.size && haveSameBytes(a, b, first.size));
 }
 
-/** Larger files are compared in pieces of this many bytes. */
+/** Size of the pieces, in bytes, in which larger files are compared. */
 const PIECE = 1 << 20;
 
-/** Of two files of the same size. */
+/** Compares two files of the same size. */
 function haveSameBytes(a: string, b: string, size: number): boolean {
   if (size <= PIECE) return readRegularFile(a).equals(readRegularFile(b));
   const handles: number[] = [];
@@ -98,7 +104,7 @@ function haveSameBytes(a: string, b: string, size: number): boolean {
   }
 }
 
-/** Moves a file, to another file system too; `to` is not there. */
+/** Moves a file, even to another file system. `to` must not exist. */
 export function moveFile(from: string, to: string): void {
   try {
     renameSync(from, to);
@@ -111,5 +117,5 @@ export function moveFile(from: string, to: string): void {
 
 const areLinked = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev;
 
-/** Of a symbolic link itself: no build makes any. */
+/** Does not follow a symbolic link. Returns undefined when the path does not exist. */
 const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });

@@ -1,5 +1,5 @@
 /**
- * The two ends of a build: files on disk, or only their number.
+ * The two implementations of FileSink: one writes files, the other only counts them.
  */
 import { rmSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
@@ -11,17 +11,17 @@ import { makeFolder } from './makeFolder.ts';
 import type { FileSink } from './pageFiles.ts';
 import type { PathList } from './pathList.ts';
 import { readRegularFile } from './regularFile.ts';
-import { holds, isSameFile, moveFile, replaceFile, tryLink, writeNew } from './replace.ts';
+import { hasBytes, isSameFile, moveFile, replaceFile, tryLink, writeNew } from './replace.ts';
 
-/** What a sink was given, without compressed files. Both paths of a linked file count: to a client they are two. */
+/** Totals without compressed files. A linked file counts twice, because clients see two files. */
 export interface SinkTotals {
   files: number;
   bytes: number;
-  /** Files that were there already with the same bytes; not touched. */
+  /** Files that already had the same bytes and were not touched. */
   kept: number;
 }
 
-/** Counts files without writing them: a dry run. */
+/** Counts files without writing them, for dry runs. */
 export class CountingSink implements FileSink {
   readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
 
@@ -48,9 +48,10 @@ export class CountingSink implements FileSink {
 }
 
 /**
- * Writes files below a folder, synchronously: in a thread of its own that is several times cheaper than promises. New files are created
- * in place. A file that exists is compared first, and if it differs it is replaced by a rename, so that at every moment a path holds
- * its old bytes or its new ones.
+ * Writes files below a folder. Calls are synchronous, because that is several times faster than promises.
+ *
+ * A new page is created in place. An existing file is compared first. When it differs, a rename replaces it, so that
+ * readers see the old bytes or the new ones.
  */
 export class DiskSink implements FileSink {
   readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
@@ -61,14 +62,14 @@ export class DiskSink implements FileSink {
   #folder = '.';
   #buffer = Buffer.allocUnsafeSlow(1 << 20);
 
-  /** New and replaced files are listed in `added`, and those that were there already if `listKept`. */
+  /** Lists new and replaced files in `added`; with `listKept`, unchanged files too. */
   constructor(root: string, added?: PathList, listKept = false) {
     this.#root = root;
     this.#added = added;
     this.#listKept = listKept;
   }
 
-  /** Brings the list of paths to disk. */
+  /** Writes the buffered part of the list of paths. */
   flush(): void {
     this.#added?.flush();
   }
@@ -86,7 +87,10 @@ export class DiskSink implements FileSink {
     return length;
   }
 
-  /** Writes a file that is not a page, unless it has these bytes already. Readers cannot see whether such a file is whole, so it is renamed into place. */
+  /**
+   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames it into place: readers could
+   * not detect a partial file.
+   */
   file(path: string, bytes: Uint8Array): void {
     this.#count(bytes, this.#put(path, bytes, false));
   }
@@ -97,7 +101,7 @@ export class DiskSink implements FileSink {
     if (!isWritten) this.totals.kept += 1;
   }
 
-  /** Takes a finished file from elsewhere, unless the same bytes are there already. It counts nowhere: it is no page. */
+  /** Moves a finished file to `path`, unless `path` already has the same bytes. It is not counted in the totals. */
   take(path: string, from: string): void {
     const target = this.#prepare(path);
     if (isSameFile(from, target)) {
@@ -116,11 +120,14 @@ export class DiskSink implements FileSink {
     for (const encoding of encodings) this.#link(sidecarPath(path, encoding), sidecarPath(target, encoding));
   }
 
-  /** False when the file has these bytes already. A page that is new is created in place: renaming each would take most of the time of a build. */
+  /**
+   * Writes a file. Returns false when it already has these bytes. A new page is created in place: a rename for each page
+   * would take most of the build's time.
+   */
   #put(path: string, bytes: Uint8Array, isPage: boolean): boolean {
     const target = this.#prepare(path);
     if (!isPage || !isCreated(target, bytes)) {
-      if (holds(target, bytes)) {
+      if (hasBytes(target, bytes)) {
         this.#keep(path);
         return false;
       }
@@ -130,7 +137,7 @@ export class DiskSink implements FileSink {
     return true;
   }
 
-  /** False when the path is that file already. */
+  /** Links `path` to `target`. Returns false when both already have the same bytes. */
   #link(path: string, target: string): boolean {
     const [from, to] = [`${this.#root}/${target}`, this.#prepare(path)];
     try {
@@ -151,12 +158,11 @@ export class DiskSink implements FileSink {
     if (this.#listKept) this.#added?.add(path);
   }
 
-  /** Makes the folder of a path; returns the whole path. */
+  /** Makes the folder of a path. Returns the path with the root. */
   #prepare(path: string): string {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
-    // Mostly the same folder as before.
     if (folder !== this.#folder && !this.#folders.has(folder)) {
-      // The folders of lists are many and each is used for a moment; only the common ones are worth remembering.
+      // Most folders belong to one list and are used only once, so forgetting them costs little.
       if (this.#folders.size > 4096) this.#folders.clear();
       this.#makeFolder(folder);
     }
@@ -164,7 +170,7 @@ export class DiskSink implements FileSink {
     return `${this.#root}/${path}`;
   }
 
-  /** Makes a folder and those that it is in. A link in the place of one of them is replaced, and not followed. */
+  /** Makes a folder and its parents. Replaces a link in the place of one of them. */
   #makeFolder(folder: string): void {
     if (folder === '' || this.#folders.has(folder)) return;
     this.#makeFolder(folder.slice(0, Math.max(folder.lastIndexOf('/'), 0)));
@@ -173,7 +179,7 @@ export class DiskSink implements FileSink {
   }
 }
 
-/** Creates a file with these bytes; false when the path is taken. */
+/** Creates a file with these bytes. Returns false when the path exists. */
 function isCreated(path: string, bytes: Uint8Array): boolean {
   try {
     writeNew(path, bytes);
@@ -184,7 +190,7 @@ function isCreated(path: string, bytes: Uint8Array): boolean {
   }
 }
 
-/** A hard link, or a copy where none can be made. */
+/** Makes a hard link, or a copy where the file system cannot link. */
 function linkOrCopy(from: string, to: string): void {
   if (tryLink(from, to) !== undefined) writeNew(to, readRegularFile(from));
 }

@@ -1,5 +1,5 @@
 /**
- * A writer thread: it receives rendered batches and writes their files. See pool.ts for the other side.
+ * Entry point of a writer thread: receives rendered batches from pool.ts and writes their files.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { codeOf, messageOf } from '../errors.ts';
@@ -7,11 +7,13 @@ import type { Site } from '../pages/lists.ts';
 import type { Batch } from '../render/servedOrder.ts';
 import { BatchWriter, type WriterTarget, type WrittenBatch } from './batchWriter.ts';
 
+/** Start data of a writer thread. */
 export interface WriterData {
   readonly site: Site;
   readonly target: WriterTarget | undefined;
 }
 
+/** Reply of a writer thread to each batch. */
 export type WriterReply =
   | ({ readonly kind: 'done' } & WrittenBatch)
   | { readonly kind: 'failed'; readonly message: string; readonly code: string | undefined };

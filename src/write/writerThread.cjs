@@ -1,10 +1,10 @@
-// A worker thread has no TypeScript loader of its own on Node 20. tsx's hooks for require() work in the thread itself; its hooks for import
-// would start another thread for each writer.
+// Loads writer.ts with tsx, because on Node 20 a worker thread does not inherit the TypeScript loader. The require() hooks
+// run in this thread; the import hooks would start one more thread per writer.
 try {
   require('tsx/cjs/api').register();
   require('./writer.ts');
 } catch (error) {
-  // A loader that may open no more files says that a module is missing. Opening one file says what is true.
+  // At the limit of open files the loader reports a missing module. Opening a file here reports the true error (EMFILE).
   const { closeSync, openSync } = require('node:fs');
   closeSync(openSync(__filename));
   throw error;

@@ -36,7 +36,7 @@ describe('npm run build', () => {
     const said: string[] = [];
     child.stderr?.on('data', (chunk: Buffer) => said.push(chunk.toString()));
     expect(await once(child, 'close')).toEqual([3, null]);
-    const message = expect.stringMatching(/^standard output cannot be written \(ENOSPC: .*\); the work goes on$/);
+    const message = expect.stringMatching(/^cannot write to standard output \(ENOSPC: .*\); the command continues$/);
     expect(JSON.parse(said.join(''))).toEqual({ level: 'error', event: 'error', message, details: [], exitCode: 3 });
     expect((await run('verify', [], work)).code).toBe(0);
   });

@@ -74,8 +74,8 @@ describe.skipIf(!hasScript)('on a terminal', () => {
       const command = `build --inptu x || true`;
       return onTerminal(command, work, { env });
     };
-    expect(failed({})).toMatch(/^\x1b\[31mError:\x1b\[39m there is no flag --inptu; did you mean --input\?\n/);
-    expect(failed({ NO_COLOR: '1' })).toMatch(/^Error: there is no flag --inptu/);
+    expect(failed({})).toMatch(/^\x1b\[31mError:\x1b\[39m unknown flag --inptu; did you mean --input\?\n/);
+    expect(failed({ NO_COLOR: '1' })).toMatch(/^Error: unknown flag --inptu/);
     expect(failed({ NO_COLOR: '' })).toMatch(/^\x1b\[31mError:/);
   });
 

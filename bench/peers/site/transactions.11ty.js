@@ -1,4 +1,4 @@
-/** The one template of Eleventy's part: a page for each transaction, at its path. */
+/** Eleventy template: makes the first page of each transaction. */
 import { bodyOf, pathOf } from '../records.mjs';
 
 export const data = {
