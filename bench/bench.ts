@@ -1,7 +1,7 @@
 /**
- * The build benchmark: full builds, builds after a new block and after a reorg, and the floor (bench/floor.cjs). Each runs in its
- * own process, one after another, and each full build gets a new folder. Folders stay until the end, because file systems are
- * slow after removals; only those in memory are removed at once.
+ * The build benchmark: full builds, builds after a new block and after a reorg, and the floor (bench/floor.cjs). Each
+ * runs in its own process, one after another, and each full build gets a new folder. Folders stay until the end,
+ * because file systems are slow after removals; only those in memory are removed at once.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -105,7 +105,9 @@ interface Results {
   readonly answers: AnswerCost[];
 }
 
-/** Runs a full build (and its floor), then one with a new block, then one after a reorg of the three blocks below it. */
+/**
+ * Runs a full build (and its floor), then one with a new block, then one after a reorg of the three blocks below it.
+ */
 async function buildAll(
   data: Generated,
   source: string,

@@ -3,7 +3,8 @@
  *
  *     node bench/floor.cjs FROM TO [THREADS]
  *
- * Copies the folder in portions that fit into memory. Times only the creation of folders and files, not the reading. Prints JSON.
+ * Copies the folder in portions that fit into memory. Times only the creation of folders and files, not the reading.
+ * Prints JSON.
  */
 const { closeSync, linkSync, lstatSync, mkdirSync, openSync, readdirSync, readFileSync, writeSync } = require('node:fs');
 const { availableParallelism } = require('node:os');

@@ -1,7 +1,7 @@
 /**
  * Generates invented activity for benchmarks. Its shape resembles mainnet: about 3,500 records per block and 2.7 per
- * transaction, with some transactions of hundreds. All values follow from SHA-256 of a number, so every machine makes the same
- * records.
+ * transaction, with some transactions of hundreds. All values follow from SHA-256 of a number, so every machine makes
+ * the same records.
  */
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * The load benchmark: requests per second and latency of each way to serve a build, and of a service with Fastify and PostgreSQL
- * over the same records. All hosts run at once on this machine. They are loaded in turn, round by round, so that other load on
- * the machine affects all of them.
+ * The load benchmark: requests per second and latency of each way to serve a build, and of a service with Fastify and
+ * PostgreSQL over the same records. All hosts run at once on this machine. They are loaded in turn, round by round, so
+ * that other load on the machine affects all of them.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ import { load } from './load/wrk.ts';
 
 export const BENCH_HOSTS_COMMAND: Command = {
   call: 'npm run bench:hosts --',
-  about: 'Loads nginx, npm start and a service with Fastify and PostgreSQL with the same requests for invented records.',
+  about: 'Compares nginx, npm start and a Fastify + PostgreSQL service under the same load.',
   flags: [
     { name: 'records', value: 'N', byDefault: '200000', about: 'Number of records to serve.' },
     { name: 'targets', value: 'N', byDefault: '10000', about: 'Number of requests to repeat; all answers are compared first.' },

@@ -1,6 +1,6 @@
 /**
- * The pull benchmark. It pulls invented rows from PostgreSQL, then four times as many. It also pulls over HTTP from a mirror of
- * these rows, with and without its manifest. The servers run on this machine and share its cores.
+ * The pull benchmark. It pulls invented rows from PostgreSQL, then four times as many. It also pulls over HTTP from a
+ * mirror of these rows, with and without its manifest. The servers run on this machine and share its cores.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// Runs a command of this folder: `node scripts/run.cjs build --help`. It loads tsx in this process, without the extra process
-// and thread of the `tsx` command. So a build after every block starts in half the time.
+// Runs a command of this folder: `node scripts/run.cjs build --help`. It loads tsx in this process, without the extra
+// process and thread of the `tsx` command. So a build after every block starts in half the time.
 const { existsSync, readdirSync } = require('node:fs');
 const [command = ''] = process.argv.splice(2, 1);
 const file = `${__dirname}/${command}.ts`;

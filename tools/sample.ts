@@ -38,7 +38,10 @@ const ETCHINGS = [
   },
 ];
 
-/** Makes two records per etching (newest first): the received premine, then the etching. Key order is as in dialect hiro. */
+/**
+ * Makes two records per etching (newest first): the received premine, then the etching. Key order is as in dialect
+ * hiro.
+ */
 function firstEtchings(): string {
   const { block_hash, block_height, timestamp } = BLOCK;
   const activities = ETCHINGS.flatMap(({ rune, tx_id, tx_index, premine: { amount, vout, address } }) => {
@@ -141,7 +144,10 @@ const mint = (rune: Rune): Transaction => {
 /** Makes 1 event. */
 const burn = (): Transaction => [{ rune: pick(), operation: 'burn', amount: someAmount(), address: someAddress() }];
 
-/** Makes outputs * (1 + senders) events: per output one receive, then a send of each sender. Some outputs have no address. */
+/**
+ * Makes outputs * (1 + senders) events: per output one receive, then a send of each sender. Some outputs have no
+ * address.
+ */
 function move(outputs: number, senders = 1): Transaction {
   const from = Array.from({ length: senders }, someAddress);
   return Array.from({ length: outputs }, (_, output) => {

@@ -7,7 +7,10 @@ import type { DataFacts } from './data.ts';
 export const PAGE_SIZES = [20, 60] as const;
 const [DEFAULT_LIMIT, MAXIMUM_LIMIT] = PAGE_SIZES;
 
-/** `transactions` and `canonical` have only windows that are pages, for any file server; `full` has all kinds of requests. */
+/**
+ * `transactions` and `canonical` have only windows that are pages, for any file server; `full` has all kinds of
+ * requests.
+ */
 export const MIXES = ['transactions', 'canonical', 'full'] as const;
 export type Mix = (typeof MIXES)[number];
 
@@ -20,7 +23,10 @@ const KINDS = [
   { name: 'unknown id', weight: 5, mixes: ['full'], draw: unknownId },
 ] as const;
 
-/** Draws the targets of each mix, in the order of requests. `full` has `count`; the other mixes have a part of the same targets. */
+/**
+ * Draws the targets of each mix, in the order of requests. `full` has `count`; the other mixes have a part of the same
+ * targets.
+ */
 export function drawTargets(facts: DataFacts, count: number): Readonly<Record<Mix, readonly string[]>> {
   const random = randomNumbers(840_000);
   const drawn = Array.from({ length: count }, () => {

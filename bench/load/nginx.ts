@@ -1,4 +1,6 @@
-/** Starts nginx over a build of layout `files`, as in hosting/nginx. Requests without a file go to npm start behind it. */
+/**
+ * Starts nginx over a build of layout `files`, as in hosting/nginx. Requests without a file go to npm start behind it.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { nginxSite } from '../../test/support/nginxSite.ts';

@@ -82,7 +82,10 @@ function cpuOf(pid: number): number {
   return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0) / 100;
 }
 
-/** Returns CPU seconds of processes and their descendants, also ended ones. Undefined where the system does not report them. */
+/**
+ * Returns CPU seconds of processes and their descendants, also ended ones. Undefined where the system does not report
+ * them.
+ */
 export const cpuSecondsOf = (pids: readonly number[]): number | undefined =>
   orUndefined(() => pids.flatMap(familyOf).reduce((sum, pid) => sum + cpuOf(pid), 0));
 
@@ -93,7 +96,9 @@ export const ownCpuSeconds = (): number | undefined => orUndefined(() => cpuOf(p
 export const machineCpuSeconds = (): number =>
   cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
-/** Returns resident bytes of processes and descendants; shared memory counts once (PSS). Undefined where not reported. */
+/**
+ * Returns resident bytes of processes and descendants; shared memory counts once (PSS). Undefined where not reported.
+ */
 export const memoryOf = (pids: readonly number[]): number | undefined =>
   orUndefined(() =>
     pids

@@ -34,7 +34,9 @@ const COLUMNS = [
   'times CPU',
 ];
 
-/** Prints medians over all rounds. Ratios to the peer are computed per round, because the load of the machine varies. */
+/**
+ * Prints medians over all rounds. Ratios to the peer are computed per round, because the load of the machine varies.
+ */
 export function reportHosts(measured: readonly Measured[], peer: string, log: Log): void {
   log.info('columns', row(COLUMNS));
   for (const mix of MIXES) {

@@ -66,7 +66,9 @@ function childrenCpu() {
 /** Returns the busy seconds of all cores since the machine started. */
 const machineCpu = () => cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
-/** Runs a program once. Returns wall and CPU seconds, cores busy with other work, peak memory, and the failure if any. */
+/**
+ * Runs a program once. Returns wall and CPU seconds, cores busy with other work, peak memory, and the failure if any.
+ */
 function measure(args) {
   return new Promise((resolve, reject) => {
     const [start, cpuBefore, machineBefore] = [performance.now(), childrenCpu(), machineCpu()];
@@ -97,7 +99,9 @@ function measure(args) {
 const filesIn = (path, recursive) => readdirSync(path, { recursive, withFileTypes: true }).filter((entry) => entry.isFile());
 const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
-/** Maps the transaction files of an output to their SHA-256. Skips subfolders: only this program writes further pages. */
+/**
+ * Maps the transaction files of an output to their SHA-256. Skips subfolders: only this program writes further pages.
+ */
 function hashesOf(out) {
   const path = join(out, 'runes', 'v1', 'transactions');
   return new Map(filesIn(path, false).map(({ name }) => [name, sha256(join(path, name))]));

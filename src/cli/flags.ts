@@ -1,6 +1,6 @@
 /**
- * Parses command-line flags. Each command has one table of flags, from which help.ts also makes the help. Unknown flags,
- * repeated flags and invalid values are UsageErrors.
+ * Parses command-line flags. Each command has one table of flags, from which help.ts also makes the help. Unknown
+ * flags, repeated flags and invalid values are UsageErrors.
  */
 import { parseArgs } from 'node:util';
 import { type Exit, UsageError } from '../errors.ts';
@@ -55,8 +55,8 @@ export class Flags {
   }
 
   /**
-   * Parses arguments. Throws a UsageError for the first one that the table does not allow. With `--help`, required arguments
-   * may be missing.
+   * Parses arguments. Throws a UsageError for the first one that the table does not allow. With `--help`, required
+   * arguments may be missing.
    */
   static parse(command: Command, args: readonly string[]): Flags {
     const { flags } = command;

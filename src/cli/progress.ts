@@ -1,6 +1,6 @@
 /**
- * Progress of a long command: amount done, rate and time left. On a terminal, one line that is updated in place. Elsewhere, a
- * new line every ten seconds.
+ * Progress of a long command: amount done, rate and time left. On a terminal, one line that is updated in place.
+ * Elsewhere, a new line every ten seconds.
  */
 import type { Flags } from './flags.ts';
 import type { Log } from './log.ts';
@@ -52,8 +52,8 @@ export class Progress {
   }
 
   /**
-   * Begins a stage and calls `measure` at each update, so that the work need not report anything. `measure` returns a text
-   * while nothing can be counted. Only for work that does not block timers.
+   * Begins a stage and calls `measure` at each update, so that the work need not report anything. `measure` returns a
+   * text while nothing can be counted. Only for work that does not block timers.
    */
   watch(stage: string, measure: () => Measure | string): void {
     this.begin(stage);

@@ -8,8 +8,8 @@ import { createLog, type Log } from './log.ts';
 import { paintFor, widthOf } from './terminal.ts';
 
 /**
- * Parses the arguments, runs `main` and sets the exit code. An error that is not a CliError is a bug or a fault of the machine:
- * it is printed with its stack and ends with the exit code of a failed build.
+ * Parses the arguments, runs `main` and sets the exit code. An error that is not a CliError is a bug or a fault of the
+ * machine: it is printed with its stack and ends with the exit code of a failed build.
  */
 export async function runCommand(
   command: Command,
@@ -37,8 +37,8 @@ export async function runCommand(
 }
 
 /**
- * Continues when the reader of the output ends early (`| head -1`), which is not an error. When output cannot be written for
- * another reason, such as a full disk, the command also continues, but exits with an error code.
+ * Continues when the reader of the output ends early (`| head -1`), which is not an error. When output cannot be
+ * written for another reason, such as a full disk, the command also continues, but exits with an error code.
  */
 function ignoreClosedOutput(log: Log): void {
   process.stdout.on('error', (error) => {

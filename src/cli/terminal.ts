@@ -1,6 +1,6 @@
 /**
- * Terminal features: width, colours and a status line. Pipes, files and terminals without control sequences (`TERM=dumb`) do not
- * get them.
+ * Terminal features: width, colours and a status line. Pipes, files and terminals without control sequences
+ * (`TERM=dumb`) do not get them.
  */
 import type { WriteStream } from 'node:tty';
 
@@ -19,7 +19,9 @@ const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], yellow: [33, 39] } 
 /** Puts a text in a style. */
 export type Paint = (style: keyof typeof STYLES, text: string) => string;
 
-/** Returns the colours of a stream: none unless it is a terminal, and none when NO_COLOR is set (https://no-color.org). */
+/**
+ * Returns the colours of a stream: none unless it is a terminal, and none when NO_COLOR is set (https://no-color.org).
+ */
 export function paintFor(stream: Stream): Paint {
   if (!isTerminal(stream) || (process.env['NO_COLOR'] ?? '') !== '') return (_style, text) => text;
   return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;
@@ -29,11 +31,13 @@ const CLEAR = '\r\x1b[K';
 let isShown = false;
 
 /**
- * Status line at the bottom of the terminal on standard error. It is global, because there is only one terminal. Clear it before
- * writing anything else there.
+ * Status line at the bottom of the terminal on standard error. It is global, because there is only one terminal. Clear
+ * it before writing anything else there.
  */
 export const statusLine = {
-  /** Replaces the status line. Cuts the text at the width of the terminal, because a wrapped line cannot be overwritten. */
+  /**
+   * Replaces the status line. Cuts the text at the width of the terminal, because a wrapped line cannot be overwritten.
+   */
   show(text: string): void {
     process.stderr.write(`${CLEAR}${text.slice(0, Math.max(1, (process.stderr.columns || 80) - 1))}`);
     isShown = true;

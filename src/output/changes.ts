@@ -1,9 +1,9 @@
 /**
- * Lists what a build changed, for uploaders: `changes/added.txt` and `changes/removed.txt` in the cache folder. Each line is
- * a path relative to the output folder.
+ * Lists what a build changed, for uploaders: `changes/added.txt` and `changes/removed.txt` in the cache folder. Each
+ * line is a path relative to the output folder.
  *
- * A build writes the lists into `.part` files and renames them at its end. When a build dies, the next one cannot see which
- * files it removed, so it takes these paths from the unfinished list.
+ * A build writes the lists into `.part` files and renames them at its end. When a build dies, the next one cannot see
+ * which files it removed, so it takes these paths from the unfinished list.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -63,13 +63,14 @@ export class Changes {
   }
 
   /**
-   * Starts the lists of a build that has locked cache and output. `isAfterDeath` is true when the last build did not finish:
-   * it may have died after it renamed its lists, so the paths in `removed.txt` are taken over too. Throws system errors.
+   * Starts the lists of a build that has locked cache and output. `lastBuildDied` is true when the last build did not
+   * finish: it may have died after it renamed its lists, so the paths in `removed.txt` are taken over too. Throws
+   * system errors.
    */
-  begin(isAfterDeath: boolean): void {
+  begin(lastBuildDied: boolean): void {
     makeFolder(this.#folder);
     const part = join(this.#folder, `removed.txt${PART}`);
-    const lists = [part, ...(isAfterDeath ? [join(this.#folder, 'removed.txt')] : [])];
+    const lists = [part, ...(lastBuildDied ? [join(this.#folder, 'removed.txt')] : [])];
     this.#inherited = lists.flatMap(pathsIn);
     dropHalfLine(part);
     for (const name of readdirSync(this.#folder)) {
@@ -90,8 +91,8 @@ export class Changes {
   /** Merges the lists and gives them their final names. Call it after all writers. `root` is the output folder. */
   finish(root: string): void {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
-    const whole = join(this.#folder, `added.txt${PART}`);
-    const handle = openSync(whole, 'w');
+    const added = join(this.#folder, `added.txt${PART}`);
+    const handle = openSync(added, 'w');
     // Sort by number: the part of the main thread is last, so the manifest is the last line.
     parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
     try {
@@ -111,12 +112,12 @@ export class Changes {
       list.close();
     }
     // A build without changes keeps the previous lists, because their files may not be uploaded yet.
-    if (statSync(whole).size + statSync(removed).size > 0) {
-      for (const list of [whole, removed]) syncFile(list);
-      renameSync(whole, join(this.#folder, 'added.txt'));
+    if (statSync(added).size + statSync(removed).size > 0) {
+      for (const list of [added, removed]) syncFile(list);
+      renameSync(added, join(this.#folder, 'added.txt'));
       renameSync(removed, join(this.#folder, 'removed.txt'));
     }
-    for (const path of [whole, removed]) rmSync(path, { force: true });
+    for (const path of [added, removed]) rmSync(path, { force: true });
     for (const part of parts) rmSync(join(this.#folder, part));
     syncFolder(this.#folder);
   }

@@ -1,8 +1,8 @@
 /**
  * Digests of the data. They do not depend on dialect, layout or page sizes.
  *
- * - The digest of a block is the SHA-256 of its records in served order and contract dialect, joined by commas. A page with
- *   the whole block has exactly these bytes between `"results":[` and `]}` (contract/blockDigest.ts).
+ * - The digest of a block is the SHA-256 of its records in served order and contract dialect, joined by commas. A page
+ *   with the whole block has exactly these bytes between `"results":[` and `]}` (contract/blockDigest.ts).
  * - The digest of a build is the SHA-256 of one line per block, heights ascending: height, space, digest, line feed.
  *
  * The digests of blocks are in files of a thousand heights each: `runes/v1/digests/840000.json`.

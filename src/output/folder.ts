@@ -55,7 +55,9 @@ export function inspectOutput(root: string): OutputState {
 /** Returns the SHA-256 that identifies a manifest. */
 export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
 
-/** Reads a file. Returns undefined when it does not exist or is not a file. Throws a BuildError when it cannot be read. */
+/**
+ * Reads a file. Returns undefined when it does not exist or is not a file. Throws a BuildError when it cannot be read.
+ */
 function readIfThere(path: string): Buffer | undefined {
   try {
     return readRegularFile(path);
@@ -77,8 +79,8 @@ function isOurManifest(bytes: Buffer | undefined): boolean {
 }
 
 /**
- * Makes the output folder, locks it and marks it as unfinished. `seen` is its state at the start of this build. Rejects with
- * a BuildError when that fails, when another build uses the folder, or when another build has changed it since.
+ * Makes the output folder, locks it and marks it as unfinished. `seen` is its state at the start of this build. Rejects
+ * with a BuildError when that fails, when another build uses the folder, or when another build has changed it since.
  */
 export async function claimOutput(root: string, seen: OutputState, store: Store): Promise<void> {
   try {

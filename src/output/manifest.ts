@@ -1,6 +1,6 @@
 /**
- * The manifest of a build, `runes/v1/manifest.json`: its options, what it covers and its digest. It has no times, so the
- * same input always makes the same bytes.
+ * The manifest of a build, `runes/v1/manifest.json`: its options, what it covers and its digest. It has no times, so
+ * the same input always makes the same bytes.
  */
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Site } from '../pages/lists.ts';

@@ -45,8 +45,8 @@ import { outdatedShards, removeOutdated, sweep } from './stale.ts';
 /**
  * Runs a build. Repeats it as a full build when the cache is damaged or a Parquet file was changed.
  *
- * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects with a
- * BuildError when writing fails. Files written by then stay, and the next build completes the output.
+ * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects
+ * with a BuildError when writing fails. Files written by then stay, and the next build completes the output.
  */
 export async function build(options: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
   try {
@@ -61,7 +61,7 @@ export async function build(options: BuildOptions, log: Log, progress = new Prog
   }
 }
 
-/** Returns why a full build may succeed after this error. Undefined when it would fail too. Moves a damaged cache aside. */
+/** Returns the reason to repeat a failed build in full, if that may help. Moves a damaged cache aside. */
 function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
   if (error instanceof ChangedRangeError) return error.message;
   const damage = damageOf(error, cache);
@@ -139,7 +139,10 @@ function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull 
   });
 }
 
-/** True when the last build did not finish. Its files are correct but were never listed as changed, so this build lists them. */
+/**
+ * True when the last build did not finish. Its files are correct but were never listed as changed, so this build lists
+ * them.
+ */
 const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' && output.manifest === undefined;
 
 /** Number of writer threads. More than four hardly help, because the kernel locks each folder. */
@@ -232,8 +235,9 @@ async function finishDryRun({ options, state, store }: Context, loaded: Loaded, 
 }
 
 /**
- * Does everything after the pages. The order matters to readers and to the build after a killed one: other files, manifest,
- * removals, state, lists of changes, marker. A reader that misses a removed file already sees the new manifest.
+ * Does everything after the pages. The order matters to readers and to the build after a killed one: other files,
+ * manifest, removals, state, lists of changes, marker. A reader that misses a removed file already sees the new
+ * manifest.
  *
  * Each part is on the disk before the next begins, so a power cut is no worse than a kill. DuckDB syncs the state.
  */
@@ -291,8 +295,8 @@ async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Pro
 }
 
 /**
- * Writes digests, index, stats and Parquet files of the blocks at these heights. Returns the paths of files that are no longer
- * needed. A full build ignores them, because it sweeps the folders.
+ * Writes digests, index, stats and Parquet files of the blocks at these heights. Returns the paths of files that are no
+ * longer needed. A full build ignores them, because it sweeps the folders.
  */
 async function writeDataFiles(context: Context, heights: readonly number[], sink: DiskSink): Promise<string[]> {
   const { options, store, scratch } = context;
@@ -305,7 +309,10 @@ async function writeDataFiles(context: Context, heights: readonly number[], sink
   return [digests, shards, stats, ranges].flat();
 }
 
-/** Writes the changed files of the index. Returns the paths of those no longer needed; none in a full build, which sweeps. */
+/**
+ * Writes the changed files of the index. Returns the paths of those no longer needed; none in a full build, which
+ * sweeps.
+ */
 async function updateShards({ options, store, state }: Context, sink: DiskSink): Promise<string[]> {
   if (state.whyFull !== undefined) {
     await writeAllShards(options.site, sink, store);

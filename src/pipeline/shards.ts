@@ -1,6 +1,7 @@
 /**
- * Writes the index of layout `packed`: for each transaction, its block and the run of records in it. Each index file has the
- * tx ids with one prefix (format: pages/packed.ts). One sorted pass over the state's transactions makes all files.
+ * Writes the index of layout `packed`: for each transaction, its block and the run of records in it. Each index file
+ * has the tx ids with one prefix (format: pages/packed.ts). One sorted pass over the state's transactions makes all
+ * files.
  */
 import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
 import { BETWEEN_ENTRIES, ENTRY_PIECES, entryHead, prefixDigitsFor, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
@@ -18,9 +19,9 @@ export async function writeAllShards(site: Site, sink: DiskSink, store: Store): 
 }
 
 /**
- * Writes the index files of transactions in changed blocks (tables `replaced` and `old_transactions`). When the length of the
- * prefixes changes, it writes all files and returns the new number of digits. The caller then removes files with prefixes of
- * the old length.
+ * Writes the index files of transactions in changed blocks (tables `replaced` and `old_transactions`). When the length
+ * of the prefixes changes, it writes all files and returns the new number of digits. The caller then removes files with
+ * prefixes of the old length.
  */
 export async function writeChangedShards(site: Site, sink: DiskSink, store: Store): Promise<number | undefined> {
   const changed = 'SELECT tx_id FROM state.transactions WHERE block_height IN (SELECT block_height FROM replaced)';
@@ -38,7 +39,9 @@ export async function writeChangedShards(site: Site, sink: DiskSink, store: Stor
   return undefined;
 }
 
-/** Writes the files of these prefixes, in ascending order. `transactions` is a relation with exactly their transactions. */
+/**
+ * Writes the files of these prefixes, in ascending order. `transactions` is a relation with exactly their transactions.
+ */
 async function write(prefixes: Iterable<string>, transactions: string, dialect: Dialect, sink: DiskSink, store: Store): Promise<void> {
   const files = new ShardFiles(prefixes, BETWEEN_ENTRIES.length + entryHead(dialect).length, sink);
   const sql = `SELECT encode(concat(${entrySql(dialect)})) FROM ${transactions} t JOIN state.blocks b USING (block_height) ORDER BY tx_id`;

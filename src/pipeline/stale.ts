@@ -1,6 +1,6 @@
 /**
- * Removes files that no longer belong to the output. After an incremental build, these follow from the old and the new state.
- * After a full build, they are found by listing the folders of the output.
+ * Removes files that no longer belong to the output. After an incremental build, these follow from the old and the new
+ * state. After a full build, they are found by listing the folders of the output.
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -52,8 +52,8 @@ function namesIn(folder: string): string[] {
 const PORTION = 10_000;
 
 /**
- * Removes files, and folders that become empty. Lists each path before it removes the file. Never follows a link: a link in
- * the place of a folder is itself removed. Call `flush` at the end.
+ * Removes files, and folders that become empty. Lists each path before it removes the file. Never follows a link: a
+ * link in the place of a folder is itself removed. Call `flush` at the end.
  */
 class Remover {
   readonly #root: string;
@@ -160,9 +160,9 @@ function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
 }
 
 /**
- * Removes pages that the old blocks and transactions had and the new ones do not have, and the files in `others`. Returns the
- * number of removed files. Tables: `old_blocks` and `old_transactions` are the old ones, `written` has the new blocks and
- * `transactions` all transactions that were read.
+ * Removes pages that the old blocks and transactions had and the new ones do not have, and the files in `others`.
+ * Returns the number of removed files. Tables: `old_blocks` and `old_transactions` are the old ones, `written` has the
+ * new blocks and `transactions` all transactions that were read.
  */
 export async function removeOutdated(
   root: string,
@@ -206,7 +206,9 @@ export function outdatedShards(root: string, digits: number): string[] {
     .map((name) => `${TRANSACTIONS_FOLDER}/${name}`);
 }
 
-/** Removes every file in the folders of lists that does not follow from the state. Returns the number of removed files. */
+/**
+ * Removes every file in the folders of lists that does not follow from the state. Returns the number of removed files.
+ */
 export async function sweep(root: string, site: Site, removed: PathList, store: Store): Promise<number> {
   const remover = new Remover(root, removed);
   if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
@@ -228,14 +230,15 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
   const isSidecar = encodings.map(
     (encoding) => `t.records >= ${LEAST_RECORDS_TO_COMPRESS} AND ends_with(name, ${literal(`.json.${encoding}`)})`,
   );
-  // Selects names without a transaction, compressed files of short pages, and folders. Their pages are checked one by one.
-  const odd = await store.rows(
+  // Selects names without a transaction, compressed files of short pages, and folders. Their pages are checked one by
+  // one.
+  const suspects = await store.rows(
     `SELECT name, t.records FROM present LEFT JOIN state.transactions t
        ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
      WHERE t.tx_id IS NULL OR NOT (${["ends_with(name, '.json')", ...isSidecar].join(' OR ')})`,
     { name: text, records: nullable(int) },
   );
-  for (const row of odd) {
+  for (const row of suspects) {
     const path = `${TRANSACTIONS_FOLDER}/${row.name}`;
     const expected = row.records === undefined ? [] : pagePaths(withoutEnding(path), row.records, site);
     remover.removeUnexpected(path, new Set(expected));

@@ -11,8 +11,8 @@ import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './serv
 export const BATCH_RECORDS = 8_192;
 
 /**
- * Yields the rendered records of a relation in batches. The relation has the columns of `kept` (input/load.ts) and exactly the
- * records of these blocks. It is scanned once, so loading sorts input whose blocks are scattered.
+ * Yields the rendered records of a relation in batches. The relation has the columns of `kept` (input/load.ts) and
+ * exactly the records of these blocks. It is scanned once, so loading sorts input whose blocks are scattered.
  */
 export async function* renderBatches(store: Store, site: Site, blocks: readonly ExpectedBlock[], relation = 'kept'): AsyncGenerator<Batch> {
   await store.run(JSON_TEXT);

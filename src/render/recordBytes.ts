@@ -8,7 +8,10 @@ const COMMA = 0x2c;
 /** JSON of records, each followed by a comma, so that consecutive records are one slice. */
 export interface RecordSlices {
   readonly bytes: Uint8Array;
-  /** Record i is bytes[offsets[i], offsets[i + 1] - 1). At least one entry more than there are records; the rest is unused. */
+  /**
+   * Record i is bytes[offsets[i], offsets[i + 1] - 1). At least one entry more than there are records; the rest is
+   * unused.
+   */
   readonly offsets: Uint32Array;
 }
 
@@ -63,7 +66,7 @@ export class RecordBytes implements RecordSlices {
     }
   }
 
-  /** Removes all records and keeps the memory. */
+  /** Removes all records. The buffers stay allocated. */
   clear(): void {
     this.count = 0;
   }

@@ -1,12 +1,15 @@
 /**
- * SQL that renders a record as compact JSON. DuckDB runs it on all cores, and the bytes reach the files without becoming
- * JavaScript strings. Key order and spelling depend on the dialect (docs/decisions.md, "Dialects").
+ * SQL that renders a record as compact JSON. DuckDB runs it on all cores, and the bytes reach the files without
+ * becoming JavaScript strings. Key order and spelling depend on the dialect (docs/decisions.md, "Dialects").
  *
  * contract/contractJson.ts does the same in JavaScript for parsed records, and names the tests that compare both.
  */
 import { type Dialect, OPERATIONS } from '../pages/lists.ts';
 
-/** Characters that JSON must escape, and their escapes as in JSON.stringify. The backslash is first, so none is escaped twice. */
+/**
+ * Characters that JSON must escape, and their escapes as in JSON.stringify. The backslash is first, so none is escaped
+ * twice.
+ */
 const ESCAPES: readonly (readonly [string, string])[] = [
   ['\\', '\\\\'],
   ['"', '\\"'],
@@ -28,11 +31,11 @@ export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS ${ESC
 const TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name', 'address', 'receiver_address'];
 
 /**
- * Returns SQL that concatenates pieces of JSON. `texts` are columns whose values may contain any character. `pieces` returns the
- * pieces, and gets a function that turns such a column into SQL. The SQL needs the macro of JSON_TEXT.
+ * Returns SQL that concatenates pieces of JSON. `texts` are columns whose values may contain any character. `pieces`
+ * returns the pieces, and gets a function that turns such a column into SQL. The SQL needs the macro of JSON_TEXT.
  *
- * One concat() copies each piece once; a chain of || would copy the start of a record two dozen times. Few rows need escaping,
- * so each row is checked once and not text by text.
+ * One concat() copies each piece once; a chain of || would copy the start of a record two dozen times. Few rows need
+ * escaping, so each row is checked once and not text by text.
  */
 export function jsonOf(texts: readonly string[], pieces: (text: (column: string) => string) => readonly string[]): string {
   const plain = `concat(${pieces((column) => column).join(', ')})`;

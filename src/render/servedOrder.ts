@@ -29,7 +29,9 @@ export interface BatchBlock extends ExpectedBlock {
   readonly digest: string;
 }
 
-/** Rendered records of whole blocks, in served order within a block. Plain data, because it moves to a writer thread. */
+/**
+ * Rendered records of whole blocks, in served order within a block. Plain data, because it moves to a writer thread.
+ */
 export interface Batch extends RecordSlices {
   readonly blocks: readonly BatchBlock[];
   /** Operation of each record, as its index in OPERATIONS. */
@@ -68,7 +70,10 @@ export class Assembler {
   readonly #batchRecords: number;
   /** Most records in a batch: it may exceed `batchRecords` because it ends with a whole block. */
   readonly #room: number;
-  /** Incomplete blocks by height: number of missing records, and rank. Ranks follow the order in which blocks first arrive. */
+  /**
+   * Incomplete blocks by height: number of missing records, and rank. Ranks follow the order in which blocks first
+   * arrive.
+   */
   readonly #open = new Map<number, { rank: number; missing: number }>();
   #current = { height: Number.NaN, rank: 0, missing: 0 };
   #complete: { rank: number; block: ExpectedBlock }[] = [];
@@ -91,8 +96,8 @@ export class Assembler {
   }
 
   /**
-   * Adds records from row `from` on. Stops at the end, or as soon as a batch can be taken without copying (`isWhole`). Returns
-   * the next row. Throws when a block is unknown or has more records than expected.
+   * Adds records from row `from` on. Stops at the end, or as soon as a batch can be taken without copying (`isWhole`).
+   * Returns the next row. Throws when a block is unknown or has more records than expected.
    */
   add(arrivals: Arrivals, from: number): number {
     const { heights, count } = arrivals;

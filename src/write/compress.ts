@@ -1,6 +1,6 @@
 /**
- * Compresses pages into `.gz` and `.br` files, for hosts that send precompressed files. Their bytes depend on the version
- * of zlib. So the manifest does not count them, and verification compares the unpacked bytes.
+ * Compresses pages into `.gz` and `.br` files, for hosts that send precompressed files. Their bytes depend on the
+ * version of zlib. So the manifest does not count them, and verification compares the unpacked bytes.
  */
 import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib';
 import type { Encoding } from '../pages/lists.ts';

@@ -1,9 +1,9 @@
 /**
- * Turns a batch of rendered records into the page files of its lists. Paths and page sizes come from the page map.
- * The body of a page is a slice of the batch's bytes; only lists by operation copy their records together first.
+ * Turns a batch of rendered records into the page files of its lists. Paths and page sizes come from the page map. The
+ * body of a page is a slice of the batch's bytes; only lists by operation copy their records together first.
  *
- * In layout `packed`, a block has pages of the largest size and two pointers. Its transactions have no files of their own:
- * pipeline/shards.ts writes their index after all blocks.
+ * In layout `packed`, a block has pages of the largest size and two pointers. Its transactions have no files of their
+ * own: pipeline/shards.ts writes their index after all blocks.
  */
 import { envelopeHead } from '../pages/envelope.ts';
 import { type Encoding, OPERATIONS, type Operation, type Site } from '../pages/lists.ts';
@@ -26,8 +26,8 @@ import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder
 /** Receives files, to write or only to count them. Paths are relative to the output folder (pages/paths.ts). */
 export interface FileSink {
   /**
-   * Takes a page, and makes its compressed files. The page is `head`, `records` (joined by commas) and the envelope's tail.
-   * Returns its length in bytes.
+   * Takes a page, and makes its compressed files. The page is `head`, `records` (joined by commas) and the envelope's
+   * tail. Returns its length in bytes.
    */
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number;
   /** Takes a file that is not a page. */

@@ -49,8 +49,8 @@ export class WriterPool {
   }
 
   /**
-   * Writes a batch, or passes it to a thread. The buffers of the batch move to that thread, so the caller must not use them
-   * again. Rejects with a BuildError when writing this batch or an earlier one failed.
+   * Writes a batch, or passes it to a thread. The buffers of the batch move to that thread, so the caller must not use
+   * them again. Rejects with a BuildError when writing this batch or an earlier one failed.
    */
   async submit(batch: Batch): Promise<void> {
     for (const { records } of batch.blocks) this.#submitted += records;

@@ -21,8 +21,8 @@ import { openRegularFile, readRegularFile } from './regularFile.ts';
 const TEMPORARY_SUFFIX = '.tmp';
 
 /**
- * Replaces `target` by the file that `write` makes at a temporary path. A reader of `target` sees the old file or the new
- * one, never a part. Throws what `write` throws, and system errors.
+ * Replaces `target` by the file that `write` makes at a temporary path. A reader of `target` sees the old file or the
+ * new one, never a part. Throws what `write` throws, and system errors.
  */
 export function replaceFile(target: string, write: (temporary: string) => void): void {
   const temporary = `${target}${TEMPORARY_SUFFIX}`;

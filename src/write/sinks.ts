@@ -88,8 +88,8 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames it into place: readers could
-   * not detect a partial file.
+   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames it into place: readers
+   * could not detect a partial file.
    */
   file(path: string, bytes: Uint8Array): void {
     this.#count(bytes, this.#put(path, bytes, false));
@@ -121,8 +121,8 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Writes a file. Returns false when it already has these bytes. A new page is created in place: a rename for each page
-   * would take most of the build's time.
+   * Writes a file. Returns false when it already has these bytes. A new page is created in place: a rename for each
+   * page would take most of the build's time.
    */
   #put(path: string, bytes: Uint8Array, isPage: boolean): boolean {
     const target = this.#prepare(path);
