@@ -6,9 +6,9 @@
  */
 import { OPERATIONS } from '../pages/lists.ts';
 
-export type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN';
+type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN';
 /** Columns in their order. */
-export type ColumnTypes = Readonly<Record<string, ColumnType>>;
+type ColumnTypes = Readonly<Record<string, ColumnType>>;
 
 interface Relation {
   readonly columns: ColumnTypes;
