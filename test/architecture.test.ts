@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
+import { TABLES } from '../src/store/tables.ts';
 import { filesBelow } from './support/build.ts';
 import { ROOT } from './support/cli.ts';
 import { folderGraph, folderOf, importsOfSource, reachable, withPicture } from './support/imports.ts';
@@ -81,6 +82,76 @@ describe('the source', () => {
       visit(file);
     }
     expect(found).toEqual([]);
+  });
+});
+
+/** The strings of a file, with a NUL for each interpolated value, and the tables that it makes by calls of `append` and `statements`. */
+function stringsOf(path: string, text: string) {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const strings: string[] = [];
+  const made: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isStringLiteralLike(node)) strings.push(node.text);
+    if (ts.isTemplateExpression(node)) strings.push(node.head.text + node.templateSpans.map((span) => `\0${span.literal.text}`).join(''));
+    if (ts.isCallExpression(node)) {
+      const [first] = node.arguments;
+      const callee = node.expression.getText(file);
+      if (first !== undefined && ts.isStringLiteralLike(first)) {
+        if (callee.endsWith('.append')) made.push(first.text);
+        if (callee === 'statements') made.push(...Object.keys(TABLES).filter((name) => name.startsWith(first.text)));
+      }
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return { strings, made };
+}
+
+describe('src/store/tables.ts', () => {
+  type Role = 'madeBy' | 'changedBy' | 'readBy';
+  const found = new Map<string, Readonly<Record<Role, Set<string>>>>();
+  const add = (name: string, role: Role, path: string) => {
+    const files = found.get(name) ?? { madeBy: new Set(), changedBy: new Set(), readBy: new Set() };
+    found.set(name, files);
+    files[role].add(path.slice('src/'.length));
+  };
+  for (const [path, text] of SOURCES) {
+    if (path === 'src/store/tables.ts') continue;
+    const { strings, made } = stringsOf(path, text);
+    for (const name of made) add(name, 'madeBy', path);
+    for (const string of strings) {
+      for (const [, name = ''] of string.matchAll(/\bCREATE (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW) (?:IF NOT EXISTS )?([\w.]*\w)(?!\0)/g))
+        add(name, 'madeBy', path);
+      for (const [, verb = '', name = ''] of string.matchAll(/\b(INTO|DELETE FROM|(?<!DELETE )FROM|JOIN)\s+([\w.]*\w)\b(?!\()/g))
+        add(name, /FROM|JOIN/.test(verb) && !verb.startsWith('DELETE') ? 'readBy' : 'changedBy', path);
+      // Names of relations as arguments. Names like `blocks` are left out here, because they have other meanings too.
+      if (string in TABLES && /^(?:state\.|kept$)/.test(string)) add(string, 'readBy', path);
+    }
+  }
+  const others = (name: string, role: 'changedBy' | 'readBy') => {
+    const files = found.get(name);
+    return [...(files?.[role] ?? [])].filter((path) => !files?.madeBy.has(path)).sort();
+  };
+
+  it('lists every table and view that one file makes and another reads or changes', () => {
+    const crossing = [...found].filter(
+      ([name, { madeBy }]) => madeBy.size > 0 && (others(name, 'readBy').length > 0 || others(name, 'changedBy').length > 0),
+    );
+    expect(crossing.length).toBeGreaterThan(20);
+    const cached = [...found.keys()].filter((name) => /^(?:state\.|known_)\w/.test(name));
+    expect([...crossing.map(([name]) => name), ...cached].filter((name) => !(name in TABLES))).toEqual([]);
+  });
+
+  it('names the files that make, change and read each of them', () => {
+    const listed = Object.entries(TABLES).map(([name, table]) => [
+      name,
+      { madeBy: [table.madeBy], changedBy: 'changedBy' in table ? table.changedBy : [], readBy: table.readBy },
+    ]);
+    const inSource = Object.keys(TABLES).map((name) => [
+      name,
+      { madeBy: [...(found.get(name)?.madeBy ?? [])], changedBy: others(name, 'changedBy'), readBy: others(name, 'readBy') },
+    ]);
+    expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(inSource));
   });
 });
 

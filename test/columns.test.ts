@@ -3,8 +3,13 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadInput } from '../src/input/load.ts';
+import { ReadMeasure } from '../src/input/readMeasure.ts';
+import { State } from '../src/state/state.ts';
+import { updateBlocks, updateInputs } from '../src/state/update.ts';
 import { type Blobs, readBlobs, readBytes, readDoubles } from '../src/store/columns.ts';
 import { int, nullable, Store, text } from '../src/store/duckdb.ts';
+import { TABLES } from '../src/store/tables.ts';
 import { temporaryFolder } from './support/build.ts';
 
 setFlagsFromString('--expose-gc');
@@ -108,5 +113,38 @@ describe('rows', () => {
     ).rejects.toThrow('Cannot convert x to a BigInt');
     await store.append('made', columns, [['c', 3]]);
     expect(await store.rows('SELECT * FROM made', { name: text, size: int })).toEqual([{ name: 'c', size: 3 }]);
+  });
+});
+
+describe('the tables of a build', () => {
+  it('have the columns that src/store/tables.ts lists', async () => {
+    const scratch = temporaryFolder();
+    const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch });
+    try {
+      const state = await State.attach(store, undefined, {}, undefined);
+      const input = new URL('./fixtures/golden/ledger/input', import.meta.url).pathname;
+      const loaded = await loadInput([input], undefined, [], scratch, store, new ReadMeasure());
+      const blocks = await store.rows('SELECT * FROM blocks', { block_height: int, block_hash: text, records: int });
+      await state.begin();
+      const written = { transactions: 1, operations: [], digest: '', files: 1, bytes: 1 };
+      await updateBlocks(
+        blocks.map((b) => ({ ...written, height: b.block_height, hash: b.block_hash, records: b.records })),
+        store,
+      );
+      await updateInputs(loaded, store);
+      const found: Record<string, unknown> = {};
+      for (const table of Object.keys(TABLES)) {
+        const columns = await store.rows(`DESCRIBE ${table}`, { column_name: text, column_type: text });
+        found[table] = columns.map((column) => `${column.column_name} ${column.column_type}`);
+      }
+      const listed = Object.entries(TABLES).map(([table, { columns }]) => [
+        table,
+        Object.entries<string>(columns).map(([name, type]) => `${name} ${type}`),
+      ]);
+      expect(found).toEqual(Object.fromEntries(listed));
+      await state.close();
+    } finally {
+      store.close();
+    }
   });
 });

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { type Store, toNumber } from '../store/duckdb.ts';
+import { definitionOf } from '../store/tables.ts';
 import type { BlockRange } from './blockRange.ts';
 import type { InputFile } from './discover.ts';
 import { reportBadRecords } from './explain.ts';
@@ -81,8 +82,8 @@ export class Reading {
 
   /** Reads and checks new and changed files, and what depends on them by runes. Makes the tables `holds` and `left_out`. */
   async readTouched(files: readonly NumberedFile[]): Promise<void> {
-    await this.#store.run('CREATE TEMP TABLE holds (source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT)');
-    await this.#store.run('CREATE TEMP TABLE left_out (source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT)');
+    await this.#store.run(`CREATE TEMP TABLE holds (${definitionOf('holds')})`);
+    await this.#store.run(`CREATE TEMP TABLE left_out (${definitionOf('left_out')})`);
     for (const { id, file } of files) this.names.set(id, file.name);
     const sources = await this.#readAll(files);
     const report = new Report();

@@ -3,10 +3,10 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
-import { ACTIVITY_FOLDER, BLOCKS_FOLDER, FINISHED, LIST_FOLDERS, MANIFEST_PATH, MARKER_PATH } from '../pages/paths.ts';
-import { DOCS_PATH } from '../pages/siteFiles.ts';
+import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../pages/paths.ts';
+import { FOLDERS } from '../pages/siteFiles.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type DatabaseFile, lockFile, unlockFile } from '../store/lock.ts';
 import { explainFiles, writeFailure } from '../write/failure.ts';
@@ -34,7 +34,7 @@ export function inspectOutput(root: string): OutputState {
   // A build that died before its first file leaves only these two.
   const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined };
-  for (const folder of ['runes', dirname(BLOCKS_FOLDER), ...LIST_FOLDERS, ACTIVITY_FOLDER, dirname(DOCS_PATH)]) {
+  for (const folder of FOLDERS) {
     if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
       throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
         'Replace it with a folder, or choose another output folder with --out.',

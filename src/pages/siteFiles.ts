@@ -1,27 +1,102 @@
 /**
- * The files of a build that are not of the API: the pages for people, their scripts, documents and bulk data. All of them have fixed names, so that a host can tell them from other things in the same bucket.
+ * Every kind of file of a build, and which of them hosts send. `test/siteFiles.test.ts` compares this table with the trees that builds write, verification,
+ * the documents, the API's description, netlify.toml and the recipes of nginx and Caddy. Type and headers follow from the ending (http/headers.ts);
+ * clients revalidate every file.
  */
-import { LANDING_PATH } from './paths.ts';
+import {
+  FEED_PATH,
+  LANDING_PATH,
+  LATEST_PATH,
+  LIST_FOLDERS,
+  MANIFEST_PATH,
+  MARKER_PATH,
+  RANGES_PATH,
+  STATS_PATH,
+  STATUS_PATH,
+} from './paths.ts';
 
 /** The API's description. It lies at the root: the address of the mirror in it is relative. */
 export const OPENAPI_PATH = 'openapi.json';
-/** The page that shows it. */
-export const DOCS_PATH = 'docs/index.html';
 
-const API_FILE = /^runes\/v1\/(?:[0-9a-z]+(?:-[0-9a-z]+)?\/)*[0-9a-z]+\.json$/;
-const SITE_FILE =
-  /^(?:index\.html|(?:charts|client|explorer)\.(?:js|css)|client\.d\.ts|openapi\.json|docs\/(?:index\.html|[a-z-]+\.(?:js|css)|LICENSE\.txt)|activity\/[0-9a-z]+\.(?:parquet|json))$/;
+export interface FileKind {
+  /** The path, or an example where a kind has many files. */
+  readonly path: string;
+  /** The paths of a kind that has many files. */
+  readonly pattern?: RegExp;
+  /** The layout or option that writes it; left out when every build does. */
+  readonly when?: 'files' | 'packed' | 'parquet';
+  /** False when no program sends it by its own path. */
+  readonly isSent?: false;
+}
+
+export const BUILD_FILES: readonly FileKind[] = [
+  { path: LANDING_PATH },
+  { path: 'explorer.js' },
+  { path: 'explorer.css' },
+  { path: 'charts.js' },
+  { path: OPENAPI_PATH },
+  { path: 'docs/index.html' },
+  { path: 'docs/init.js' },
+  { path: 'docs/swagger-ui-bundle.js' },
+  { path: 'docs/swagger-ui.css' },
+  { path: 'docs/LICENSE.txt' },
+  { path: 'client.js' },
+  { path: 'client.d.ts' },
+  { path: '404.json', isSent: false },
+  { path: MARKER_PATH, isSent: false },
+  { path: STATUS_PATH },
+  { path: MANIFEST_PATH },
+  { path: 'runes/v1/digests/840000.json', pattern: /^runes\/v1\/digests\/[0-9]+\.json$/ },
+  { path: STATS_PATH },
+  { path: 'runes/v1/stats/840000.json', pattern: /^runes\/v1\/stats\/[0-9]+\.json$/ },
+  { path: LATEST_PATH },
+  { path: FEED_PATH },
+  { path: 'activity/840000.parquet', pattern: /^activity\/[0-9]+\.parquet$/, when: 'parquet' },
+  { path: RANGES_PATH, when: 'parquet' },
+  {
+    path: 'runes/v1/blocks/840000.json',
+    pattern: /^runes\/v1\/(?:blocks|transactions)\/[0-9a-z]+(?:\/[a-z]+)?(?:\/[0-9]+\/[0-9]+)?\.json$/,
+    when: 'files',
+  },
+  { path: 'runes/v1/pointers/840000.json', pattern: /^runes\/v1\/pointers\/[0-9a-z]+\.json$/, when: 'packed' },
+  {
+    path: 'runes/v1/blocks/840000-0x1a2b3c4d/60/120.json',
+    pattern: /^runes\/v1\/blocks\/[0-9]+-[0-9a-z]+(?:\/[a-z]+)?\/[0-9]+\/[0-9]+\.json$/,
+    when: 'packed',
+  },
+  { path: 'runes/v1/transactions/3fa.json', pattern: /^runes\/v1\/transactions\/[0-9a-f]{1,16}\.json$/, when: 'packed' },
+];
+
+/** Whether a file is of this kind. */
+export const isOfKind = ({ path, pattern }: FileKind, file: string): boolean =>
+  pattern === undefined ? path === file : pattern.test(file);
+
+const FIXED = BUILD_FILES.filter(({ pattern }) => pattern === undefined).map(({ path }) => path);
+
+/** The folders of a build that do not depend on its data. */
+export const FOLDERS: readonly string[] = [
+  ...new Set([
+    ...FIXED.flatMap((path) =>
+      path
+        .split('/')
+        .slice(0, -1)
+        .map((_, i, names) => names.slice(0, i + 1).join('/')),
+    ),
+    ...LIST_FOLDERS,
+  ]),
+];
+
+const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
 
 /** Whether a build may have a file of this path, and so whether a host that stores other things too may send it. */
-export const isBuiltFile = (path: string): boolean => API_FILE.test(path) || SITE_FILE.test(path);
+export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /**
  * The page that a path of a folder stands for: `/` and `/docs/`. Paths begin with a slash here, as in requests; undefined for all others.
  */
-export function pageOfFolder(pathname: string): string | undefined {
-  if (pathname === '/') return LANDING_PATH;
-  return pathname === '/docs/' ? DOCS_PATH : undefined;
-}
+export const pageOfFolder = (pathname: string): string | undefined =>
+  pathname.endsWith('/') ? FIXED.find((path) => path.endsWith('.html') && `/${path}` === `${pathname}index.html`) : undefined;
 
 /** Where a path leads that a page's own paths do not work below, relative to it: `/docs` to `docs/`. */
-export const redirectOf = (pathname: string): string | undefined => (pathname === '/docs' ? 'docs/' : undefined);
+export const redirectOf = (pathname: string): string | undefined =>
+  pageOfFolder(`${pathname}/`) === undefined ? undefined : `${pathname.slice(pathname.lastIndexOf('/') + 1)}/`;

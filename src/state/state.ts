@@ -8,37 +8,15 @@
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { BuildError, CliError, messageOf } from '../errors.ts';
-import { BLOCK_RUNES } from '../stats/counting.ts';
 import { literal, type Store, text } from '../store/duckdb.ts';
 import { attachDatabase } from '../store/lock.ts';
+import { definitionOf, TABLES, type TableName } from '../store/tables.ts';
 import { VERSION } from '../version.ts';
 
 const FILE = 'state.duckdb';
 
-/** Counts up when the tables change. */
+/** Counts up when the tables change (`state.` in store/tables.ts). */
 const FORMAT = 5;
-
-const TABLES: Readonly<Record<string, string>> = {
-  /** One row: what program and settings the state is of, and the SHA-256 of the manifest that the build wrote. */
-  basis: 'program VARCHAR, settings VARCHAR, manifest VARCHAR',
-  /** Input files by the number that is their records' `source`. Times in nanoseconds; digest is SHA-256 of the content. */
-  files: 'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime VARCHAR, ctime VARCHAR, inode VARCHAR, digest VARCHAR',
-  /** Which file holds which block. `records` is 0 when all its rows were left out. */
-  held: 'source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT',
-  /** How many ledger rows of each file and block were left out, by the rune that the runes tables lack. */
-  left_out: 'source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT',
-  /** The runes tables of all inputs. */
-  runes: 'id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, divisibility BIGINT',
-  /** `operations`: records of each, in the order of OPERATIONS, with commas. `files` and `bytes`: of the block's pages and its transactions'. */
-  blocks:
-    'block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR, digest VARCHAR, files BIGINT, bytes BIGINT, timestamp BIGINT',
-  /** What each block did with each rune: records by operation. */
-  block_runes: BLOCK_RUNES,
-  /** `first`: number of its first record in its block. */
-  transactions: 'tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT',
-  /** The Parquet files of ranges of heights, by the first height that they are for; digest is SHA-256 of the content. */
-  ranges: 'first BIGINT, bytes BIGINT, digest VARCHAR',
-};
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -99,8 +77,7 @@ export class State {
   async begin(): Promise<void> {
     await this.#store.run('BEGIN TRANSACTION');
     this.#inTransaction = true;
-    if (this.whyFull !== undefined)
-      await this.#store.run(definitions((table, columns) => `CREATE OR REPLACE TABLE state.${table} (${columns})`));
+    if (this.whyFull !== undefined) await this.#store.run(NEW_STATE);
   }
 
   /** Ends the change: from here on the state is that of the output with this manifest. */
@@ -121,14 +98,16 @@ export class State {
 /** The state and what DuckDB keeps beside it. */
 const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
 
-/** SQL statements for all tables. */
-const definitions = (statement: (table: string, columns: string) => string): string =>
-  Object.entries(TABLES)
-    .map(([table, columns]) => statement(table, columns))
+/** SQL of a statement for each table whose name begins so; the statement is given the rest of its name. */
+const statements = (prefix: string, statement: (rest: string, table: TableName) => string): string =>
+  (Object.keys(TABLES) as TableName[])
+    .filter((table) => table.startsWith(prefix))
+    .map((table) => statement(table.slice(prefix.length), table))
     .join('; ');
 
-const KNOWN = definitions((table) => `CREATE TEMP VIEW known_${table} AS SELECT * FROM state.${table}`);
-const KNOWN_NOTHING = definitions((table, columns) => `CREATE TEMP TABLE known_${table} (${columns})`);
+const NEW_STATE = statements('state.', (_, table) => `CREATE OR REPLACE TABLE ${table} (${definitionOf(table)})`);
+const KNOWN = statements('known_', (rest, table) => `CREATE TEMP VIEW ${table} AS SELECT * FROM state.${rest}`);
+const KNOWN_NOTHING = statements('known_', (_, table) => `CREATE TEMP TABLE ${table} (${definitionOf(table)})`);
 
 interface Basis {
   readonly program: string;
@@ -158,7 +137,7 @@ async function attachFile(store: Store, cache: string): Promise<void> {
     ]);
   }
   await attachDatabase(store, { path, name: 'state', what: `the cache folder ${cache}`, flag: '--cache' });
-  await store.run(`CREATE TABLE IF NOT EXISTS state.basis (${TABLES.basis})`);
+  await store.run(`CREATE TABLE IF NOT EXISTS state.basis (${definitionOf('state.basis')})`);
 }
 
 const firstLineOf = (error: unknown): string => messageOf(error).split('\n')[0] ?? '';

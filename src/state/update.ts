@@ -4,6 +4,7 @@
 import type { Loaded } from '../input/load.ts';
 import { countWritten } from '../stats/counting.ts';
 import { int, type Store } from '../store/duckdb.ts';
+import { TABLES } from '../store/tables.ts';
 
 /** A block whose pages were written. */
 export interface NewBlock {
@@ -30,18 +31,8 @@ export interface BlockChanges {
  * tables `old_blocks` and `old_transactions`, and the new rows in `written`.
  */
 export async function updateBlocks(written: Iterable<NewBlock>, store: Store): Promise<BlockChanges> {
-  const columns = {
-    block_height: 'BIGINT',
-    block_hash: 'VARCHAR',
-    records: 'BIGINT',
-    transactions: 'BIGINT',
-    operations: 'VARCHAR',
-    digest: 'VARCHAR',
-    files: 'BIGINT',
-    bytes: 'BIGINT',
-  } as const;
   const rows = [...written].map((b) => [b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.files, b.bytes]);
-  await store.append('written', columns, rows);
+  await store.append('written', TABLES.written.columns, rows);
   const isReplaced = 'block_height IN (SELECT block_height FROM replaced)';
   await store.run(`CREATE TEMP TABLE replaced AS SELECT block_height FROM written
       UNION SELECT block_height FROM affected WHERE block_height NOT IN (SELECT block_height FROM blocks);
@@ -67,17 +58,7 @@ export async function updateBlocks(written: Iterable<NewBlock>, store: Store): P
 /** Brings the lists of input files, of what they hold and of runes up to date. */
 export async function updateInputs(loaded: Loaded, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
-  const columns = {
-    id: 'BIGINT',
-    name: 'VARCHAR',
-    form: 'VARCHAR',
-    size: 'BIGINT',
-    mtime: 'VARCHAR',
-    ctime: 'VARCHAR',
-    inode: 'VARCHAR',
-    digest: 'VARCHAR',
-  } as const;
-  await store.append('present_files', columns, rows);
+  await store.append('present_files', TABLES['state.files'].columns, rows);
   // What an unchanged ledger holds changes with the runes.
   const outdated = [...loaded.gone, ...loaded.read].join(', ') || 'NULL';
   await store.run(`DELETE FROM state.files;

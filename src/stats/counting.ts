@@ -4,11 +4,8 @@
 import { OPERATIONS } from '../pages/lists.ts';
 import type { Store } from '../store/duckdb.ts';
 
-/** The columns of the state's table of runes by block: a rune that has two names, which only wrong data has, has two rows. */
-export const BLOCK_RUNES = `block_height BIGINT, rune_id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, ${OPERATIONS.map((name) => `${name} INTEGER`).join(', ')}`;
-
 /**
- * Makes the tables `counted` (the columns of BLOCK_RUNES and `timestamp`) and `times` (block_height, timestamp) of the blocks in the table `written`, from
+ * Makes the tables `counted` and `times` of the blocks in the table `written`, from
  * the records in `kept`. A block's time is the first that its records have: in valid data they all have the same.
  */
 export async function countWritten(store: Store): Promise<void> {

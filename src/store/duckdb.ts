@@ -144,7 +144,7 @@ export class Store {
   /** Makes a temporary table of these columns and rows. */
   async append(
     table: string,
-    columns: Readonly<Record<string, 'VARCHAR' | 'BIGINT'>>,
+    columns: Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>,
     rows: Iterable<readonly (string | number | bigint)[]>,
   ): Promise<void> {
     const types = Object.values(columns);
@@ -155,6 +155,7 @@ export class Store {
       for (const row of rows) {
         for (const [i, cell] of row.entries()) {
           if (types[i] === 'BIGINT') appender.appendBigInt(BigInt(cell));
+          else if (types[i] === 'INTEGER') appender.appendInteger(Number(cell));
           else appender.appendVarchar(String(cell));
         }
         appender.endRow();

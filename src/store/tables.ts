@@ -1,0 +1,238 @@
+/**
+ * The tables and views that one file makes and another reads: their columns, and which files make, change and read them. `test/architecture.test.ts`
+ * compares the files with the SQL of the source, `test/columns.test.ts` the columns with those of a build.
+ *
+ * Not here: relations of one file only, and those that a caller names, such as `raw_3` and `canonical_0` of src/input/sources.ts.
+ */
+import { OPERATIONS } from '../pages/lists.ts';
+
+type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN';
+/** Columns in their order. */
+type ColumnTypes = Readonly<Record<string, ColumnType>>;
+
+interface Relation {
+  readonly columns: ColumnTypes;
+  /** The file that makes it. Files are relative to src. */
+  readonly madeBy: string;
+  /** Other files that insert or delete rows. */
+  readonly changedBy?: readonly string[];
+  /** Other files that select from it. */
+  readonly readBy: readonly string[];
+}
+
+/** Input files. `id` is the `source` of their records; times in nanoseconds; `digest` is the SHA-256 of the content. */
+const FILES = {
+  id: 'INTEGER',
+  name: 'VARCHAR',
+  form: 'VARCHAR',
+  size: 'BIGINT',
+  mtime: 'VARCHAR',
+  ctime: 'VARCHAR',
+  inode: 'VARCHAR',
+  digest: 'VARCHAR',
+} as const;
+
+/** Which input file has which block. `records` is 0 when the build left all its rows out. */
+const HELD = { source: 'INTEGER', block_height: 'BIGINT', block_hash: 'VARCHAR', records: 'BIGINT' } as const;
+
+/** Ledger rows without a rune, which builds leave out: `records` counts them by file, block and rune. */
+const LEFT_OUT = { source: 'INTEGER', block_height: 'BIGINT', rune_id: 'VARCHAR', records: 'BIGINT' } as const;
+
+/** The runes tables of all inputs. */
+const RUNES = { id: 'VARCHAR', number: 'BIGINT', name: 'VARCHAR', spaced_name: 'VARCHAR', divisibility: 'BIGINT' } as const;
+
+/**
+ * Blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with commas. `files` and `bytes`: those of the block's
+ * pages and its transactions'.
+ */
+const WRITTEN = {
+  block_height: 'BIGINT',
+  block_hash: 'VARCHAR',
+  records: 'BIGINT',
+  transactions: 'BIGINT',
+  operations: 'VARCHAR',
+  digest: 'VARCHAR',
+  files: 'BIGINT',
+  bytes: 'BIGINT',
+} as const;
+
+/** `timestamp`: seconds since 1970. */
+const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
+
+/** Records by block, rune and operation. A rune with two names, which only wrong data has, has two rows. */
+const BLOCK_RUNES: ColumnTypes = {
+  block_height: 'BIGINT',
+  rune_id: 'VARCHAR',
+  number: 'BIGINT',
+  name: 'VARCHAR',
+  spaced_name: 'VARCHAR',
+  ...Object.fromEntries(OPERATIONS.map((operation) => [operation, 'INTEGER'] as const)),
+};
+
+/** `first`: the number of the transaction's first record in its block. */
+const TRANSACTIONS = { tx_id: 'VARCHAR', block_height: 'BIGINT', records: 'BIGINT', first: 'BIGINT' } as const;
+
+/** Parquet files by the first height of their range; `digest` is the SHA-256 of the content. */
+const RANGES = { first: 'BIGINT', bytes: 'BIGINT', digest: 'VARCHAR' } as const;
+
+/** Canonical records: one row each, whatever the form of the input (contract/fields.ts has the fields). `ord` orders the records of a transaction. */
+const RECORDS = {
+  source: 'INTEGER',
+  rune_id: 'VARCHAR',
+  rune_number: 'BIGINT',
+  rune_name: 'VARCHAR',
+  rune_spaced_name: 'VARCHAR',
+  address: 'VARCHAR',
+  receiver_address: 'VARCHAR',
+  amount: 'VARCHAR',
+  operation: 'VARCHAR',
+  block_hash: 'VARCHAR',
+  block_height: 'BIGINT',
+  tx_id: 'VARCHAR',
+  tx_index: 'BIGINT',
+  vout: 'BIGINT',
+  output: 'VARCHAR',
+  timestamp: 'BIGINT',
+  event_index: 'BIGINT',
+  ord: 'BIGINT',
+} as const;
+
+/** Every relation that crosses files. Those in `state` are in the cache; `known_` ones are the same, or empty when a build begins anew. */
+export const TABLES = {
+  /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
+  'state.basis': {
+    columns: { program: 'VARCHAR', settings: 'VARCHAR', manifest: 'VARCHAR' },
+    madeBy: 'state/state.ts',
+    readBy: [],
+  },
+  'state.files': {
+    columns: FILES,
+    madeBy: 'state/state.ts',
+    changedBy: ['state/update.ts'],
+    readBy: ['state/update.ts'],
+  },
+  'state.held': { columns: HELD, madeBy: 'state/state.ts', changedBy: ['state/update.ts'], readBy: [] },
+  'state.left_out': {
+    columns: LEFT_OUT,
+    madeBy: 'state/state.ts',
+    changedBy: ['state/update.ts'],
+    readBy: ['output/manifest.ts'],
+  },
+  'state.runes': {
+    columns: RUNES,
+    madeBy: 'state/state.ts',
+    changedBy: ['state/update.ts'],
+    readBy: ['state/update.ts'],
+  },
+  'state.blocks': {
+    columns: BLOCKS,
+    madeBy: 'state/state.ts',
+    changedBy: ['state/update.ts'],
+    readBy: [
+      'bulk/build.ts',
+      'output/digests.ts',
+      'output/manifest.ts',
+      'pipeline/shards.ts',
+      'pipeline/stale.ts',
+      'state/update.ts',
+      'stats/files.ts',
+    ],
+  },
+  'state.block_runes': {
+    columns: BLOCK_RUNES,
+    madeBy: 'state/state.ts',
+    changedBy: ['state/update.ts'],
+    readBy: ['stats/files.ts'],
+  },
+  'state.transactions': {
+    columns: TRANSACTIONS,
+    madeBy: 'state/state.ts',
+    changedBy: ['state/update.ts'],
+    readBy: ['pipeline/shards.ts', 'pipeline/stale.ts', 'state/update.ts'],
+  },
+  'state.ranges': {
+    columns: RANGES,
+    madeBy: 'state/state.ts',
+    changedBy: ['bulk/build.ts'],
+    readBy: ['bulk/build.ts', 'pipeline/stale.ts'],
+  },
+
+  known_files: { columns: FILES, madeBy: 'state/state.ts', readBy: ['input/reading.ts', 'input/selection.ts'] },
+  known_held: { columns: HELD, madeBy: 'state/state.ts', readBy: ['input/consistency.ts', 'input/load.ts', 'input/reading.ts'] },
+  known_left_out: { columns: LEFT_OUT, madeBy: 'state/state.ts', readBy: ['input/runes.ts'] },
+  known_runes: { columns: RUNES, madeBy: 'state/state.ts', readBy: ['input/runes.ts'] },
+  known_blocks: { columns: BLOCKS, madeBy: 'state/state.ts', readBy: ['bulk/build.ts', 'input/load.ts', 'pipeline/build.ts'] },
+  known_transactions: { columns: TRANSACTIONS, madeBy: 'state/state.ts', readBy: ['input/consistency.ts'] },
+  known_ranges: { columns: RANGES, madeBy: 'state/state.ts', readBy: ['bulk/build.ts'] },
+
+  /** What the files that this build read have. */
+  holds: {
+    columns: HELD,
+    madeBy: 'input/reading.ts',
+    readBy: ['input/canonical.ts', 'input/consistency.ts', 'input/load.ts', 'input/runes.ts', 'state/update.ts'],
+  },
+  left_out: { columns: LEFT_OUT, madeBy: 'input/reading.ts', readBy: ['input/runes.ts', 'state/update.ts'] },
+  /** The runes tables of this build's input; made only when a ledger or a runes table was read. */
+  runes: { columns: RUNES, madeBy: 'input/runes.ts', readBy: ['input/reading.ts', 'input/sources.ts', 'state/update.ts'] },
+  /** Blocks that a changed, new or removed file has. */
+  affected: {
+    columns: { block_height: 'BIGINT' },
+    madeBy: 'input/load.ts',
+    readBy: ['bulk/build.ts', 'input/canonical.ts', 'input/consistency.ts', 'input/envelopes.ts', 'input/reading.ts', 'state/update.ts'],
+  },
+  /** Records of affected blocks, copies of blocks included. */
+  activity: { columns: RECORDS, madeBy: 'input/canonical.ts', readBy: ['input/consistency.ts'] },
+  /** Which file has which affected block. */
+  held: { columns: HELD, madeBy: 'input/canonical.ts', changedBy: ['input/consistency.ts'], readBy: ['input/consistency.ts'] },
+  /** Which file has which block, of all files of the input. */
+  all_holds: { columns: HELD, madeBy: 'input/consistency.ts', readBy: ['input/runes.ts'] },
+  /** Records of affected blocks, each block from one file. */
+  kept: { columns: RECORDS, madeBy: 'input/consistency.ts', readBy: ['bulk/build.ts', 'render/batches.ts', 'stats/counting.ts'] },
+  /** The blocks of `kept`. */
+  blocks: {
+    columns: { block_height: 'BIGINT', block_hash: 'VARCHAR', records: 'BIGINT' },
+    madeBy: 'input/consistency.ts',
+    readBy: ['pipeline/build.ts', 'state/update.ts'],
+  },
+  /**
+   * The transactions of `kept`. `numbered`: records with an event_index; `event_bits`: which event indexes they have; `is_scattered`: whether other
+   * transactions' records stand between its own.
+   */
+  transactions: {
+    columns: {
+      block_height: 'BIGINT',
+      tx_index: 'BIGINT',
+      tx_id: 'VARCHAR',
+      records: 'BIGINT',
+      numbered: 'BIGINT',
+      is_scattered: 'BOOLEAN',
+      event_bits: 'BIGINT',
+    },
+    madeBy: 'input/consistency.ts',
+    readBy: ['pipeline/stale.ts', 'state/update.ts'],
+  },
+
+  /** Blocks that this build wrote. */
+  written: { columns: WRITTEN, madeBy: 'state/update.ts', readBy: ['bulk/build.ts', 'pipeline/stale.ts', 'stats/counting.ts'] },
+  /** Blocks whose rows in the state change: written, or gone. */
+  replaced: {
+    columns: { block_height: 'BIGINT' },
+    madeBy: 'state/update.ts',
+    readBy: ['bulk/build.ts', 'pipeline/shards.ts', 'stats/files.ts'],
+  },
+  /** Rows of replaced blocks as the last build left them. */
+  old_blocks: { columns: BLOCKS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
+  old_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['pipeline/shards.ts', 'pipeline/stale.ts'] },
+  /** Counts of the blocks in `written`. */
+  counted: { columns: { ...BLOCK_RUNES, timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts', readBy: ['state/update.ts'] },
+  /** The time of each block in `written`: the least of its records, which in valid data have all the same. */
+  times: { columns: { block_height: 'BIGINT', timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts', readBy: ['state/update.ts'] },
+} as const satisfies Readonly<Record<string, Relation>>;
+
+export type TableName = keyof typeof TABLES;
+
+/** The columns of a table as CREATE TABLE takes them. */
+export const definitionOf = (table: TableName): string =>
+  Object.entries<string>(TABLES[table].columns)
+    .map(([name, type]) => `"${name}" ${type}`)
+    .join(', ');
