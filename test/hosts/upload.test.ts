@@ -417,7 +417,7 @@ describe('an upload that cannot be done', () => {
   it('names what is missing', async () => {
     expect(await failure([])).toContain('usage: hosting/upload.sh REMOTE');
     expect(await failure(['bucket', dist])).toContain('r2:my-bucket');
-    expect(await failure([REMOTE, join(work, 'none')])).toContain('there is no build in');
+    expect(await failure([REMOTE, join(work, 'none')])).toContain('build not found in');
     const bin = join(work, 'bin');
     mkdirSync(bin);
     for (const name of ['sh', 'grep', 'cat']) {
