@@ -11,7 +11,7 @@ import { satisfy, wantedRange } from '../../http/ranges.ts';
 import { takesGzip } from './encoding.ts';
 import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type LargeFile } from './files.ts';
 
-/** Names and values in turn. Node writes such a list 15 µs faster than an object, a third of its time for a request. */
+/** Names and values in turn. Node writes such a list 15 µs faster than an object, a third of a request's time. */
 export type Headers = readonly string[];
 
 export const headerList = (headers: Readonly<Record<string, string>>): Headers => Object.entries(headers).flat();
