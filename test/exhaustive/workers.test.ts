@@ -51,7 +51,7 @@ describe('npm start', () => {
     await run('build', [], work);
     const child = start('serve', ['--port', '0', '--workers', '2', '--no-compression'], work);
     const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-    const port = Number(/:(\d+) \(Ctrl-C/.exec(line.toString())?.[1]);
+    const port = Number(/:(\d+) \(press Ctrl-C/.exec(line.toString())?.[1]);
     const workers = () => workersOf(child.pid);
     const before = workers();
     expect(before).toHaveLength(2);
