@@ -1,11 +1,12 @@
 #!/bin/sh
-# Uploads a build to object storage with rclone, so that whoever reads it meanwhile gets old answers or new ones:
+# Uploads a build to object storage with rclone. Clients get correct answers, old or new, during the upload.
 #
 #     hosting/upload.sh REMOTE [DIST] [CACHE]        for example: hosting/upload.sh r2:my-bucket dist .cache
 #
-# It may be stopped at any moment and run again, and builds in between do not have to be uploaded. What the bucket holds stands in
-# CACHE/uploaded: a line for every file with its size and time. Only files that differ from it are sent. A line is doubtful from before its
-# file is sent until everything is done. Without the list, with very many changes, or with UPLOAD=all, the bucket itself is compared.
+# You may stop it at any time and run it again, and you may skip builds. CACHE/uploaded records the size and time of
+# every file in the bucket, and only files that differ from this record are sent. While an upload runs, its files are
+# marked in the record as doubtful. Without a record, after very many changes, or with UPLOAD=all, the build is compared
+# with the bucket itself.
 set -eu
 export LC_ALL=C
 
@@ -20,14 +21,15 @@ case $remote in *:* | */*) ;; *) die "REMOTE is an rclone remote and a bucket, a
 case $remote in *: | */) root=$remote ;; *) root=$remote/ ;; esac
 manifest=runes/v1/manifest.json
 command -v rclone >/dev/null || die 'rclone is not installed; see https://rclone.org/install/'
-[ -f "$dist/$manifest" ] || die "there is no build in $dist: $manifest is missing. Run npm run build first."
+[ -f "$dist/$manifest" ] || die "build not found in $dist: $manifest is missing. Run npm run build first."
 [ -f "$dist/.rune-activity-mirror" ] || die "$dist is not the output folder of a build: .rune-activity-mirror is missing"
-if grep -q 'A build is at work' "$dist/.rune-activity-mirror"; then die "a build is at work in $dist, or died there. Build again first."; fi
+if grep -q 'A build is running here' "$dist/.rune-activity-mirror"; then die "a build is using $dist, or was killed there. Build again first."; fi
 
-# Files are small: what takes time is the way there and back. A token for one bucket may not ask whether the bucket is there.
+# Files are small, so many transfers in parallel hide the latency. A token for one bucket may not check that the bucket
+# exists.
 export RCLONE_TRANSFERS="${RCLONE_TRANSFERS:-32}" RCLONE_CHECKERS="${RCLONE_CHECKERS:-32}"
 export RCLONE_S3_NO_CHECK_BUCKET=true
-must() { rclone "$@" || die 'rclone failed, see above. Run this again: it goes on from here.'; }
+must() { rclone "$@" || die 'rclone failed, see above. Run this again to continue.'; }
 send() { must "$@" --checksum --header-upload 'Cache-Control: public, no-cache, must-revalidate'; }
 
 state=$cache/uploaded
@@ -35,10 +37,11 @@ record=$state/$(printf %s "$remote" | cksum | tr ' ' -)
 work=$record.work
 mkdir -p "$work"
 exec 9>"$record.lock"
-# The kernel lets go of the lock with the last process that has it, an rclone that outlived this script included.
-if command -v flock >/dev/null && ! flock -n 9; then die "another upload to $remote is at work"; fi
+# The kernel releases the lock with the last process that has it, even an rclone that outlives this script.
+if command -v flock >/dev/null && ! flock -n 9; then die "another upload to $remote is running"; fi
 
-# Writes every file of the build to a file: path, tab, size and time. A list that breaks off would have the rest removed from the bucket.
+# Lists every file of the build in $1: path, tab, size and time. Fails on an incomplete list, which would delete files
+# from the bucket.
 list_files() {
   (
     cd "$dist" || exit
@@ -47,8 +50,8 @@ list_files() {
     else
       find . -type f ! -name '.rune-activity-mirror*' ! -name '*.json.gz' ! -name '*.json.br' -exec stat -f '%N%t%z %Fm' {} +
     fi
-  ) >"$work/found" || die "the files in $dist cannot be listed, see above. Run this again when that is mended."
-  [ -s "$work/found" ] || die "there are no files in $dist"
+  ) >"$work/found" || die "the files in $dist cannot be listed, see above. Fix the cause and run this again."
+  [ -s "$work/found" ] || die "no files found in $dist"
   sed 's|^\./||' "$work/found" >"$work/list"
   sort "$work/list" >"$1"
 }
@@ -56,23 +59,24 @@ paths() { cut -f 1 "$1" | sort -u; }
 
 list_files "$work/now"
 
-# A mirror that still remembers the old manifest takes a file that goes for an id that is not in the data. What stands behind these lines may change.
+# A host that still uses the old manifest would report ids as unknown if their paths changed. So these manifest fields
+# must not change.
 shape() { sed -n '/"layout"/,/"operation_pages"/p'; }
 status=0
 rclone cat "$root$manifest" >"$work/manifest" 2>"$work/errors" || status=$?
 case $status in 0 | 3 | 4) ;; *) die "$remote cannot be read: $(cat "$work/errors")" ;; esac
 if [ -s "$work/manifest" ] && [ "$(shape <"$work/manifest")" != "$(shape <"$dist/$manifest")" ]; then
-  die "$remote holds a build of another layout, dialect, page sizes or pages by operation. Upload to another folder or bucket, and then point the host there."
+  die "$remote has a build with another layout, dialect, page sizes or pages by operation. Upload to another folder or bucket, then point the host there."
 fi
 
-# Every upload that sends anything leaves its number in the bucket before it does. When the list is older than that, as after a restored copy of the
-# cache folder, it does not know what was sent, also by an upload that died before the manifest.
+# Every upload first writes a random number to the bucket. If the record does not have that number, it misses an upload,
+# even one that failed before its manifest. This happens when an old copy of the cache folder is restored.
 number=.rune-activity-mirror.upload
 status=0
 rclone cat "$root$number" >"$work/number" 2>"$work/errors" || status=$?
 case $status in 0 | 3 | 4) ;; *) die "$remote cannot be read: $(cat "$work/errors")" ;; esac
 
-# The list is of no use when someone else has uploaded to the bucket, or emptied it.
+# Ignores the record if another machine has uploaded to the bucket or emptied it.
 if [ "${UPLOAD:-}" = all ] || ! grep -qsx "$(cksum <"$work/manifest")" "$record.manifests" ||
   ! grep -qsx "$(cat "$work/number")" "$record.numbers"; then rm -f "$record"; fi
 if [ -f "$record" ]; then
@@ -81,7 +85,7 @@ if [ -f "$record" ]; then
   paths "$record" >"$work/before"
   paths "$work/now" >"$work/after"
   comm -23 "$work/before" "$work/after" >"$work/gone"
-  # Asking for each file is cheaper than listing the bucket only while they are few.
+  # With many changes, listing the bucket is cheaper than a request for each file.
   if [ "$(cat "$work/changed" "$work/gone" | wc -l)" -gt "${UPLOAD_FEW:-5000}" ]; then rm -f "$record"; fi
 fi
 
@@ -104,7 +108,7 @@ elif [ -f "$record" ]; then
   grep '^runes/v1/blocks/' "$work/changed" >"$work/pages" || true
   grep -v -e '^runes/v1/blocks/' -e "^$manifest\$" "$work/changed" >"$work/others" || true
   grep "^$manifest\$" "$work/changed" >"$work/last" || true
-  # Pages first, then what names them, then the manifest.
+  # Pages first, then the files that refer to them, then the manifest.
   for list in pages others last; do
     if [ -s "$work/$list" ]; then send copy "$dist" "$remote" --no-traverse --files-from-raw "$work/$list"; fi
   done
@@ -112,11 +116,11 @@ elif [ -f "$record" ]; then
   summary="$(wc -l <"$work/changed" | tr -d ' ') files sent, $(wc -l <"$work/gone" | tr -d ' ') removed"
 else
   take_number
-  # A bucket sends files as they are, to whatever client: compressed ones are of no use there.
+  # A bucket cannot choose an encoding for a client, so compressed files are not uploaded.
   send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks" --exclude '*.json.{gz,br}'
   send copy --fast-list "$dist" "$remote" --exclude '*.json.{gz,br}' --exclude '/runes/v1/blocks/**' --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
   send copyto "$dist/$manifest" "$root$manifest"
-  # Only removes: all that is there was compared by content just now. What is not in runes/v1/ is left alone, but files of bulk data.
+  # Only deletes, because the content was compared above. Outside runes/v1/, only old Parquet files are deleted.
   must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only --exclude '*.json.{gz,br}' --delete-excluded
   : >"$work/gone"
   must lsf --fast-list "${root}activity" --include '/*.parquet' --include '/index.json' >"$work/bulk"
@@ -128,11 +132,11 @@ else
 fi
 
 list_files "$work/then"
-if ! cmp -s "$work/now" "$work/then" || grep -q 'A build is at work' "$dist/.rune-activity-mirror"; then
+if ! cmp -s "$work/now" "$work/then" || grep -q 'A build is running here' "$dist/.rune-activity-mirror"; then
   die "$dist was changed during the upload. Run this again."
 fi
 cksum <"$dist/$manifest" >"$record.manifests"
 { cat "$work/number" && echo; } >"$record.numbers"
 mv "$work/now" "$record"
 rm -rf "$work"
-echo "upload: $remote is as $dist now ($(wc -l <"$record" | tr -d ' ') files; $summary)"
+echo "upload: $remote now matches $dist ($(wc -l <"$record" | tr -d ' ') files; $summary)"

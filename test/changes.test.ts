@@ -41,7 +41,7 @@ it('what a build removed is listed by the next one too, if it died when the list
   await testBuild(out, { inputs: [input] });
   const list = () => readFileSync(`${out}.cache/changes/removed.txt`, 'latin1').split('\n');
   expect(list()).toContain('runes/v1/blocks/2.json');
-  writeFileSync(join(out, '.rune-activity-mirror'), 'A build is at work here, or died.\n');
+  writeFileSync(join(out, '.rune-activity-mirror'), 'A build is running here, or it did not finish.\n');
   await testBuild(out, { inputs: [input] });
   expect(list()).toContain('runes/v1/blocks/2.json');
   await testBuild(out, { inputs: [input], full: true });

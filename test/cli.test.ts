@@ -176,7 +176,7 @@ describe('npm start', () => {
     await run('build', [], work);
     const child = start('serve', ['--port', '0'], work);
     const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-    const port = Number(/^Serving dist on http:\/\/127\.0\.0\.1:(\d+) \(Ctrl-C ends it\)\.\n$/.exec(line.toString())?.[1]);
+    const port = Number(/^Serving dist on http:\/\/127\.0\.0\.1:(\d+) \(press Ctrl-C to stop\)\.\n$/.exec(line.toString())?.[1]);
     const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity');
     expect(JSON.parse(answer.body)).toMatchObject({ total: 1 });
     child.kill('SIGTERM');
@@ -188,7 +188,7 @@ describe('npm start', () => {
     const { code, stderr } = await runProcess('serve', ['--port', '0', '--workers', workers], work);
     expect([code, stderr]).toEqual([
       2,
-      'Error: there is no build: dist/runes/v1/manifest.json is missing\n  Run npm run build first, or name the folder with --dir.\n',
+      'Error: build not found: dist/runes/v1/manifest.json is missing\n  Run npm run build first, or name the folder with --dir.\n',
     ]);
     expect((await runProcess('serve', ['--port', '70000'], work)).code).toBe(1);
   });
@@ -202,7 +202,7 @@ describe('npm start', () => {
     const { code, stderr } = await runProcess('serve', ['--port', port], work);
     child.kill('SIGTERM');
     await once(child, 'exit');
-    expect([code, stderr.split('\n')[0]]).toEqual([1, `Error: port ${port} of 127.0.0.1 is in use; choose another with --port`]);
+    expect([code, stderr.split('\n')[0]]).toEqual([1, `Error: port ${port} of 127.0.0.1 is already in use; choose another with --port`]);
   });
 });
 

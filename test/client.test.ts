@@ -162,9 +162,7 @@ describe('an address', () => {
   });
 
   it('that is none is a TypeError, and so is a query of no list or of two', async () => {
-    expect(() => new bundled.Mirror('mirror')).toThrow(
-      new TypeError('mirror is no address of a mirror, such as https://example.org/mirror'),
-    );
+    expect(() => new bundled.Mirror('mirror')).toThrow(new TypeError('mirror is not a valid base URL, such as https://example.org/mirror'));
     const base = `http://127.0.0.1:${port}`;
     for (const query of [{ base: 'mirror', block: 1 }, { base }, { base, block: 1, transaction: '1' }]) {
       await expect(bundled.activity(query)).rejects.toThrow(TypeError);
@@ -174,7 +172,7 @@ describe('an address', () => {
   it('where there is no mirror is an error that says so, and no empty list', async () => {
     const base = `http://127.0.0.1:${port}/runes/v1`;
     await expect(bundled.activity({ base, block: 2000007 })).rejects.toThrow(
-      `there is no mirror at ${base}/: runes/v1/manifest.json is missing. The base is the address before /runes/v1`,
+      `no mirror found at ${base}/: runes/v1/manifest.json is missing. The base is the URL before /runes/v1`,
     );
   });
 });

@@ -177,7 +177,7 @@ describe.each(LAYOUTS)('a file that is not whole, layout %s', (layout) => {
       const page = JSON.parse(String(file)) as source.ActivityPage;
       return send(response, 200, 'application/json', JSON.stringify({ ...page, results: page.results.slice(0, -1) }));
     };
-    expect((await failure(new client.Mirror(host.base).activity(QUERY))).message).toContain('is cut, or no file of a mirror');
+    expect((await failure(new client.Mirror(host.base).activity(QUERY))).message).toContain('is truncated or not a file of a mirror');
   });
 
   it('is an error when it is the manifest of another program', async () => {

@@ -199,7 +199,7 @@ describe('a build with a hole', () => {
     const target = `/${BLOCK}.json.gz`;
     expect((await own.send('GET', target)).status).toBe(200);
     const marker = readFileSync(join(out, '.rune-activity-mirror'));
-    writeFileSync(join(out, '.rune-activity-mirror'), `${marker}A build is at work here, or died.\n`);
+    writeFileSync(join(out, '.rune-activity-mirror'), `${marker}A build is running here, or it did not finish.\n`);
     expect((await own.send('GET', target)).status).toBe(503);
     expect((await own.send('GET', `/${BLOCK}.json`)).status).toBe(200);
     writeFileSync(join(out, '.rune-activity-mirror'), marker);

@@ -194,7 +194,7 @@ describe('verification finds', () => {
     ],
     [
       'an unfinished build',
-      (out) => writeFileSync(join(out, '.rune-activity-mirror'), 'A build is at work'),
+      (out) => writeFileSync(join(out, '.rune-activity-mirror'), 'A build is running here'),
       /the last build did not finish/,
     ],
     [

@@ -1,6 +1,6 @@
-/** What a record says that happened to a rune. */
+/** The kinds of rune activity. */
 export type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
-/** One thing that happened to a rune. Hashes begin with `0x` in dialect `contract`, and not in `hiro`. */
+/** One record: something that happened to a rune. Hashes begin with `0x` in dialect `contract` but not in `hiro`. */
 export interface Activity {
     readonly rune: {
         readonly id: string;
@@ -10,7 +10,7 @@ export interface Activity {
     };
     readonly address?: string;
     readonly receiver_address?: string;
-    /** A decimal number of whole runes, with as many decimals as the rune has. Too large for `Number`. */
+    /** In units of the rune, as a decimal string with the rune's number of decimals. It may be too large for `Number`. */
     readonly amount?: string;
     readonly operation: Operation;
     readonly location: {
@@ -19,13 +19,13 @@ export interface Activity {
         readonly tx_id: string;
         readonly tx_index: number;
         readonly vout?: number;
-        /** The output as hex; in dialect `hiro` with its index, `txid:vout`. */
+        /** The output in hex. In dialect `hiro` the index follows: `txid:vout`. */
         readonly output?: string;
         /** Seconds since 1970. */
         readonly timestamp: number;
     };
 }
-/** A window of a list: `results` are the records from number `offset` on, at most `limit`, of `total`. */
+/** A window of a list: `results` has at most `limit` of the list's `total` records, beginning at record `offset`. */
 export interface ActivityPage {
     readonly limit: number;
     readonly offset: number;
@@ -33,7 +33,7 @@ export interface ActivityPage {
     readonly total: number;
     readonly results: readonly Activity[];
 }
-/** What a mirror holds: `runes/v1/manifest.json`. */
+/** The manifest, `runes/v1/manifest.json`: the options of the build and what the mirror covers. */
 export interface MirrorManifest {
     readonly generator: 'rune-activity-mirror';
     readonly version: string;
@@ -41,20 +41,23 @@ export interface MirrorManifest {
     readonly dialect: 'contract' | 'hiro';
     /** Ascending; the first is the default limit, the last the largest. */
     readonly page_sizes: readonly number[];
-    /** Whether blocks can be asked for by operation. */
+    /** True when blocks can be filtered by operation. */
     readonly operation_pages: boolean;
     readonly compress?: readonly ('br' | 'gz')[];
-    /** The public address of the mirror, with a slash at its end, when its build was told. */
+    /** The public URL of the mirror, with a trailing slash; set when the build has the option `site_url`. */
     readonly site_url?: string;
-    /** Whether all records lie in `activity/` as Parquet files too. */
+    /** Set when `activity/` also has all records as Parquet files. */
     readonly parquet?: true;
     readonly transaction_prefix?: number;
-    /** Runs of consecutive heights with activity, both ends included. */
+    /** Ranges of consecutive heights with activity: first and last height, both inclusive. */
     readonly heights: readonly (readonly [first: number, last: number])[];
     readonly blocks: number;
     readonly transactions: number;
     readonly records: number;
-    /** Ledger rows of the input that are in no answer, because their rune is not in its runes table. `runes` names up to 20 of their runes. */
+    /**
+     * Input rows without records in this mirror, because the input's runes table lacks their rune. `runes` names up to 20
+     * of these runes.
+     */
     readonly left_out?: {
         readonly rows: number;
         readonly runes: readonly string[];
@@ -62,76 +65,81 @@ export interface MirrorManifest {
     };
     readonly files: number;
     readonly bytes: number;
-    /** 64 hex digits: two mirrors with the same digest hold the same data. */
+    /** 64 hex digits. Two mirrors with the same digest have the same data. */
     readonly digest: string;
 }
-/** A window of a mirror's list. Exactly one of `transaction` and `block` is given. */
+/** Selects a window of a list. Set exactly one of `transaction` and `block`. */
 export interface MirrorQuery {
     /** 64 hex digits, with or without `0x`. */
     readonly transaction?: string | undefined;
     /** A height, or a hash as 64 hex digits, with or without `0x`. */
     readonly block?: string | number | undefined;
-    /** In records; 0 unless given. */
+    /** In records; 0 by default. */
     readonly offset?: number | undefined;
-    /** 1 to the mirror's largest page size; its smallest page size unless given. */
+    /** 1 to the mirror's largest page size; by default its smallest page size. */
     readonly limit?: number | undefined;
-    /** Of a block, only these records. A transaction's list has all of them, whatever this says. */
+    /** Filters the records of a block. Ignored for a transaction. */
     readonly operation?: Operation | undefined;
-    /** Ends the waiting; the promise then rejects with the signal's reason. */
+    /** Cancels the request; the promise then rejects with the signal's reason. */
     readonly signal?: AbortSignal | undefined;
 }
 export interface ActivityQuery extends MirrorQuery {
-    /** The address before `/runes/v1`, with or without a slash at its end; in a browser it may be relative to the page. */
+    /** The URL before `/runes/v1`, with or without a trailing slash. In a browser it may be relative to the page. */
     readonly base: string | URL;
 }
 export interface MirrorOptions {
-    /** Another way to fetch, such as one that sends a key. */
+    /** Replaces the global `fetch`, for example to send an API key. */
     readonly fetch?: typeof globalThis.fetch | undefined;
     /**
-     * How long the manifest and the index of layout `packed` may be used from memory, in milliseconds: 10,000 unless given. A block or transaction that is
-     * new to a mirror of layout `packed` may be unknown for so long.
+     * How long the manifest and the index of layout `packed` may be used from memory, in milliseconds; 10,000 by default.
+     * In layout `packed`, a new block or transaction may stay unknown for that long.
      */
     readonly freshMs?: number | undefined;
 }
-/** Why there is no answer. */
+/** An answer that is not a list: the mirror refuses the request or cannot be read. */
 export declare class MirrorError extends Error {
     readonly name = "MirrorError";
-    /** 400 when the request is wrong (`message` is the API's own); 503 when the mirror cannot be read, now or at all (`cause` may tell more). */
+    /**
+     * 400 when the request is invalid; `message` is then the API's own. 503 when the mirror cannot be read; `cause` may
+     * tell why.
+     */
     readonly statusCode: number;
-    /** The status in words: `Bad Request`, `Service Unavailable`. */
+    /** The reason phrase of the status: `Bad Request`, `Service Unavailable`. */
     readonly error: string;
     constructor(statusCode: number, error: string, message: string, options?: {
         cause?: unknown;
     });
 }
 /**
- * A window of a transaction's or a block's activity. Rejects with a MirrorError, with a TypeError for a query that names no list or no address, and with
- * the signal's reason. Queries of one base share a Mirror, and so what is in its memory.
+ * Fetches a window of the activity of a transaction or block. Rejects with a MirrorError, with a TypeError when the
+ * query names no list or `base` is not a valid URL, or with the signal's reason. Queries with the same base share a
+ * Mirror and its memory.
  */
 export declare function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage>;
 /**
- * A mirror, by the address before `/runes/v1`. Only its files are fetched, so its host needs no code; it must let this origin read them (CORS). What is
- * read is asked for again each time (`cache: 'no-cache'`), but for the manifest and the index while they are fresh.
+ * A mirror, identified by the URL before `/runes/v1`. Only its files are fetched, so the host needs no code, but must
+ * allow this origin to read them (CORS). Files are revalidated on every read (`cache: 'no-cache'`), except the manifest
+ * and the index while they are fresh.
  *
- * In layout `packed` all that goes into an answer is of one build. In layout `files` a window that is no page is cut out of two; while the host is
- * replacing its files, or has a cache that mixes builds, pages of two builds cannot always be told apart: a correction that changes neither the
- * number of records nor the block is seen in one and not in the other.
+ * In layout `packed` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
+ * While the host replaces its files, or when its cache mixes builds, these two pages may come from different builds.
+ * The client notices this unless the builds have the same block and the same number of records.
  */
 export declare class Mirror {
     #private;
-    /** Throws a TypeError when `base` is no address. */
+    /** Throws a TypeError when `base` is not a valid URL. */
     constructor(base: string | URL, { fetch, freshMs }?: MirrorOptions);
-    /** A window of a transaction's or a block's activity; see `activity`. */
+    /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
     activity(query: MirrorQuery): Promise<ActivityPage>;
     /**
-     * The status and the body, to the byte, that a server of the API gives for GET of a request target, such as
-     * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Where that is 400, 404 or 503 it is no error here. Rejects with a
-     * MirrorError when the mirror cannot be read at all.
+     * Returns the status and the exact body with which an API server answers GET for a target, for example
+     * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Resolves for 400, 404 and 503 too. Rejects
+     * with a MirrorError only when the mirror cannot be read at all.
      */
     get(target: string, signal?: AbortSignal): Promise<{
         status: number;
         body: string;
     }>;
-    /** What the mirror holds. Rejects with a MirrorError. */
+    /** Fetches the manifest. Rejects with a MirrorError. */
     manifest(): Promise<MirrorManifest>;
 }

@@ -1,30 +1,35 @@
 /**
- * The files of a mirror over plain HTTP, from any host. Nothing but a whole file of a mirror passes: hosts answer what is missing, moved or cut in many
- * ways, and none of them may become an empty list.
+ * Reads the files of a mirror over plain HTTP from any host.
+ *
+ * Only complete files of a mirror pass. Hosts answer a missing, moved or truncated file in many ways, and none of these
+ * answers may look like an empty list.
  */
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
 
-/** A file could not be had: the host cannot be reached, refuses, or is no mirror. Its cause is the error below, where there is one. */
+/**
+ * A file cannot be read: the host is unreachable, refuses the request, or serves no mirror. `cause` is the underlying
+ * error, if any.
+ */
 export class UnreadableError extends Error {}
 
 /**
- * Hosts that cannot be told what to say let browsers keep files for a while, each for its own: so they are asked again each time, and answer with a 304
- * without a body when nothing changed.
+ * Some hosts let browsers cache files for a while, each file for its own time. Revalidating every file avoids mixing
+ * builds; an unchanged file costs a 304 without a body.
  */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
-/** A file that was read. */
+/** A file whose content is in memory. */
 export interface ReadFile extends OpenFile {
   readonly content: string;
 }
 
 export interface MirrorFiles extends Files<ReadFile> {
-  /** Any JSON of the mirror by its path, as it is. */
+  /** Reads any JSON file of the mirror by its path, unchanged. Undefined when the host does not have it. */
   file(path: string): Promise<string | undefined>;
 }
 
-/** `base` ends with a slash. */
+/** Returns a reader of the files below `base`, which ends with a slash. */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
   const read = async (path: string): Promise<string | undefined> => {
     const { href } = new URL(path, base);
@@ -36,13 +41,13 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       }
       const text = await response.text();
       if (response.ok) return text;
-      if (response.status === 403 && isAbsence(response, text)) return undefined;
+      if (response.status === 403 && isMissingObject(response, text)) return undefined;
       throw new UnreadableError(`${href} was answered with status ${response.status}`);
     } catch (error) {
       if (error instanceof UnreadableError || signal?.aborted) throw error;
       const why = error instanceof Error ? error.message : String(error);
       throw new UnreadableError(
-        `${href} cannot be read (${why}): there is no connection, or its host does not let this page read it (CORS)`,
+        `${href} cannot be read (${why}). Check the connection, and that the host allows this page to read it (CORS)`,
         {
           cause: error,
         },
@@ -52,19 +57,22 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
   const checked = async (path: string, fits: (value: unknown) => boolean): Promise<string | undefined> => {
     const text = await read(path);
     if (text === undefined || fits(parse(text))) return text;
-    throw new MissingFileError(path, text.trimStart().startsWith('<') ? 'was answered with a web page' : 'is cut, or no file of a mirror');
+    throw new MissingFileError(
+      path,
+      text.trimStart().startsWith('<') ? 'was answered with a web page' : 'is truncated or not a file of a mirror',
+    );
   };
   const manifest = async (): Promise<string> => {
     const text = await read(MANIFEST_PATH);
     const isManifest = text !== undefined && (parse(text) as { generator?: unknown } | undefined)?.generator === 'rune-activity-mirror';
     if (isManifest) return text;
     throw new UnreadableError(
-      `there is no mirror at ${base.href}: ${MANIFEST_PATH} is ${text === undefined ? 'missing' : 'of something else'}. The base is the address before /runes/v1`,
+      `no mirror found at ${base.href}: ${MANIFEST_PATH} is ${text === undefined ? 'missing' : 'not a manifest'}. The base is the URL before /runes/v1`,
     );
   };
   return {
     open: async (path) => {
-      const content = await (path === MANIFEST_PATH ? manifest() : checked(path, isWhole));
+      const content = await (path === MANIFEST_PATH ? manifest() : checked(path, isComplete));
       return content === undefined ? undefined : { content, text: async () => content };
     },
     file: (path) => checked(path, (value) => value !== undefined),
@@ -72,10 +80,10 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
 }
 
 /**
- * Whether a 403 says that there is no such object: S3 and its like answer so where a bucket may be read and not listed. Any other 403 is a refusal of
- * what may well be there.
+ * True when a 403 means that the object does not exist. S3 answers like this when a bucket allows reading but not
+ * listing. Any other 403 may hide an existing file.
  */
-const isAbsence = (response: Response, body: string): boolean =>
+const isMissingObject = (response: Response, body: string): boolean =>
   /^application\/xml\b/.test(response.headers.get('content-type') ?? '') && /<Error>\s*<Code>AccessDenied<\/Code>/.test(body);
 
 function parse(text: string): unknown {
@@ -87,8 +95,11 @@ function parse(text: string): unknown {
   }
 }
 
-/** Whether this is one of the forms that files of the API have; a page has as many records as its numbers say. */
-function isWhole(value: unknown): boolean {
+/**
+ * True for JSON that has the form of an API file. A page must have as many records as its `limit`, `offset` and `total`
+ * say.
+ */
+function isComplete(value: unknown): boolean {
   const file = Object(value) as Readonly<Record<string, unknown>>;
   const { limit, offset, total, results } = file;
   if (!Array.isArray(results)) return 'transactions' in file || 'edition' in file || 'server_version' in file;

@@ -1,8 +1,8 @@
 /**
- * The page map for browsers and other programs: answers of the API, exactly as its servers give them, from the files of a mirror on any host, also one
- * without code. `client.js` of every build is this module.
+ * The page map for browsers and other programs. It reads the files of a mirror on any host, even one without code, and
+ * returns exactly what an API server would answer. Every build has this module as `client.js`.
  *
- * The types stand here alone and by themselves, so that `client.d.ts` is one file without imports.
+ * The types are declared here and import nothing, so that `client.d.ts` is a single file.
  */
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import { MirrorReader } from '../pages/reader.ts';
@@ -10,15 +10,15 @@ import { MissingFileError } from '../pages/respond.ts';
 import { isBuiltFile } from '../pages/siteFiles.ts';
 import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './files.ts';
 
-/** What a record says that happened to a rune. */
+/** The kinds of rune activity. */
 export type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
 
-/** One thing that happened to a rune. Hashes begin with `0x` in dialect `contract`, and not in `hiro`. */
+/** One record: something that happened to a rune. Hashes begin with `0x` in dialect `contract` but not in `hiro`. */
 export interface Activity {
   readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
   readonly address?: string;
   readonly receiver_address?: string;
-  /** A decimal number of whole runes, with as many decimals as the rune has. Too large for `Number`. */
+  /** In units of the rune, as a decimal string with the rune's number of decimals. It may be too large for `Number`. */
   readonly amount?: string;
   readonly operation: Operation;
   readonly location: {
@@ -27,14 +27,14 @@ export interface Activity {
     readonly tx_id: string;
     readonly tx_index: number;
     readonly vout?: number;
-    /** The output as hex; in dialect `hiro` with its index, `txid:vout`. */
+    /** The output in hex. In dialect `hiro` the index follows: `txid:vout`. */
     readonly output?: string;
     /** Seconds since 1970. */
     readonly timestamp: number;
   };
 }
 
-/** A window of a list: `results` are the records from number `offset` on, at most `limit`, of `total`. */
+/** A window of a list: `results` has at most `limit` of the list's `total` records, beginning at record `offset`. */
 export interface ActivityPage {
   readonly limit: number;
   readonly offset: number;
@@ -43,7 +43,7 @@ export interface ActivityPage {
   readonly results: readonly Activity[];
 }
 
-/** What a mirror holds: `runes/v1/manifest.json`. */
+/** The manifest, `runes/v1/manifest.json`: the options of the build and what the mirror covers. */
 export interface MirrorManifest {
   readonly generator: 'rune-activity-mirror';
   readonly version: string;
@@ -51,64 +51,70 @@ export interface MirrorManifest {
   readonly dialect: 'contract' | 'hiro';
   /** Ascending; the first is the default limit, the last the largest. */
   readonly page_sizes: readonly number[];
-  /** Whether blocks can be asked for by operation. */
+  /** True when blocks can be filtered by operation. */
   readonly operation_pages: boolean;
   readonly compress?: readonly ('br' | 'gz')[];
-  /** The public address of the mirror, with a slash at its end, when its build was told. */
+  /** The public URL of the mirror, with a trailing slash; set when the build has the option `site_url`. */
   readonly site_url?: string;
-  /** Whether all records lie in `activity/` as Parquet files too. */
+  /** Set when `activity/` also has all records as Parquet files. */
   readonly parquet?: true;
   readonly transaction_prefix?: number;
-  /** Runs of consecutive heights with activity, both ends included. */
+  /** Ranges of consecutive heights with activity: first and last height, both inclusive. */
   readonly heights: readonly (readonly [first: number, last: number])[];
   readonly blocks: number;
   readonly transactions: number;
   readonly records: number;
-  /** Ledger rows of the input that are in no answer, because their rune is not in its runes table. `runes` names up to 20 of their runes. */
+  /**
+   * Input rows without records in this mirror, because the input's runes table lacks their rune. `runes` names up to 20
+   * of these runes.
+   */
   readonly left_out?: { readonly rows: number; readonly runes: readonly string[]; readonly more_runes: number };
   readonly files: number;
   readonly bytes: number;
-  /** 64 hex digits: two mirrors with the same digest hold the same data. */
+  /** 64 hex digits. Two mirrors with the same digest have the same data. */
   readonly digest: string;
 }
 
-/** A window of a mirror's list. Exactly one of `transaction` and `block` is given. */
+/** Selects a window of a list. Set exactly one of `transaction` and `block`. */
 export interface MirrorQuery {
   /** 64 hex digits, with or without `0x`. */
   readonly transaction?: string | undefined;
   /** A height, or a hash as 64 hex digits, with or without `0x`. */
   readonly block?: string | number | undefined;
-  /** In records; 0 unless given. */
+  /** In records; 0 by default. */
   readonly offset?: number | undefined;
-  /** 1 to the mirror's largest page size; its smallest page size unless given. */
+  /** 1 to the mirror's largest page size; by default its smallest page size. */
   readonly limit?: number | undefined;
-  /** Of a block, only these records. A transaction's list has all of them, whatever this says. */
+  /** Filters the records of a block. Ignored for a transaction. */
   readonly operation?: Operation | undefined;
-  /** Ends the waiting; the promise then rejects with the signal's reason. */
+  /** Cancels the request; the promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface ActivityQuery extends MirrorQuery {
-  /** The address before `/runes/v1`, with or without a slash at its end; in a browser it may be relative to the page. */
+  /** The URL before `/runes/v1`, with or without a trailing slash. In a browser it may be relative to the page. */
   readonly base: string | URL;
 }
 
 export interface MirrorOptions {
-  /** Another way to fetch, such as one that sends a key. */
+  /** Replaces the global `fetch`, for example to send an API key. */
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**
-   * How long the manifest and the index of layout `packed` may be used from memory, in milliseconds: 10,000 unless given. A block or transaction that is
-   * new to a mirror of layout `packed` may be unknown for so long.
+   * How long the manifest and the index of layout `packed` may be used from memory, in milliseconds; 10,000 by default.
+   * In layout `packed`, a new block or transaction may stay unknown for that long.
    */
   readonly freshMs?: number | undefined;
 }
 
-/** Why there is no answer. */
+/** An answer that is not a list: the mirror refuses the request or cannot be read. */
 export class MirrorError extends Error {
   override readonly name = 'MirrorError';
-  /** 400 when the request is wrong (`message` is the API's own); 503 when the mirror cannot be read, now or at all (`cause` may tell more). */
+  /**
+   * 400 when the request is invalid; `message` is then the API's own. 503 when the mirror cannot be read; `cause` may
+   * tell why.
+   */
   readonly statusCode: number;
-  /** The status in words: `Bad Request`, `Service Unavailable`. */
+  /** The reason phrase of the status: `Bad Request`, `Service Unavailable`. */
   readonly error: string;
   constructor(statusCode: number, error: string, message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -121,8 +127,9 @@ const FRESH_MS = 10_000;
 const mirrors = new Map<string, Mirror>();
 
 /**
- * A window of a transaction's or a block's activity. Rejects with a MirrorError, with a TypeError for a query that names no list or no address, and with
- * the signal's reason. Queries of one base share a Mirror, and so what is in its memory.
+ * Fetches a window of the activity of a transaction or block. Rejects with a MirrorError, with a TypeError when the
+ * query names no list or `base` is not a valid URL, or with the signal's reason. Queries with the same base share a
+ * Mirror and its memory.
  */
 export async function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage> {
   const { href } = folderOf(base);
@@ -132,25 +139,26 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
 }
 
 /**
- * A mirror, by the address before `/runes/v1`. Only its files are fetched, so its host needs no code; it must let this origin read them (CORS). What is
- * read is asked for again each time (`cache: 'no-cache'`), but for the manifest and the index while they are fresh.
+ * A mirror, identified by the URL before `/runes/v1`. Only its files are fetched, so the host needs no code, but must
+ * allow this origin to read them (CORS). Files are revalidated on every read (`cache: 'no-cache'`), except the manifest
+ * and the index while they are fresh.
  *
- * In layout `packed` all that goes into an answer is of one build. In layout `files` a window that is no page is cut out of two; while the host is
- * replacing its files, or has a cache that mixes builds, pages of two builds cannot always be told apart: a correction that changes neither the
- * number of records nor the block is seen in one and not in the other.
+ * In layout `packed` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
+ * While the host replaces its files, or when its cache mixes builds, these two pages may come from different builds.
+ * The client notices this unless the builds have the same block and the same number of records.
  */
 export class Mirror {
   readonly #filesFor: (signal?: AbortSignal) => MirrorFiles;
   readonly #reader: MirrorReader<ReadFile>;
 
-  /** Throws a TypeError when `base` is no address. */
+  /** Throws a TypeError when `base` is not a valid URL. */
   constructor(base: string | URL, { fetch = globalThis.fetch, freshMs = FRESH_MS }: MirrorOptions = {}) {
     const folder = folderOf(base);
     this.#filesFor = (signal) => filesAt(folder, fetch, signal);
     this.#reader = new MirrorReader(this.#filesFor(), freshMs, true);
   }
 
-  /** A window of a transaction's or a block's activity; see `activity`. */
+  /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
   async activity(query: MirrorQuery): Promise<ActivityPage> {
     const { status, body, cause } = await this.#answer(targetOf(query), query.signal);
     if (status === 200) return JSON.parse(body) as ActivityPage;
@@ -159,16 +167,16 @@ export class Mirror {
   }
 
   /**
-   * The status and the body, to the byte, that a server of the API gives for GET of a request target, such as
-   * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Where that is 400, 404 or 503 it is no error here. Rejects with a
-   * MirrorError when the mirror cannot be read at all.
+   * Returns the status and the exact body with which an API server answers GET for a target, for example
+   * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Resolves for 400, 404 and 503 too. Rejects
+   * with a MirrorError only when the mirror cannot be read at all.
    */
   async get(target: string, signal?: AbortSignal): Promise<{ status: number; body: string }> {
     const { status, body } = await this.#answer(target, signal);
     return { status, body };
   }
 
-  /** What the mirror holds. Rejects with a MirrorError. */
+  /** Fetches the manifest. Rejects with a MirrorError. */
   async manifest(): Promise<MirrorManifest> {
     return JSON.parse(await this.#orMirrorError(this.#reader.manifest(), undefined)) as MirrorManifest;
   }
@@ -194,7 +202,7 @@ export class Mirror {
     return body === undefined ? notFound('GET', target) : { status: 200, body };
   }
 
-  /** Waits no longer than `signal` allows, and turns errors of reading into those that are for others. */
+  /** Waits until `signal` aborts, and turns errors of reading files into a MirrorError. */
   async #orMirrorError<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
       return await (signal === undefined ? work : unlessAborted(work, signal));
@@ -207,18 +215,18 @@ export class Mirror {
   }
 }
 
-/** The address that files are below. */
+/** Returns the base URL of the mirror's files, with a trailing slash. */
 function folderOf(base: string | URL): URL {
   const page = (globalThis as { location?: { href: string } }).location?.href;
   const url = parseUrl(base, page);
-  if (url === undefined) throw new TypeError(`${base} is no address of a mirror, such as https://example.org/mirror`);
+  if (url === undefined) throw new TypeError(`${base} is not a valid base URL, such as https://example.org/mirror`);
   url.search = '';
   url.hash = '';
   if (!url.pathname.endsWith('/')) url.pathname += '/';
   return url;
 }
 
-/** As `URL.parse`, which is too new. */
+/** Like `URL.parse`, which older browsers lack. */
 function parseUrl(url: string | URL, base: string | undefined): URL | undefined {
   try {
     return new URL(url, base);
@@ -228,7 +236,7 @@ function parseUrl(url: string | URL, base: string | undefined): URL | undefined 
 }
 
 function targetOf({ transaction, block, offset, limit, operation }: MirrorQuery): string {
-  if ((transaction === undefined) === (block === undefined)) throw new TypeError('a query names either a transaction or a block');
+  if ((transaction === undefined) === (block === undefined)) throw new TypeError('a query must name either a transaction or a block');
   const query = Object.entries({ offset, limit, operation_type: operation })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${encode(String(value))}`);
@@ -236,7 +244,7 @@ function targetOf({ transaction, block, offset, limit, operation }: MirrorQuery)
   return `/runes/v1/${list}/activity${query.length === 0 ? '' : `?${query.join('&')}`}`;
 }
 
-/** As a part of a target. Halves of characters, which cannot be encoded, become what stands for such. */
+/** Percent-encodes a part of a target. `encodeURIComponent` throws for lone surrogates, so they become U+FFFD first. */
 const encode = (text: string): string => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
 
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,5 +1,5 @@
 /**
- * `npm start`: the local server's flags, and listening until a signal ends it.
+ * `npm start`: defines the local server's flags and listens until a signal arrives.
  */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
@@ -14,13 +14,13 @@ import { createMirrorServer } from './node.ts';
 
 export const SERVE_COMMAND: Command = {
   call: 'npm start --',
-  about: 'Serves a build on this machine, with exact windows.',
+  about: 'Serves a build on this machine and answers any window.',
   flags: [
-    { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The build to serve.' },
-    { name: 'host', value: 'ADDRESS', byDefault: '127.0.0.1', about: 'Where to listen; 0.0.0.0 for every address.' },
-    { name: 'port', value: 'PORT', byDefault: '3000', about: '0 picks a free one.' },
-    { name: 'workers', value: 'N', byDefault: '1', about: 'Processes that answer: as many as there are cores, for the most requests.' },
-    { name: 'no-compression', about: 'Sends everything as it is, for a proxy in front that compresses.' },
+    { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'Output folder of the build to serve.' },
+    { name: 'host', value: 'ADDRESS', byDefault: '127.0.0.1', about: 'Address to listen on; 0.0.0.0 for all.' },
+    { name: 'port', value: 'PORT', byDefault: '3000', about: 'Port to listen on; 0 picks a free one.' },
+    { name: 'workers', value: 'N', byDefault: '1', about: 'Number of processes. One per core handles the most requests.' },
+    { name: 'no-compression', about: 'Sends answers uncompressed, for a proxy in front that compresses.' },
     HELP,
   ],
   examples: [
@@ -30,7 +30,7 @@ export const SERVE_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed'],
 };
 
-/** How long open requests may take after a signal, in milliseconds. */
+/** How long open requests may continue after a signal, in milliseconds. */
 const GRACE_MS = 5000;
 
 /** Serves until SIGTERM or SIGINT; resolves when the last connection is closed. */
@@ -40,17 +40,16 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
   const dir = flags.one('dir') ?? 'dist';
   const workers = flags.integer('workers', 1, 1, 256);
   const announce = ({ port: actual }: { readonly port: number }) =>
-    log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (Ctrl-C ends it).`);
+    log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (press Ctrl-C to stop).`);
   if (workers > 1 && cluster.isPrimary) return serveInWorkers(workers, log, announce);
   try {
     await serveHere(dir, port, host, !flags.has('no-compression'), cluster.isPrimary ? announce : () => {});
   } finally {
-    // The channel to the process that watches it would keep a worker.
+    // The channel to the primary process would keep the worker alive.
     cluster.worker?.disconnect();
   }
 }
 
-/** Serves in this process. */
 async function serveHere(
   dir: string,
   port: number,
@@ -69,16 +68,16 @@ async function serveHere(
   await once(server, 'close');
 }
 
-/** Resolves to where the server listens; rejects with an error that says which flag is wrong. */
+/** Resolves to the listening address. Rejects with an error that names the wrong flag. */
 async function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   server.listen(port, host);
   try {
     await once(server, 'listening');
   } catch (error) {
     const code = codeOf(error);
-    if (code === 'EADDRINUSE') throw new UsageError(`port ${port} of ${host} is in use; choose another with --port`);
-    if (code === 'EACCES') throw new UsageError(`port ${port} of ${host} may not be used by this user; choose another with --port`);
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') throw new UsageError(`--host ${host} is no address of this machine`);
+    if (code === 'EADDRINUSE') throw new UsageError(`port ${port} of ${host} is already in use; choose another with --port`);
+    if (code === 'EACCES') throw new UsageError(`no permission to listen on port ${port} of ${host}; choose another with --port`);
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') throw new UsageError(`--host ${host} is not an address of this machine`);
     throw new BuildError(`the server cannot listen: ${messageOf(error)}`);
   }
   return server.address() as AddressInfo;

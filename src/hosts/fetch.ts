@@ -1,5 +1,5 @@
 /**
- * The page map for hosts that speak Request and Response: edge functions and workers. Each of them is a few lines around this.
+ * The page map for hosts that use Request and Response: edge functions and workers. Each host adds only a few lines.
  */
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import { API_HEADERS, cachingHeaders, ERROR_HEADERS, etagOfDigest, matchesEtag, PREFLIGHT_HEADERS } from '../http/headers.ts';
@@ -8,30 +8,33 @@ import { MirrorReader } from '../pages/reader.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
 
 /**
- * Reads a file of the build by its path (`runes/v1/...`): the response of the host's file server, whatever its status. `range` is the Range header of a
- * request for a part of it, which a server may pass over.
+ * Reads a file of the build by its path (`runes/v1/...`) and returns the file server's response, whatever its status.
+ * `range` is the Range header of a request for a part; the file server may ignore it.
  */
 export type FetchFile = (path: string, range?: string) => Promise<Response>;
 
 /**
- * A mirror behind a file server. It keeps the manifest and files of the index in memory for a while, so a host makes one for the life of its
- * instance.
+ * A mirror on top of a file server. It keeps the manifest and index files in memory for a while, so create one per
+ * instance of the host.
  */
 export class FetchMirror {
   readonly #reader: MirrorReader<FetchedFile>;
 
-  /** `freshMs` is how long the manifest and the index may be answered from memory: for ever where a deployment's files never change. */
+  /**
+   * `freshMs` is how long the manifest and the index may be answered from memory, in milliseconds. Use infinity when
+   * the files of a deployment never change.
+   */
   constructor(fetchFile: FetchFile, freshMs: number) {
     this.#reader = new MirrorReader(filesBehind(fetchFile), freshMs);
   }
 
   /**
-   * Answers a request of the API; undefined for a path that is none of the API's (`/runes/v1/manifest.json`, `/`), which the host then serves
-   * itself. A file that has to be there and stays missing is a 503. Rejects when files cannot be read at all, so that the host's own fallback can
-   * step in.
+   * Answers an API request. Returns undefined for any other path (`/runes/v1/manifest.json`, `/`), which the host then
+   * serves itself. Answers 503 when a required file stays missing. Rejects when files cannot be read at all, so that
+   * the host can use its own fallback.
    */
   async answer(request: Request): Promise<Response | undefined> {
-    // The target as it came: URL has resolved `..` already, but leaves percent-encoding alone.
+    // URL has already resolved `..` but kept the percent-encoding.
     const { pathname, search } = new URL(request.url);
     const answer = await this.#answerTo(request.method, pathname + search);
     switch (answer?.kind) {
@@ -50,7 +53,7 @@ export class FetchMirror {
     }
   }
 
-  /** Undefined when a file that has to be there is missing. */
+  /** Returns undefined when a required file is missing. */
   async #answerTo(method: string, target: string): Promise<Reply<FetchedFile> | undefined> {
     try {
       return await reply(method, target, () => this.#reader.answer(target));
@@ -61,7 +64,7 @@ export class FetchMirror {
   }
 }
 
-/** A file that is not there is a 404; any other failure says nothing about it. */
+/** Only a 404 means that a file does not exist. Any other failure leaves that open, so it rejects. */
 const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
   open: async (path) => {
     const response = await fetchFile(path);
@@ -74,7 +77,9 @@ const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
 
 type MoreHeaders = Readonly<Record<string, string>>;
 
-/** A file that was opened. Its text is read to see that a page is whole, and sent as it is then, under the ETag of the file server. */
+/**
+ * An opened file. Its text is read to check that a page is complete, then sent unchanged with the file server's ETag.
+ */
 class FetchedFile implements OpenFile {
   readonly #response: Response;
   #text: Promise<string> | undefined;
@@ -97,10 +102,13 @@ class FetchedFile implements OpenFile {
   }
 }
 
-/** The file server's own ETag of a file: it is one for the same bytes, however they were encoded on the way. */
+/**
+ * Returns the file server's ETag as a strong one. A server marks it weak when it compresses, but the decoded bytes are
+ * the same.
+ */
 const strongEtag = (file: Response): string | undefined => file.headers.get('etag')?.replace(/^W\//, '');
 
-/** An error of the API. */
+/** Makes the response for an API error. */
 export function errorResponse(request: Request, { status, body }: ReturnType<typeof errorBody>, more: MoreHeaders = {}): Response {
   return new Response(request.method === 'HEAD' ? null : body, {
     status,
@@ -108,16 +116,19 @@ export function errorResponse(request: Request, { status, body }: ReturnType<typ
   });
 }
 
-/** The answer while a file is missing that has to be there, or when files cannot be read. */
+/** Makes the 503 for a required file that is missing, and for files that cannot be read. */
 export const unavailable = (request: Request): Response => errorResponse(request, errorBody(503, RETRY_LATER), { 'retry-after': '5' });
 
-/** The API's JSON 404, for paths under `/runes` that are neither a route nor a file. */
+/** Makes the API's JSON 404, for paths under `/runes` that are neither a route nor a file. */
 export function jsonNotFound(request: Request): Response {
   const { pathname, search } = new URL(request.url);
   return errorResponse(request, notFound(request.method, pathname + search));
 }
 
-/** A file as it is: its body is passed on unread, with the file server's own ETag, and only read to make one where there is none. */
+/**
+ * Passes a file on with the file server's ETag and without reading the body. Without such an ETag, the body is read to
+ * compute one.
+ */
 export async function sendFile(request: Request, file: Response, more: MoreHeaders = {}): Promise<Response> {
   const etag = strongEtag(file);
   if (etag === undefined) return sendBody(request, await file.text(), more);
@@ -128,7 +139,7 @@ export async function sendFile(request: Request, file: Response, more: MoreHeade
   return new Response(null, { status: isKnown ? 304 : 200, headers });
 }
 
-/** A file that is read by ranges: all or a part of it, or that there is no such part, as the file server answered. */
+/** Passes on the file server's answer for a file that is read by ranges: the complete file, a part of it, or a 416. */
 export async function sendByRanges(request: Request, file: Response, more: MoreHeaders): Promise<Response> {
   const etag = strongEtag(file);
   const headers = new Headers({ ...cachingHeaders(false), 'accept-ranges': 'bytes', ...more, ...(etag === undefined ? {} : { etag }) });

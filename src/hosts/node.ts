@@ -1,5 +1,5 @@
 /**
- * The local server: node:http around the page map.
+ * The local server: serves the page map over node:http.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { messageOf } from '../errors.ts';
@@ -17,14 +17,14 @@ import { Exchange, headerList, listHeaders } from './node/send.ts';
 import { WatchedBuild } from './node/watchedBuild.ts';
 
 export interface ServerSettings {
-  /** Whether answers are compressed for clients that take it. */
+  /** Compress answers for clients that accept it. */
   readonly compresses: boolean;
   readonly limits: Limits;
 }
 
 /**
- * A server for the build in `dir`, not listening yet. A build that replaces the folder's content is picked up while it runs. Throws an
- * InputError when there is no build in the folder.
+ * Creates a server for the build in `dir`, without listening. It picks up a new build in the same folder. Throws an
+ * InputError when the folder has no build.
  */
 export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS }: Partial<ServerSettings> = {}): Server {
   const site = new WatchedBuild(dir);
@@ -32,15 +32,15 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
   const listener = inTurn((request, response) => {
     const exchange = new Exchange(request, response, compresses);
     answer(exchange, site, files).catch((error: unknown) => {
-      // The client went away in the middle of an answer.
+      // The client disconnected during the answer.
       if (response.destroyed) return;
-      // The reason may name paths of this machine, so it goes to the log and not to the client.
+      // The reason may contain paths of this machine, so only the log gets it, not the client.
       process.stderr.write(`${exchange.method} ${JSON.stringify(shortTarget(request.url ?? ''))}: ${messageOf(error)}\n`);
       exchange.fail(errorBody(503, RETRY_LATER), ['retry-after', '5']);
     });
   });
   const server = createServer(serverOptions(limits), listener);
-  // What a client expects besides an answer is no reason to refuse it one.
+  // Answer normally, although Node would refuse a request with an unknown `Expect` header.
   server.on('checkExpectation', listener);
   limitServer(server, limits);
   return server;
@@ -58,7 +58,7 @@ async function answer(exchange: Exchange, site: WatchedBuild, files: BuiltFiles)
   }
   if (method === 'OPTIONS') return exchange.sendNothing(204, PREFLIGHT);
   const target = targetOf(request);
-  const found = await reply(method, target, () => answerSteadily(target, site, files));
+  const found = await reply(method, target, () => answerFromOneBuild(target, site, files));
   switch (found.kind) {
     case 'page':
       return exchange.sendFile(found.page, listHeaders(found.isSettled));
@@ -71,45 +71,48 @@ async function answer(exchange: Exchange, site: WatchedBuild, files: BuiltFiles)
   }
 }
 
-/** How often a request is tried while the build is replaced under it; the first time may be after it was. */
-const TRIES = 4;
+/** Attempts per request while a build replaces files. The manifest may already be outdated at the first attempt. */
+const ATTEMPTS = 4;
 
 /**
- * The answer of one build. A build that replaces another writes its manifest before it removes what the other had alone, so when a file is not there
- * and the manifest is still the one that the request began with, then the build does not have it. Whether it is, is asked once, at the end: the request
- * begins with the manifest that was found last. Rejects with a MissingFileError when no try held.
+ * Answers from a single build. A build writes its manifest before it removes files of the build before. So if the
+ * manifest is unchanged after a file was missing, the current build does not have that file. The manifest is checked
+ * only once, after the answer: each attempt begins with the last known manifest. Rejects with a MissingFileError when
+ * all attempts fail.
  */
-async function answerSteadily(target: string, site: WatchedBuild, files: BuiltFiles): Promise<Answer<BuiltFile>> {
+async function answerFromOneBuild(target: string, site: WatchedBuild, files: BuiltFiles): Promise<Answer<BuiltFile>> {
   let failure: unknown;
-  for (let i = 0; i < TRIES; i += 1) {
+  for (let i = 0; i < ATTEMPTS; i += 1) {
     const used = site.last;
     try {
       const found = await respond(target, used, files);
       if (site.now() === used) return found;
     } catch (error) {
-      // A build may have just removed what an older pointer named, or the manifest may be of another.
+      // A build may have just removed the file, or the manifest used may be outdated: try again.
       if (site.now() === used && !(error instanceof MissingFileError)) throw error;
       failure = error;
     }
   }
-  // Made only here: an error with its stack takes longer than reading a file.
-  throw failure ?? new MissingFileError(MANIFEST_PATH, 'changes all the time');
+  // Created only here, because an error with its stack takes longer than reading a file.
+  throw failure ?? new MissingFileError(MANIFEST_PATH, 'changed during every attempt');
 }
 
-/** The number of Host headers: Node keeps only the first of several in `headers`, where a proxy in front may have taken the last. */
+/**
+ * Counts Host headers. Node's `headers` keeps only the first of several, but a proxy in front may have used the last.
+ */
 function hostHeadersOf({ rawHeaders }: IncomingMessage): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') count += 1;
   return count;
 }
 
-/** The path and query of a request; a proxy may send a whole URL, and `OPTIONS *` has none. */
+/** Returns the path and query of a request. A proxy may send a complete URL, and `OPTIONS *` has no path. */
 function targetOf(request: IncomingMessage): string {
   const url = request.url ?? '/';
   return url.startsWith('/') ? url : `/${url.replace(/^[a-z]+:\/\/[^/?]*\/?/i, '')}`;
 }
 
-/** A file outside the API's routes. Everything else is a JSON 404, and so is a link that leads out of the folder. */
+/** Sends a file outside the API's routes. Any other path gets a JSON 404, and so does a link out of the folder. */
 async function sendPlainFile(exchange: Exchange, target: string, site: WatchedBuild, files: BuiltFiles): Promise<void> {
   const path = exchange.method === 'GET' || exchange.method === 'HEAD' ? plainPathOf(target) : undefined;
   const redirect = path === undefined ? undefined : redirectOf(`/${path}`);
@@ -117,8 +120,9 @@ async function sendPlainFile(exchange: Exchange, target: string, site: WatchedBu
   const file = path === undefined ? undefined : await openPlain(path, files);
   if (path === undefined || file === undefined) return exchange.sendError(notFound(exchange.method, target));
   if (isPagePath(path, site.last)) await readFacts(file, path);
-  // Builds create pages and their compressed files in place, and whether one of these is whole cannot be seen. All other files are renamed into place.
-  if (isSidecarPath(path) && site.isUnfinished()) throw new MissingFileError(path, 'may be half written: the build is not finished');
+  // Builds write pages and their compressed files in place, and an incomplete compressed file cannot be recognised. All
+  // other files are renamed into place.
+  if (isSidecarPath(path) && site.isUnfinished()) throw new MissingFileError(path, 'may be incomplete, because the build is not finished');
   return isReadByRanges(path) ? exchange.sendByRanges(file, headersOf(path)) : exchange.sendFile(file, headersOf(path));
 }
 

@@ -1,8 +1,8 @@
 /**
- * The bodies of errors: what a status of the API says.
+ * Bodies of API errors, by status.
  */
 
-/** What a 503 says. */
+/** The message of a 503. */
 export const RETRY_LATER = 'a file of this mirror is missing or unreadable; try again';
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -14,15 +14,15 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** The API's error: these three keys in this order (decisions.md, "Error body"). The text is JSON-escaped. */
+/** Makes an API error: these three keys in this order (decisions.md, "Error body"). The message is JSON-escaped. */
 export const errorBody = (status: number, message: string): { status: number; body: string } => ({
   status,
   body: JSON.stringify({ statusCode: status, error: REASONS[status] ?? 'Error', message }),
 });
 
-/** A target for an error or a log: enough to know it again, so that a long URL is not sent back whole. */
+/** Shortens a target for an error or a log, so that a long URL is not repeated in full. */
 export const shortTarget = (target: string): string => (target.length > 300 ? `${target.slice(0, 300)}…` : target);
 
-/** The 404 of a path that is none of the API's. */
+/** Makes the 404 for a path outside the API. */
 export const notFound = (method: string, target: string): { status: number; body: string } =>
   errorBody(404, `Route ${method}:${shortTarget(target)} not found`);

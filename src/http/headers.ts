@@ -1,11 +1,11 @@
 /**
- * Headers of answers: types, caching, what a browser may do with an answer, and ETags.
+ * Headers of answers: content types, caching, browser security and ETags.
  */
 import { isReadByRanges } from './ranges.ts';
 
 export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
 
-/** Headers of every file, whatever its type: any page of any site may read it, and its type is not guessed. */
+/** Headers of every file, whatever its type: pages of any origin may read it, and browsers do not guess its type. */
 export const FILE_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'etag',
@@ -14,7 +14,7 @@ export const FILE_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Headers that every answer of the API carries. A browser that shows one runs nothing, whatever is in it. */
+/** Headers of every API answer. A browser that displays one runs no script in it. */
 export const API_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'application/json; charset=utf-8',
   ...FILE_HEADERS,
@@ -24,15 +24,15 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
 /** Headers of every error. */
 export const ERROR_HEADERS: Readonly<Record<string, string>> = { ...API_HEADERS, 'cache-control': 'no-store' };
 
-/** Nothing is kept without asking: the list of an unknown id may exist a minute later (decisions.md, "Headers"). */
+/** Clients revalidate every answer: an unknown id may exist after the next block (decisions.md, "Headers"). */
 const CACHE_CONTROL = 'public, no-cache, must-revalidate';
 
-/** How long a CDN may answer with records that are settled before it asks again, in seconds: until then it may miss a correction of old data. */
+/** How long a CDN may cache settled records, in seconds. It may miss a correction of old data for that long. */
 const CDN_SECONDS = 86_400;
 
 /**
- * What caches may do with a 200 or 304. Clients always ask; a CDN (RFC 9213) may hold records of blocks that are settled for a day, and never an
- * answer without records.
+ * Returns the caching headers of a 200 or 304. Clients always revalidate. A CDN (RFC 9213) may cache settled records
+ * for a day, but never an answer without records.
  */
 export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, string>> =>
   isSettled
@@ -46,13 +46,13 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   'access-control-max-age': '86400',
 };
 
-/** Headers of the pages for people, beside those of every file: their scripts and what these ask for are the mirror's own, and they are in no frame. */
+/** Further headers of the HTML pages: they load scripts and data only from the mirror and cannot be framed. */
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
-/** Scripts of other origins may see where in a file a part of it is. */
+/** Lets scripts of other origins read the position of a part in its file. */
 const RANGE_HEADERS: Readonly<Record<string, string>> = { 'access-control-expose-headers': 'content-range, etag' };
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -61,11 +61,11 @@ const TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   txt: 'text/plain; charset=utf-8',
   parquet: 'application/vnd.apache.parquet',
-  // Declarations of types. The ending is registered for videos only.
+  // TypeScript declarations. The registered type of this extension is a video format.
   ts: 'text/plain; charset=utf-8',
 };
 
-/** The headers of a file of a build, but those about caching. */
+/** Returns the headers of a build's file, except those for caching. */
 export function fileHeaders(path: string): Readonly<Record<string, string>> {
   const ending = path.slice(path.lastIndexOf('.') + 1);
   const type = TYPES[ending];
@@ -78,15 +78,15 @@ export function fileHeaders(path: string): Readonly<Record<string, string>> {
   };
 }
 
-/** The strong ETag of a body, from its SHA-256 in hex. */
+/** Makes the strong ETag of a body from its SHA-256 in hex. */
 export const etagOfDigest = (sha256: string): string => `"${sha256.slice(0, 32)}"`;
 
-/** The compressed form of a body has a strong ETag of its own. */
+/** Makes the strong ETag of the compressed form of a body. */
 export const compressedEtag = (etag: string): string => `${etag.slice(0, -1)}-gz"`;
 
 /**
- * Whether an `if-none-match` header holds this ETag: a list, weak forms and `*` are understood, and so is a tag without its quotes,
- * which the recorded server took.
+ * True when an `if-none-match` header matches this ETag. Accepts lists, weak ETags and `*`, and ETags without quotes,
+ * because the recorded server did.
  */
 export function matchesEtag(header: string | null | undefined, etag: string): boolean {
   if (header === null || header === undefined) return false;

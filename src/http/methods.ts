@@ -1,5 +1,5 @@
 /**
- * Methods of HTTP: the API is read-only, and the page map knows nothing of methods.
+ * HTTP methods. The API is read-only, and the page map knows no methods.
  */
 import { parsePath } from '../pages/request.ts';
 import type { Answer, OpenFile } from '../pages/respond.ts';
@@ -8,12 +8,12 @@ import { ALLOWED_METHODS } from './headers.ts';
 
 export type Reply<File extends OpenFile> =
   | Exclude<Answer<File>, { readonly kind: 'refusal' }>
-  /** An error of the API; `allow` is a header of it. */
+  /** An error of the API; `allow` is the value of a header. */
   | { readonly kind: 'error'; readonly status: number; readonly body: string; readonly allow?: string }
   /** A CORS preflight. */
   | { readonly kind: 'preflight' };
 
-/** Answers a request of any method. `read` answers GET and HEAD from the page map. */
+/** Answers a request of any method. `read` gets the answer for GET and HEAD from the page map. */
 export async function reply<File extends OpenFile>(
   method: string,
   target: string,

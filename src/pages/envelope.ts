@@ -1,20 +1,20 @@
 /**
- * The text of a response, made and taken apart without a JSON parser.
+ * Makes and splits the text of pages without a JSON parser.
  *
- * A page is `{"limit":20,"offset":0,"total":41,"results":[{"rune":...},{"rune":...}]}`. Every record begins with `{"rune":` and
- * inside a JSON string no bare quote can stand, so `},{"rune":` occurs between two records and nowhere else. Cutting there keeps
- * the bytes of every record as they were written.
+ * A page is `{"limit":20,"offset":0,"total":41,"results":[{"rune":...},{"rune":...}]}`. Every record begins with
+ * `{"rune":`, and JSON escapes quotes inside strings. So `},{"rune":` occurs only between two records. Cutting there
+ * keeps the bytes of every record unchanged.
  */
 import type { Window } from './request.ts';
 
-/** What stands before the records of a response. */
+/** Makes the text before the records of a page. */
 export const envelopeHead = (window: Window, total: number): string =>
   `{"limit":${window.limit},"offset":${window.offset},"total":${total},"results":[`;
 
-/** What stands after them. */
+/** The text after the records of a page. */
 export const ENVELOPE_TAIL = ']}';
 
-/** A page taken apart: its window, the list's total, and the text of the page's records, in order. */
+/** A page with its window, the list's total, and the text of each of its records, in order. */
 export interface ReadPage extends Window {
   readonly total: number;
   readonly records: readonly string[];
@@ -23,19 +23,20 @@ export interface ReadPage extends Window {
 const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 const BETWEEN = '},{"rune":';
 
-/** The number of records of a page of a list of `total` records. */
+/** Returns how many records a page has in a list of `total` records. */
 const recordsOf = (page: Window, total: number): number => Math.max(Math.min(page.limit, total - page.offset), 0);
 
-/** The window of a page, the total of its list, and the height of its records' block; undefined when it has no records. */
+/** The window of a page, the total of its list, and the block height of its records; undefined without records. */
 export interface PageFacts extends Window {
   readonly total: number;
   readonly height: number | undefined;
 }
 
 /**
- * Reads the facts of a page without taking it apart. Undefined for text that is not a whole page: builds create new pages in place, so one that is
- * being written, or was when its build was killed, is the beginning of a page. Its end alone proves nothing, because a value may have the same
- * characters: the records are counted, and the last one has to be JSON.
+ * Reads window, total and height of a page without splitting it into records. Returns undefined for an incomplete page:
+ * builds write new pages in place, so a reader may see the beginning of one, also after a build was killed. A matching
+ * end is no proof, because a value may have the same characters. So the records are counted, and the last one must be
+ * valid JSON.
  */
 export function factsOf(text: string): PageFacts | undefined {
   const head = HEAD.exec(text);
@@ -60,7 +61,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Takes a page apart. Throws a PageFormatError for text that is not a whole page of this program. */
+/** Splits a page into records. Throws a PageFormatError for text that is not a complete page of this program. */
 export function readPage(text: string): ReadPage {
   const head = HEAD.exec(text);
   if (head === null || !text.endsWith(ENVELOPE_TAIL)) throw new PageFormatError(text);
@@ -78,8 +79,9 @@ export function readPage(text: string): ReadPage {
 }
 
 /**
- * The text of `count` records of a page from the one with number `from` on, joined by commas, and how many there were: fewer at the page's end. As
- * `readPage`, without taking the whole page apart. Throws a PageFormatError for text that is not a page of this program.
+ * Cuts up to `count` records out of a page, from record `from` on. Returns them joined by commas, and their number,
+ * which is lower at the end of the page. Faster than `readPage`, because it does not split the other records. Throws a
+ * PageFormatError for text that is not a page of this program.
  */
 export function cutRecords(text: string, from: number, count: number): { readonly text: string; readonly count: number } {
   const head = HEAD.exec(text);
@@ -87,7 +89,7 @@ export function cutRecords(text: string, from: number, count: number): { readonl
   const [begin, end] = [head[0].length, text.length - ENVELOPE_TAIL.length];
   if (begin === end || count === 0) return { text: '', count: 0 };
   if (!text.startsWith('{"rune":', begin) || text[end - 1] !== '}') throw new PageFormatError(text);
-  // Where a record begins, or undefined behind the last.
+  // Returns where the next record begins; undefined after the last.
   const after = (at: number): number | undefined => {
     const next = text.indexOf(BETWEEN, at);
     return next < 0 ? undefined : next + 2;
@@ -103,22 +105,25 @@ export function cutRecords(text: string, from: number, count: number): { readonl
   return { text: text.slice(start, next === undefined ? end : next - 1), count: found };
 }
 
-/** The hash of a record's block, as it is spelled there. Like `{"rune":`, the key can't be a part of any value. */
+/**
+ * Returns the block hash of a record, in the record's own spelling. Like `{"rune":`, the key cannot occur inside a
+ * value.
+ */
 export const blockHashOf = (record: string): string | undefined => /"block_hash":"([^"]*)"/.exec(record)?.[1];
 
-/** The height of a record's block, or of that of the first record in a longer text; undefined when there is none. */
+/** Returns the block height of the first record in a text; undefined without one. */
 export function blockHeightOf(text: string): number | undefined {
   const digits = /"block_height":([0-9]{1,16})/.exec(text)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** The response for a window: `records` are those of the list that the window holds. */
+/** Makes the page for a window; `records` are the list's records in this window. */
 export const renderEnvelope = (window: Window, total: number, records: readonly string[]): string =>
   envelopeHead(window, total) + records.join(',') + ENVELOPE_TAIL;
 
 export class PageFormatError extends Error {
   override readonly name = 'PageFormatError';
   constructor(text: string) {
-    super(`this file is not a whole page of rune-activity-mirror; it begins with ${JSON.stringify(text.slice(0, 60))}`);
+    super(`not a complete page of rune-activity-mirror; the file begins with ${JSON.stringify(text.slice(0, 60))}`);
   }
 }

@@ -1,22 +1,22 @@
 /**
- * Texts of the index that a function keeps in its memory, so that most requests of layout `packed` read only pages. Bounded in size and in age.
+ * Caches index texts in memory, so that most requests of layout `packed` read only pages. Limited in size and age.
  */
 
-/** Room for some hundred files of the index, well below the 128 MB that a worker has. */
+/** Enough for some hundred index files, and well below the 128 MB of a worker. */
 const MOST_CHARACTERS = 16 * 1024 * 1024;
 
 export class IndexCache {
   readonly #freshMs: number;
-  /** In the order of last use. */
+  /** Least recently used first. */
   readonly #texts = new Map<string, { readonly text: string; readonly until: number }>();
   #characters = 0;
 
-  /** `freshMs` is how long a text may be answered from memory. */
+  /** `freshMs` is how long a text may be answered from memory, in milliseconds. */
   constructor(freshMs: number) {
     this.#freshMs = freshMs;
   }
 
-  /** The text at this path: from memory, or else as `load` finds it. What is not there is asked for again each time. */
+  /** Returns the text at this path from memory, or else from `load`. Missing files are not cached. */
   async get(path: string, load: (path: string) => Promise<string | undefined>): Promise<string | undefined> {
     const known = this.#texts.get(path);
     this.#drop(path);
@@ -30,7 +30,7 @@ export class IndexCache {
     return text;
   }
 
-  /** Forgets the text at this path. */
+  /** Removes the text at this path. */
   forget(path: string): void {
     this.#drop(path);
   }

@@ -1,15 +1,15 @@
 /**
- * What the API can list, and how ids are spelled.
+ * The lists of the API, the options of a build, and the spelling of ids.
  *
- * A list is everything that one transaction, one block, or one operation within one block did. The writer makes
- * the files of each list and the reader maps requests to them; both take the paths from `paths.ts`.
+ * A list has all records of one transaction, of one block, or of one operation within a block. The writer makes the
+ * files of each list, and the reader maps requests to them. Both take the paths from `paths.ts`.
  */
 
-/** The two spellings of a response; a build has one (decisions.md, "Dialects"). */
+/** The two spellings of responses; a build uses one of them (decisions.md, "Dialects"). */
 export const DIALECTS = ['contract', 'hiro'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
-/** The kinds of rune activity. The order is the order of the codes that the renderer gives to the writer. */
+/** The kinds of rune activity. The position in this list is the code that the renderer passes to the writer. */
 export const OPERATIONS = ['etching', 'mint', 'burn', 'send', 'receive'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
@@ -23,47 +23,47 @@ export type ActivityList =
     };
 
 /**
- * How a build lays out its files: `files` has every page of every list as a file, `packed` each record once, in pages of the largest size,
- * and an index of the transactions (pages/packed.ts).
+ * How a build stores lists. `files` has a file for every page of every list. `packed` has each record once, in pages of
+ * the largest size, and an index of the transactions (pages/packed.ts).
  */
 export const LAYOUTS = ['files', 'packed'] as const;
 export type Layout = (typeof LAYOUTS)[number];
 
-/** Endings of the compressed files that may lie beside a page, the smallest first. */
+/** Extensions of the compressed files beside a page, the smallest file first. */
 export const ENCODINGS = ['br', 'gz'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** What the makers of a build choose. */
+/** Options of a build that readers need. */
 export interface Site {
   readonly layout: Layout;
   readonly dialect: Dialect;
-  /** Ascending; the first is the API's default limit, the last its maximum. */
+  /** In ascending order; the first is the API's default limit, the last its maximum. */
   readonly pageSizes: readonly number[];
-  /** Whether blocks can be filtered by operation. */
+  /** True when blocks can be filtered by operation. */
   readonly operationPages: boolean;
-  /** The compressed files that lie beside the pages, in the order of ENCODINGS. */
+  /** The compressed files beside each page, in the order of ENCODINGS. */
   readonly compress: readonly Encoding[];
-  /** Whether all records lie beside the API as Parquet files too. */
+  /** True when the build also has all records as Parquet files. */
   readonly parquet: boolean;
 }
 
-/** What the page map has to know of a build. It stands in the build's manifest. */
+/** Options of a build plus facts about its data, as the page map needs them. Read from the build's manifest. */
 export interface BuiltSite extends Site {
-  /** How many hex digits of a tx id name its part of the index; 0 in layout `files`, which has none. */
+  /** How many hex digits of a tx id select an index file; 0 in layout `files`, which has no index. */
   readonly prefixDigits: number;
-  /** The highest block height in the data; -1 when there is none. */
+  /** The highest block height in the data; -1 without data. */
   readonly tip: number;
 }
 
-/** How many of the highest blocks the chain may still replace: a reorganisation deeper than six blocks has not been seen since 2013. */
+/** A reorganisation may replace this many of the highest blocks. None has been deeper than six blocks since 2013. */
 const UNSETTLED_BLOCKS = 6;
 
-/** Whether a block of this height is not expected to change any more. */
+/** True when a block is settled: so deep in the chain that it is not expected to change. */
 export const isSettled = (height: number, site: BuiltSite): boolean => height <= site.tip - UNSETTLED_BLOCKS;
 
 /**
- * What a build's manifest says about it. Throws for anything that is no manifest of this program. Checked by hand because it runs in
- * edge functions, where the schema library would be 90 % of the bundle.
+ * Reads the options of a build from its manifest. Throws for anything that is not a manifest of this program. Checked
+ * by hand, because the schema library would be 90 % of an edge function's bundle.
  */
 export function siteOf(manifest: unknown): BuiltSite {
   const fields = Object(manifest) as Readonly<Record<string, unknown>>;
@@ -83,13 +83,16 @@ export function siteOf(manifest: unknown): BuiltSite {
     typeof parquet !== 'boolean' ||
     !isPrefixLength(prefixDigits, layout)
   ) {
-    throw new Error('this is not a manifest of rune-activity-mirror, or one of another version');
+    throw new Error('not a manifest of this version of rune-activity-mirror');
   }
   const tip = tipOf(fields['heights']);
   return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, prefixDigits, tip };
 }
 
-/** The last height of the manifest's runs of heights. A text that is none makes all blocks unsettled, which is never wrong. */
+/**
+ * Returns the last height in the manifest's ranges. When it is malformed, -1 makes all blocks unsettled, which only
+ * costs caching.
+ */
 function tipOf(heights: unknown): number {
   const run: unknown = Array.isArray(heights) ? heights.at(-1) : undefined;
   const tip: unknown = Array.isArray(run) ? run[1] : undefined;
@@ -99,14 +102,14 @@ function tipOf(heights: unknown): number {
 const isPrefixLength = (digits: unknown, layout: Layout): digits is number =>
   layout === 'files' ? digits === 0 : Number.isInteger(digits) && Number(digits) >= 1 && Number(digits) <= 16;
 
-/** Whether these are encodings in the order of ENCODINGS, none twice. */
+/** True for distinct encodings in the order of ENCODINGS. */
 export const areEncodings = (value: unknown): value is readonly Encoding[] =>
   Array.isArray(value) && value.join() === ENCODINGS.filter((encoding) => value.includes(encoding)).join();
 
 /** The largest page size that a build may have. */
 const MAX_PAGE_SIZE = 100_000;
 
-/** Whether this is a list of page sizes: ascending whole numbers, none twice. */
+/** True for distinct page sizes in ascending order. */
 export function arePageSizes(sizes: unknown): sizes is readonly number[] {
   if (!Array.isArray(sizes) || sizes.length === 0) return false;
   return sizes.every(
@@ -114,23 +117,23 @@ export function arePageSizes(sizes: unknown): sizes is readonly number[] {
   );
 }
 
-/** The default limit: the smallest page size of the build. */
+/** Returns the default limit: the smallest page size of the build. */
 export const defaultLimit = (site: Site): number => site.pageSizes[0] ?? 20;
 
-/** The maximum limit: the largest page size of the build. */
+/** Returns the maximum limit: the largest page size of the build. */
 export const maximumLimit = (site: Site): number => site.pageSizes.at(-1) ?? defaultLimit(site);
 
-/** A hash or tx id as the dialect spells it in responses and therefore in paths. */
+/** Spells a hash or tx id as the dialect does in responses and paths. */
 export const spellHex = (hex: string, dialect: Dialect): string => (dialect === 'contract' ? `0x${hex}` : hex);
 
 const HEX_ID = /^(?:0x)?([0-9a-f]{64})$/;
 
-/** 64 hex digits in any case, with or without `0x`, as 64 lower-case digits; undefined for anything else. */
+/** Parses 64 hex digits in any case, with or without `0x`, into 64 lower-case digits. Undefined for anything else. */
 export const parseHexId = (text: string): string | undefined => (text.length <= 66 ? HEX_ID.exec(text.toLowerCase())?.[1] : undefined);
 
 /**
- * A block id of a request: a hash (64 hex digits; decimal digits count as hex), or else a height in decimal digits.
- * Leading zeros of a height are dropped, and all heights that no data can have are one. Undefined for anything else.
+ * Parses the block id of a request: a hash (64 digits are always hex), or else a height in decimal digits. Removes
+ * leading zeros. Heights too large for any data all become the same height. Undefined for anything else.
  */
 export function parseBlockId(text: string): string | undefined {
   const hash = parseHexId(text);
@@ -140,8 +143,8 @@ export function parseBlockId(text: string): string | undefined {
   return height.length > BEYOND_ANY_HEIGHT.length ? BEYOND_ANY_HEIGHT : height;
 }
 
-/** Whether a block of a list is named by its height, and not by its hash. */
+/** True when a block id is a height, not a hash. */
 export const isHeight = (block: string): boolean => block.length < 64;
 
-/** 2^53: input holds heights up to 2^53 - 1. A path of thousands of digits would be an error on most file systems. */
+/** 2^53: heights in input are at most 2^53 - 1. A path of thousands of digits would fail on most file systems. */
 const BEYOND_ANY_HEIGHT = '9007199254740992';

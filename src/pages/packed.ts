@@ -1,26 +1,27 @@
 /**
- * Layout `packed`: how a list is found when only blocks have pages.
+ * Layout `packed`: only blocks have pages, and an index locates the other lists.
  *
- * A transaction's list is a run of its block's records. The index says which run, in files by the first digits of the tx id:
+ * The list of a transaction is a run of consecutive records of its block. Index files, one for each prefix of tx ids,
+ * name that run:
  *
  *     {"transactions":{
  *     "0x3fa0…":["840000-0x1a2b3c4d",12,3],
  *     "0x3fa1…":["840007-0x99ffee00",0,1]
  *     }}
  *
- * Each entry is a tx id, ascending, and [edition of its block, number of its first record there, how many records]. A line each, so that one can be
- * found without parsing the other thousand. There is a file for every prefix, also for one without transactions, so a missing file
- * is never mistaken for an unknown transaction.
+ * Entries ascend by tx id. Each has the edition of its block, the number of its first record in the block, and its
+ * number of records. An entry has a line of its own, so that a reader finds it without parsing the others. Every prefix
+ * has a file, even when empty, so a missing file never looks like an unknown transaction.
  *
- * A block is found by a pointer, under its height and under its hash, which names its edition and tells what it holds. Everything
- * else is in the page files of the edition, which never change: whatever mix of old and new files a host has, what an index or a pointer names
- * is either there and right, or missing.
+ * A block has two pointers, by height and by hash. They name the block's edition and its numbers of records. The pages
+ * of an edition never change. So on a host with a mix of old and new files, a page that an index or pointer names is
+ * either correct or missing.
  */
 import { type Dialect, maximumLimit, OPERATIONS, type Operation, type Site, spellHex } from './lists.ts';
 import type { PageId } from './paths.ts';
 import type { Window } from './request.ts';
 
-/** A run of records in a list that has pages: `total` of them from number `first` on. */
+/** A run of consecutive records in a list with pages: `total` records from record `first` on. */
 export interface Run {
   /** The edition of the block (see `editionName`). */
   readonly edition: string;
@@ -28,17 +29,17 @@ export interface Run {
   readonly total: number;
 }
 
-/** How many entries a file of the index has at most, on average: some 64 KB. */
+/** Average number of entries in an index file, at most: about 64 KB. */
 const ENTRIES_PER_SHARD = 640;
 
-/** How many hex digits name a file of the index of so many transactions: the fewest that keep it small. */
+/** Returns how many hex digits select an index file: the fewest that keep the files small. */
 export function prefixDigitsFor(transactions: number): number {
   let digits = 1;
   while (transactions > ENTRIES_PER_SHARD * 16 ** digits) digits += 1;
   return digits;
 }
 
-/** The prefixes of so many hex digits, ascending. */
+/** Yields all prefixes of this many hex digits in ascending order. */
 export function* prefixes(digits: number): Generator<string> {
   for (let i = 0; i < 16 ** digits; i += 1) yield i.toString(16).padStart(digits, '0');
 }
@@ -46,23 +47,26 @@ export function* prefixes(digits: number): Generator<string> {
 export const SHARD_HEAD = '{"transactions":{';
 export const SHARD_TAIL = '\n}}\n';
 
-/** What stands between two entries. The line feed stands before the first too. */
+/** The text between two entries. The line feed also precedes the first entry. */
 export const BETWEEN_ENTRIES = ',\n';
 
-/** What an entry begins with, before its tx id. */
+/** Returns the text of an entry before its tx id. */
 export const entryHead = (dialect: Dialect): string => `"${spellHex('', dialect)}`;
 
-/** The pieces of an entry behind the tx id: they stand before and between its edition, first record and number of records, and at its end. */
+/**
+ * The text of an entry around its three values: before the edition, before the first record, before the number of
+ * records, and at the end.
+ */
 export const ENTRY_PIECES = ['":["', '",', ',', ']'] as const;
 
-/** The form of an edition's name. It becomes a part of a path, so nothing else may pass for one. */
+/** The pattern of an edition's name. It is strict, because the name becomes part of a path. */
 const EDITION = '[0-9]+-(?:0x)?[0-9a-f]+';
 const ENTRY = new RegExp(`\\["(${EDITION})",([0-9]+),([0-9]+)\\]`, 'y');
 const WHOLE_EDITION = new RegExp(`^${EDITION}$`);
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** The entries of a file of the index, in their order. Throws an IndexFormatError for a text that is none. */
+/** Returns the entries of an index file in order. Throws an IndexFormatError for any other text. */
 export function readShard(text: string): string[] {
   if (!isShard(text)) throw new IndexFormatError(text);
   const body = text.slice(SHARD_HEAD.length, -SHARD_TAIL.length);
@@ -71,19 +75,19 @@ export function readShard(text: string): string[] {
   return body.slice(1).split(BETWEEN_ENTRIES);
 }
 
-/** The text of a file of the index with these entries, ascending. */
+/** Makes an index file from entries in ascending order. */
 export const renderShard = (entries: readonly string[]): string =>
   SHARD_HEAD + (entries.length === 0 ? '' : `\n${entries.join(BETWEEN_ENTRIES)}`) + SHARD_TAIL;
 
 const isShard = (text: string): boolean => text.startsWith(SHARD_HEAD) && text.endsWith(SHARD_TAIL);
 
 /**
- * The run of a transaction, from the text of its file of the index; undefined when the index does not have it. Ids of both dialects are found: while
- * a build is replaced by one of the other, the manifest is the last to say so.
+ * Finds the run of a transaction in its index file; undefined when the file does not have it. Finds ids of both
+ * dialects, because a build that changes the dialect replaces the manifest last.
  */
 export function findEntry(shard: string, txId: string): Run | undefined {
   if (!isShard(shard)) throw new IndexFormatError(shard);
-  // Every id has 64 digits, so this is a whole one.
+  // All ids have 64 digits, so this cannot match part of a longer id.
   const key = `${txId}":`;
   const at = shard.indexOf(key);
   if (at < 0) return undefined;
@@ -94,11 +98,11 @@ export function findEntry(shard: string, txId: string): Run | undefined {
   return { edition, ...run };
 }
 
-/** What a pointer says of a block. */
+/** The content of a pointer. */
 export interface Pointer {
   readonly edition: string;
   readonly records: number;
-  /** Records of each operation that the block has. */
+  /** Number of records by operation; operations without records are absent. */
   readonly operations: Readonly<Partial<Record<Operation, number>>>;
 }
 
@@ -112,7 +116,7 @@ export interface PointedBlock {
   readonly operations: readonly number[];
 }
 
-/** The text of a block's pointer. */
+/** Makes the text of a block's pointer. */
 export function renderPointer(block: PointedBlock, edition: string, dialect: Dialect): string {
   const operations = OPERATIONS.map((name, code) => [name, block.operations[code] ?? 0] as const).filter(([, count]) => count > 0);
   return JSON.stringify({
@@ -125,7 +129,7 @@ export function renderPointer(block: PointedBlock, edition: string, dialect: Dia
   });
 }
 
-/** Reads the text of a pointer. Throws an IndexFormatError for anything else. */
+/** Parses a pointer. Throws an IndexFormatError for any other text. */
 export function readPointer(text: string): Pointer {
   try {
     const { edition, records, operations } = JSON.parse(text) as Readonly<Record<string, unknown>>;
@@ -133,12 +137,15 @@ export function readPointer(text: string): Pointer {
     const areCounted = typeof operations === 'object' && operations !== null && Object.values(operations).every(isCount);
     if (isNamed && isCount(records) && areCounted) return { edition, records, operations };
   } catch {
-    // Not even JSON.
+    // Not JSON: throw the same error as for a wrong form.
   }
   throw new IndexFormatError(text);
 }
 
-/** The pages, at most two, that hold the records of a window of a run; `from` is the window's place in the first of them. */
+/**
+ * Returns the pages, at most two, that have the records of a window of a run. `from` is the position of the window in
+ * the first page.
+ */
 export function pagesOfRun(
   { first, total }: Run,
   window: Window,
@@ -156,6 +163,6 @@ export function pagesOfRun(
 export class IndexFormatError extends Error {
   override readonly name = 'IndexFormatError';
   constructor(text: string) {
-    super(`this file is not an index or a pointer of rune-activity-mirror; it begins with ${JSON.stringify(text.slice(0, 60))}`);
+    super(`not an index file or pointer of rune-activity-mirror; the file begins with ${JSON.stringify(text.slice(0, 60))}`);
   }
 }

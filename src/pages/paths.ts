@@ -1,30 +1,30 @@
 /**
- * The one place that names files. All paths are relative to the output folder and use forward slashes:
+ * Names all files of a build. Paths are relative to the output folder and use forward slashes:
  *
  *     runes/v1/index.json                                  status
- *     runes/v1/manifest.json                               what the build holds
+ *     runes/v1/manifest.json                               options of the build and what it covers
  *     runes/v1/digests/840000.json                         digests of the blocks from 840000 to 840999
- *     runes/v1/stats/840000.json                           figures of the blocks from 840000 to 840099, and of their runes
- *     runes/v1/stats.json                                  figures of all blocks, for charts
- *     runes/v1/blocks.json, runes/v1/feed.json             the last blocks, for clients that poll and for feed readers
+ *     runes/v1/stats/840000.json                           stats of the blocks from 840000 to 840099 and of their runes
+ *     runes/v1/stats.json                                  stats of all blocks, for charts
+ *     runes/v1/blocks.json, runes/v1/feed.json             the latest blocks, for polling clients and feed readers
  *     runes/v1/blocks/840000.json                          first page of a list: default limit, offset 0
  *     runes/v1/blocks/840000/20/20.json                    <limit>/<offset>.json, only for lists of more than one page
  *     runes/v1/blocks/840000/mint.json, .../mint/60/0.json the block's list filtered by operation
- *     runes/v1/transactions/0x<txid>.json                  ids as the dialect spells them
+ *     runes/v1/transactions/0x<txid>.json                  ids in the dialect's spelling
  *
  * A page of three records or more may have compressed files beside it: `840000.json.br`, `840000.json.gz`.
  *
- * With Parquet files, beside the API:
+ * With Parquet files, a build also has:
  *
- *     activity/index.json                                  which ranges there are
+ *     activity/index.json                                  the list of the Parquet files
  *     activity/840000.parquet                              the records of the blocks from 840000 to 840099
  *
- * In layout `packed`, instead of the lists' files:
+ * Layout `packed` replaces the files of the lists:
  *
- *     runes/v1/pointers/840000.json, pointers/0x<hash>.json    which edition of a block is held, and how many records it has
- *     runes/v1/blocks/840000-0x1a2b3c4d/60/120.json            pages of the largest size of this edition: their content never changes
+ *     runes/v1/pointers/840000.json, pointers/0x<hash>.json    the block's current edition and its numbers of records
+ *     runes/v1/blocks/840000-0x1a2b3c4d/60/120.json            pages of the largest size of this edition, never changed
  *     runes/v1/blocks/840000-0x1a2b3c4d/mint/60/0.json         the same, filtered by operation
- *     runes/v1/transactions/3fa.json                           index of the transactions whose ids begin with these digits
+ *     runes/v1/transactions/3fa.json                           index of the transactions with this prefix
  */
 import {
   type ActivityList,
@@ -39,70 +39,73 @@ import {
   spellHex,
 } from './lists.ts';
 
-/** Stands in every output folder from the first moment on, so that an unfinished build is known as this program's too. */
+/** The marker file of an output folder. A build writes it first, so that even an unfinished output is recognised. */
 export const MARKER_PATH = '.rune-activity-mirror';
-/** The marker's text of a build that is whole. */
+/** The marker's text after a build has finished. */
 export const FINISHED = 'This folder is made by rune-activity-mirror. Builds replace and remove files in it.\n';
 
 const API_ROOT = 'runes/v1';
-/** The page for people. */
+/** The HTML landing page. */
 export const LANDING_PATH = 'index.html';
 export const STATUS_PATH = `${API_ROOT}/index.json`;
 export const MANIFEST_PATH = `${API_ROOT}/manifest.json`;
 export const DIGESTS_FOLDER = `${API_ROOT}/digests`;
 export const STATS_FOLDER = `${API_ROOT}/stats`;
-/** The figures of all blocks. */
+/** Stats of all blocks, for charts. */
 export const STATS_PATH = `${API_ROOT}/stats.json`;
-/** The last blocks. */
+/** The latest blocks. */
 export const LATEST_PATH = `${API_ROOT}/blocks.json`;
 export const FEED_PATH = `${API_ROOT}/feed.json`;
-/** The documents about all blocks. */
+/** The files with stats of all blocks. */
 export const STATS_PATHS: readonly string[] = [STATS_PATH, LATEST_PATH, FEED_PATH];
 export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
 export const TRANSACTIONS_FOLDER = `${API_ROOT}/transactions`;
 export const POINTERS_FOLDER = `${API_ROOT}/pointers`;
 
-/** The folders that hold nothing but what builds make of the data. */
+/** The folders whose files all come from builds. */
 export const LIST_FOLDERS: readonly string[] = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, POINTERS_FOLDER, DIGESTS_FOLDER, STATS_FOLDER];
 
-/** How many heights share a file of digests. */
+/** Number of heights in a digests file. */
 export const DIGESTS_PER_FILE = 1000;
 
-/** The file with the digest of the block at this height. */
+/** Returns the digests file that covers this height. */
 export const digestsPath = (height: number): string => `${DIGESTS_FOLDER}/${height - (height % DIGESTS_PER_FILE)}.json`;
 
-/** How many heights share a file of figures. */
+/** Number of heights in a stats file. */
 export const STATS_PER_FILE = 100;
 
-/** The file with the figures of the block at this height. */
+/** Returns the stats file that covers this height. */
 export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
-/** The folder of bulk data. */
+/** The folder of the Parquet files. */
 export const ACTIVITY_FOLDER = 'activity';
 /** The list of the Parquet files. */
 export const RANGES_PATH = `${ACTIVITY_FOLDER}/index.json`;
 
-/** How many heights share a Parquet file: some hundred thousand records, and some ten megabytes. */
+/** Number of heights in a Parquet file: some hundred thousand records and some ten megabytes. */
 export const HEIGHTS_PER_RANGE = 100;
 
-/** The first height of the range that this one is in. */
+/** Returns the first height of the Parquet file that covers this height. */
 export const firstOfRange = (height: number): number => height - (height % HEIGHTS_PER_RANGE);
 
-/** The Parquet file of the range that begins with this height. */
+/** Returns the Parquet file that begins at this height. */
 export const rangePath = (first: number): string => `${ACTIVITY_FOLDER}/${first}.parquet`;
 
 const RANGE_FILE = /^activity\/(?:index[.]json|[0-9]+[.]parquet)(?:[.]tmp)?$/;
 
-/** Whether this is the name of a file of bulk data, finished or not. What else is in its folder is someone else's. */
+/**
+ * True for names of Parquet files and their list, finished or temporary. Any other file in the folder is not of this
+ * program.
+ */
 export const isRangeFile = (path: string): boolean => RANGE_FILE.test(path);
 
-/** A page: a window that a file of its own exists for. */
+/** A page: a window that has its own file. */
 export interface PageId {
   readonly limit: number;
   readonly offset: number;
 }
 
 /**
- * The path of a list without the ending: `<stem>.json` is its first page, `<stem>/` the folder of the others.
+ * Returns the path of a list without extension: `<stem>.json` is its first page, `<stem>/` the folder of the others.
  * Throws for an id that is not hex or decimal digits.
  */
 export function stemOf(list: ActivityList, site: Site): string {
@@ -110,35 +113,38 @@ export function stemOf(list: ActivityList, site: Site): string {
   return blockStem(blockName(list.block, site.dialect), list.operation);
 }
 
-/** The name that a block of a request has in paths: a height, or its hash as the dialect spells it. */
+/** Returns the name of a requested block in paths: its height, or its hash in the dialect's spelling. */
 export const blockName = (block: string, dialect: Dialect): string => (isHeight(block) ? matched(block, HEIGHT) : idName(block, dialect));
 
-/** The name of a tx id or a block hash in paths. Throws for anything but 64 lower-case hex digits: no other text becomes a path. */
+/**
+ * Returns the name of a tx id or block hash in paths. Throws unless it has 64 lower-case hex digits, so that no other
+ * text becomes a path.
+ */
 export const idName = (id: string, dialect: Dialect): string => spellHex(matched(id, HASH), dialect);
 
 const HASH = /^[0-9a-f]{64}$/;
 const HEIGHT = /^[0-9]+$/;
 
-/** The text, if it is what paths are made of. */
+/** Returns the text if it matches the rule; throws otherwise. */
 function matched(text: string, rule: RegExp): string {
   if (!rule.test(text)) throw new Error(`${JSON.stringify(text.slice(0, 80))} cannot be part of a path: it does not match ${rule}`);
   return text;
 }
 
-/** The stem of a block's list from the block's name. */
+/** Returns the stem of a block's list. */
 export const blockStem = (name: string, operation?: Operation): string =>
   operation === undefined ? `${BLOCKS_FOLDER}/${name}` : `${BLOCKS_FOLDER}/${name}/${operation}`;
 
-/** The file of one page of a list, e.g. `runes/v1/blocks/840000/60/120.json`. */
+/** Returns the file of a page, e.g. `runes/v1/blocks/840000/60/120.json`. */
 export const pagePath = (stem: string, page: PageId, site: Site): string =>
   page.offset === 0 && page.limit === defaultLimit(site) ? `${stem}.json` : `${stem}/${page.limit}/${page.offset}.json`;
 
-/** Whether a list of this many records has more pages than the first, and so a folder. */
+/** True when a list has more than its first page, and therefore a folder. */
 const hasFolder = (total: number, site: Site): boolean => total > defaultLimit(site);
 
 /**
- * Every page that a list of `total` records has: its first page, and, when that does not hold all of it, the pages of
- * every size that begin within the list. The first page is the first one given.
+ * Returns all pages of a list of `total` records, the first page first. A list that fits into its first page has no
+ * others. Any other list has the pages of every size.
  */
 export function pagesOf(total: number, site: Site): PageId[] {
   const pages: PageId[] = [{ limit: defaultLimit(site), offset: 0 }];
@@ -152,28 +158,28 @@ export function pagesOf(total: number, site: Site): PageId[] {
 }
 
 /**
- * The pages of a list in layout `packed`: those of the largest size. The paths of all of them are by `packedPagePath`: there is no first
- * page of its own.
+ * Returns the pages of a list in layout `packed`: only those of the largest size. Their files come from
+ * `packedPagePath`, which treats the first page like the others.
  */
 export function packedPagesOf(total: number, site: Site): PageId[] {
   const limit = maximumLimit(site);
   return Array.from({ length: Math.ceil(total / limit) }, (_, i) => ({ limit, offset: i * limit }));
 }
 
-/** The file of one page in layout `packed`, e.g. `runes/v1/blocks/840000-0x1a2b3c4d/60/0.json`. */
+/** Returns the file of a page in layout `packed`, e.g. `runes/v1/blocks/840000-0x1a2b3c4d/60/0.json`. */
 export const packedPagePath = (stem: string, page: PageId): string => `${stem}/${page.limit}/${page.offset}.json`;
 
-/** Pages of fewer records fit into one network packet as they are. */
+/** Pages with fewer records fit into one network packet uncompressed. */
 export const LEAST_RECORDS_TO_COMPRESS = 3;
 
-/** The compressed files of a page of a list, which is longer than the page's offset. */
+/** Returns the encodings in which a page has compressed files. `total` must be greater than the page's offset. */
 export const encodingsOf = (page: PageId, total: number, site: Site): readonly Encoding[] =>
   Math.min(page.limit, total - page.offset) < LEAST_RECORDS_TO_COMPRESS ? [] : site.compress;
 
-/** A compressed file of a page, e.g. `runes/v1/blocks/840000.json.gz`. */
+/** Returns the path of a compressed file, e.g. `runes/v1/blocks/840000.json.gz`. */
 export const sidecarPath = (path: string, encoding: Encoding): string => `${path}.${encoding}`;
 
-/** A page's file and its compressed ones. */
+/** Returns the file of a page and its compressed files. */
 export const withSidecars = (path: string, page: PageId, total: number, site: Site): string[] => [
   path,
   ...encodingsOf(page, total, site).map((encoding) => sidecarPath(path, encoding)),
@@ -181,36 +187,36 @@ export const withSidecars = (path: string, page: PageId, total: number, site: Si
 
 const SIDECAR_ENDING = `[.](?:${ENCODINGS.join('|')})`;
 
-/** What the files of a page end with, as an expression that means the same in JavaScript and in SQL. */
+/** The extensions of a page's files, as a regular expression that works in both JavaScript and SQL. */
 export const PAGE_ENDING = `[.]json(?:${SIDECAR_ENDING})?`;
 
 const ENDS_AS_PAGE = new RegExp(`${PAGE_ENDING}$`);
 
-/** Whether this is the path of a page of a list. */
+/** True for the path of a page. */
 export const isPagePath = (path: string, site: Site): boolean =>
   path.endsWith('.json') &&
   (path.startsWith(`${BLOCKS_FOLDER}/`) || (site.layout === 'files' && path.startsWith(`${TRANSACTIONS_FOLDER}/`)));
 
-/** Whether this is the path of a compressed file of a page. */
+/** True for the path of a compressed file of a page. */
 export const isSidecarPath = (path: string): boolean => ENDS_AS_PAGE.test(path) && !path.endsWith('.json');
 
-/** The name of a list's first page or of a pointer without its endings, those of a compressed file included. */
+/** Removes the extensions from the file name of a first page, its compressed files, or a pointer. */
 export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE, '');
 
-/** Digits of a block's digest in its edition's name. */
+/** How many digits of a block's digest are in its edition's name. */
 export const EDITION_DIGITS = 8;
 
 /**
- * The name of a block as it is now, e.g. `840000-0x1a2b3c4d`: its height and the beginning of its digest, as the dialect spells hex. Pages
- * under this name never change, so an index and the pages that it names can't be of different times.
+ * Returns the name of a block's edition, e.g. `840000-0x1a2b3c4d`: its height and the beginning of its digest, in the
+ * dialect's spelling. A changed block gets another name, so an index never names pages of another build.
  */
 export const editionName = (height: number, digest: string, dialect: Dialect): string =>
   `${height}-${spellHex(matched(digest, HASH).slice(0, EDITION_DIGITS), dialect)}`;
 
-/** The pointer of a block in layout `packed`; `name` is its height or its hash, see `blockName`. */
+/** Returns the pointer of a block in layout `packed`; `name` is its height or hash from `blockName`. */
 export const pointerPath = (name: string): string => `${POINTERS_FOLDER}/${name}.json`;
 
-/** The part of the index that holds a transaction, in layout `packed`. */
+/** Returns the index file for a prefix of tx ids, in layout `packed`. */
 export const shardPath = (prefix: string): string => `${TRANSACTIONS_FOLDER}/${matched(prefix, PREFIX)}.json`;
 
 const PREFIX = /^[0-9a-f]{1,16}$/;

@@ -1,6 +1,6 @@
 /**
- * Reads a mirror's files one by one and answers from them by the page map, with the manifest and the index in memory. It needs nothing of a platform,
- * so it is the same in edge functions, workers and the client.
+ * Answers requests from the files of a mirror, with the manifest and the index in memory. It uses no platform API, so
+ * edge functions, workers and the client share it.
  */
 
 import { IndexCache } from './indexCache.ts';
@@ -8,7 +8,7 @@ import { type BuiltSite, siteOf } from './lists.ts';
 import { MANIFEST_PATH } from './paths.ts';
 import { type Answer, type Files, MissingFileError, type OpenFile, respond } from './respond.ts';
 
-/** A manifest as it was read. */
+/** A manifest and its parsed options. */
 interface Known {
   readonly text: string;
   readonly site: BuiltSite;
@@ -19,13 +19,14 @@ export class MirrorReader<File extends OpenFile> {
   readonly #freshMs: number;
   readonly #confirmsAbsence: boolean;
   readonly #index: IndexCache;
-  /** Requests that come at once share one reading of the manifest. */
+  /** Concurrent requests share one read of the manifest. */
   #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
 
   /**
-   * `freshMs` is how long the manifest and the index may be answered from memory: for ever where a deployment's files never change. With
-   * `confirmsAbsence`, an id that has no file is unknown only when the manifest, read once more, is still the same: a build of another dialect or
-   * layout has the same ids under other paths. That costs a request for each unknown id.
+   * `freshMs` is how long the manifest and the index may be answered from memory, in milliseconds. Use infinity when
+   * the files of a deployment never change. With `confirmsAbsence`, the manifest is read again before an id is reported
+   * as unknown: a build of another dialect or layout has the same ids under other paths. That costs a request for each
+   * unknown id.
    */
   constructor(files: Files<File>, freshMs: number, confirmsAbsence = false) {
     this.#files = files;
@@ -35,9 +36,10 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   /**
-   * Answers a request; `target` is its path and query. While files are being replaced, one that has to be there may be missing: then the manifest and
-   * the index are read anew. Rejects with a MissingFileError when that does not help, and with the error of `files` when they cannot be read.
-   * `files` may be this request's own, which can be aborted: pages and the index are read by them, and not the manifest, which others may be waiting for.
+   * Answers a request; `target` is its path and query. While a host replaces files, a required file may be missing.
+   * Then the manifest and the index are read again, once. Rejects with a MissingFileError when that does not help, and
+   * with the error of `files` when they cannot be read. `files` may belong to this request and be abortable. They are
+   * not used for the manifest, because other requests may wait for it.
    */
   async answer(target: string, files = this.#files): Promise<Answer<File>> {
     const used = new Set<string>();
@@ -46,18 +48,22 @@ export class MirrorReader<File extends OpenFile> {
     } catch (error) {
       if (!(error instanceof MissingFileError)) throw error;
     }
-    // Only what misled this request: a page that stays missing is no reason to read the index anew for all others.
+    // Forgets only the index files of this request: a page that stays missing must not empty the cache for all
+    // requests.
     this.#manifest = undefined;
     for (const path of used) this.#index.forget(path);
     return this.#answerOnce(target, used, files);
   }
 
-  /** The manifest's text, from memory while it is fresh. Rejects when it cannot be had or is of another program. */
+  /**
+   * Returns the manifest's text, from memory while it is fresh. Rejects when it cannot be read or belongs to another
+   * program.
+   */
   async manifest(): Promise<string> {
     return (await this.#current()).text;
   }
 
-  /** Adds the files of the index that it looked into to `used`. */
+  /** Adds each index file that it reads to `used`. */
   async #answerOnce(target: string, used: Set<string>, files: Files<File>): Promise<Answer<File>> {
     const known = await this.#current();
     let [found, missing] = [0, 0];

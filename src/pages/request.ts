@@ -1,11 +1,12 @@
 /**
- * A request target becomes one of: a list and a window, the status, a refusal, or something that is none of the API's.
- * The rules and their sources are in decisions.md, "Requests"; refusal messages are the recorded server's, word for word,
- * because clients have been reading them for years.
+ * Parses request targets.
+ *
+ * decisions.md, "Requests", has the rules and their sources. Refusal messages are identical to those of the recorded
+ * server, because existing clients read them.
  */
 import { type ActivityList, defaultLimit, maximumLimit, OPERATIONS, type Operation, parseBlockId, parseHexId, type Site } from './lists.ts';
 
-/** The applied `limit` and `offset`, both in records. */
+/** A window of a list: `limit` and `offset` after defaults, both in records. */
 export interface Window {
   readonly limit: number;
   readonly offset: number;
@@ -15,9 +16,9 @@ export type Route =
   | { readonly kind: 'list'; readonly list: ActivityList; readonly window: Window }
   | { readonly kind: 'status' }
   | { readonly kind: 'refusal'; readonly message: string }
-  /** Under `/runes` but no route of the API: a file of the build, or a 404. */
+  /** Under `/runes` but not an API route: a file of the build, or a 404. */
   | { readonly kind: 'unknown' }
-  /** Not under `/runes`: the host's own business. */
+  /** Outside `/runes`; the host decides the answer. */
   | { readonly kind: 'outside' };
 
 const TX_ID_RULE = 'params/tx_id must match pattern "^[a-fA-F0-9]{64}$"';
@@ -27,12 +28,12 @@ const BLOCK_RULE =
 const NO_OPERATIONS = 'querystring/operation_type is not available: this mirror was built without lists by operation';
 const refusal = (message: string) => ({ kind: 'refusal', message }) as const;
 
-/** A route before its query was read. */
+/** A route before its query is read. */
 type Path = Exclude<Route, { readonly kind: 'list' }> | { readonly kind: 'list'; readonly list: ActivityList };
 
 /**
- * Reads a request target: path and query, still percent-encoded, e.g. `/runes/v1/blocks/840000/activity?limit=60`.
- * Never throws, whatever the text.
+ * Parses a request target: path and query, still percent-encoded, e.g. `/runes/v1/blocks/840000/activity?limit=60`.
+ * Never throws.
  */
 export function parseTarget(target: string, site: Site): Route {
   const path = parsePath(target);
@@ -40,11 +41,11 @@ export function parseTarget(target: string, site: Site): Route {
   return path.kind === 'list' ? withWindow(path.list, queryAt < 0 ? '' : target.slice(queryAt + 1), site) : path;
 }
 
-/** Reads the path of a request target, whatever its query. */
+/** Parses the path of a request target and ignores its query. */
 export function parsePath(target: string): Path {
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
-  // Segments are split before they are decoded, so an encoded slash can never make a new segment.
+  // Split before decoding, so that an encoded slash never makes a new segment.
   const segments = path.split('/').slice(1).map(decode);
   if (segments[0] !== 'runes') return { kind: 'outside' };
   const rest = segments.slice(segments[1] === 'v1' ? 2 : 1);
@@ -64,7 +65,7 @@ export function parsePath(target: string): Path {
 
 function withWindow(list: ActivityList, query: string, site: Site): Route {
   const values = parseQuery(query);
-  // The recorded server names the offset before the limit, and both before the operation.
+  // The recorded server reports the offset before the limit, and both before the operation.
   const offset = parseInteger('offset', values.get('offset'), 0, 0, Number.MAX_SAFE_INTEGER);
   if (typeof offset === 'string') return refusal(offset);
   const limit = parseInteger('limit', values.get('limit'), defaultLimit(site), 1, maximumLimit(site));
@@ -85,13 +86,16 @@ const withOperation = (list: ActivityList & { kind: 'block' }, operation: Operat
   operation,
 });
 
-/** The recorded message repeats the broken rules once for each of the five values. */
+/** The recorded message repeats the broken rules for each of the five values. */
 function operationRule(rules: string[]): string {
   const each = OPERATIONS.flatMap(() => rules);
   return [...each, 'must match a schema in anyOf'].map((rule) => `querystring/operation_type ${rule}`).join(', ');
 }
 
-/** The number, or the message of the rule it breaks. A parameter given twice is no integer, as recorded. */
+/**
+ * Returns the number, or the message of the rule that it breaks. As recorded, a parameter given twice is not an
+ * integer.
+ */
 function parseInteger(
   name: string,
   values: readonly string[] | undefined,
@@ -108,7 +112,7 @@ function parseInteger(
   return number;
 }
 
-/** Parameters by name, each with all its values in order. `+` is a space, as in every form-encoded query. */
+/** Groups parameters by name, with all their values in order. `+` is a space, as in every form-encoded query. */
 function parseQuery(query: string): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const pair of query.split('&')) {
@@ -123,7 +127,7 @@ function parseQuery(query: string): Map<string, string[]> {
   return values;
 }
 
-/** Percent-decoding that leaves malformed text as it is: such text fits no rule anyway. */
+/** Decodes percent-encoding. Returns malformed text unchanged, because it breaks the rules anyway. */
 function decode(text: string): string {
   if (!text.includes('%')) return text;
   try {

@@ -1,6 +1,6 @@
 /**
- * The whole request side in one function, without a platform: a target and a way to read files go in, an answer comes out.
- * Hosts (Node, edge functions, workers) are adapters of a few lines around it.
+ * The page map: answers a request target from a way to read files. It uses no platform API. Each host (Node, edge
+ * functions, workers) adapts it in a few lines.
  */
 import {
   blockHashOf,
@@ -19,34 +19,35 @@ import { blockName, blockStem, type PageId, packedPagePath, pagePath, pointerPat
 import { parseTarget, type Window } from './request.ts';
 import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
 
-/** A file of a build that was opened. */
+/** An opened file of a build. */
 export interface OpenFile {
   /**
-   * The content. ASCII characters stand for themselves; a host may decode the others as it likes, because a body is only ever cut at ASCII characters,
-   * and the host encodes it in the same way.
+   * Returns the content. ASCII characters must be themselves. A host may decode other bytes in any way that it reverses
+   * when it sends a body: bodies are cut only at ASCII characters.
    */
   text(): Promise<string>;
-  /** Releases a file that will not be read; left out where an open file holds nothing. */
+  /** Releases a file that will not be read. Absent when open files need no release. */
   close?(): Promise<void>;
 }
 
 /**
- * Opens a file of a build by its path, `runes/v1/...`. The only way in which the page map reads files: each host has its own. Resolves to undefined when
- * there is no such file, and rejects when that could not be found out. The type of an opened file is the host's own, so the host can send a page as it is.
+ * Opens files of a build; each host has its own implementation. `path` is like `runes/v1/...`. Resolves to undefined
+ * when the file does not exist, and rejects when the host cannot tell. `File` is the host's own type, so that it can
+ * send a page unchanged.
  */
 export interface Files<File extends OpenFile> {
   open(path: string): Promise<File | undefined>;
 }
 
 /**
- * Reads a pointer or a file of the index (layout `packed`). A host may answer from memory for a while: the pages that an old index names are there
- * until they are removed, and then missing, never others.
+ * Reads a pointer or an index file (layout `packed`). A host may answer from memory for a while: the pages that an old
+ * index names never change, they are only removed.
  */
 export type ReadIndex = (path: string) => Promise<string | undefined>;
 
 /**
- * A file that has to be there is not, or is of another build than what was read with it: the build is being replaced at this moment, or is not
- * whole. The request may be tried again.
+ * A required file is missing, or belongs to another build than the files read with it. The build is being replaced or
+ * is incomplete. The caller may try again.
  */
 export class MissingFileError extends Error {
   override readonly name = 'MissingFileError';
@@ -55,7 +56,7 @@ export class MissingFileError extends Error {
   }
 }
 
-/** A file of the build, to be sent as it is. */
+/** A file of the build, to be sent unchanged. */
 interface PageAnswer<File extends OpenFile> {
   readonly kind: 'page';
   readonly page: File;
@@ -63,7 +64,7 @@ interface PageAnswer<File extends OpenFile> {
   readonly isSettled: boolean;
 }
 
-/** A body that was put together from the texts of files: its characters stand for the same bytes as theirs. */
+/** A body joined from the texts of files, to be encoded as the host decoded them. */
 interface WindowAnswer {
   readonly kind: 'window';
   readonly body: string;
@@ -73,14 +74,14 @@ interface WindowAnswer {
 export type Answer<File extends OpenFile> =
   | PageAnswer<File>
   | WindowAnswer
-  /** The request breaks a rule of the API, which `message` says. */
+  /** The request breaks a rule of the API; `message` tells which. */
   | { readonly kind: 'refusal'; readonly message: string }
-  /** The path is none of the API's: it may be a file of the build, or of the host. */
+  /** The path is not in the API. It may be a file of the build or of the host. */
   | { readonly kind: 'other' };
 
 /**
- * Answers a request to read `target`, its path and query. Rejects only when a file of the build cannot be read, and with a MissingFileError when one that
- * must be there is missing or is not whole.
+ * Answers a request for `target`, a path and query. Rejects with a MissingFileError when a required file is missing or
+ * incomplete, and with the host's error when a file cannot be read.
  */
 export async function respond<File extends OpenFile>(
   target: string,
@@ -100,27 +101,28 @@ export async function respond<File extends OpenFile>(
   return answerList(route.list, route.window, site, files);
 }
 
-/** Facts of files that hosts keep open: counting a page's records takes some of the time of a request. */
+/** Facts of pages that a host keeps open, because counting the records of a page takes time. */
 const knownFacts = new WeakMap<OpenFile, PageFacts>();
 
 /**
- * Reads the facts of a page. Rejects with a MissingFileError when the page is not whole: it is being written, or was when its build was killed.
+ * Reads window, total and height of a page. Rejects with a MissingFileError when the page is incomplete: a build is
+ * writing it, or was killed while it did.
  */
 export async function readFacts(page: OpenFile, path: string): Promise<PageFacts> {
   const known = knownFacts.get(page);
   if (known !== undefined) return known;
   const facts = factsOf(await page.text());
-  if (facts === undefined) throw notWhole(path);
+  if (facts === undefined) throw incompletePage(path);
   knownFacts.set(page, facts);
   return facts;
 }
 
-async function readWholeText(page: OpenFile, path: string): Promise<string> {
+async function readCompleteText(page: OpenFile, path: string): Promise<string> {
   await readFacts(page, path);
   return page.text();
 }
 
-const notWhole = (path: string): MissingFileError => new MissingFileError(path, 'is not a whole page');
+const incompletePage = (path: string): MissingFileError => new MissingFileError(path, 'is not a complete page');
 
 async function answerList<File extends OpenFile>(
   list: ActivityList,
@@ -131,7 +133,7 @@ async function answerList<File extends OpenFile>(
   const stem = stemOf(list, site);
   const open = (id: PageId) => files.open(pagePath(stem, id, site));
   const check = (id: PageId, found: Window) => {
-    if (found.limit !== id.limit || found.offset !== id.offset) throw otherSizes(pagePath(stem, id, site));
+    if (found.limit !== id.limit || found.offset !== id.offset) throw otherPageSizes(pagePath(stem, id, site));
   };
   const read = async (id: PageId, page: File) => {
     const found = readWhole(await page.text(), pagePath(stem, id, site));
@@ -157,35 +159,40 @@ async function answerList<File extends OpenFile>(
     const next = await open(second);
     if (next === undefined) throw new MissingFileError(pagePath(stem, second, site));
     const rest = await read(second, next);
-    if (!areOfOneList(found, rest)) throw new MissingFileError(pagePath(stem, second, site), 'is of another build than the page before it');
-    // They may still be of two builds, if a correction changed neither the total nor the block: no CDN is to hold that for long.
+    if (!areOfOneList(found, rest))
+      throw new MissingFileError(pagePath(stem, second, site), 'belongs to another build than the previous page');
+    // The pages may still be of two builds, if neither the total nor the block changed. So no CDN may cache this answer
+    // for long.
     return { ...slice(window, { ...found, records: [...found.records, ...rest.records] }, site), isSettled: false };
   }
-  // No such page: the list is short and its first page holds all of it, or it ends before the window, or it does not exist.
+  // Without such a page, the first page either has the complete list, or shows that the list ends before the window.
+  // Without a first page the list does not exist.
   const start = isFallback ? undefined : await open(fallback);
-  // The id is not in the data.
   if (start === undefined) return envelopeAnswer(window, 0, [], site);
   const found = await read(fallback, start);
   if (found.total > window.offset && found.total > found.records.length) throw new MissingFileError(pagePath(stem, first, site));
   return slice(window, found, site);
 }
 
-/** Takes a page apart. Throws a MissingFileError when it is not whole. */
+/** Splits a page into records. Throws a MissingFileError when it is incomplete. */
 function readWhole(text: string, path: string): ReadPage {
   try {
     return readPage(text);
   } catch (error) {
-    throw error instanceof PageFormatError ? notWhole(path) : error;
+    throw error instanceof PageFormatError ? incompletePage(path) : error;
   }
 }
 
-const otherSizes = (path: string): MissingFileError => new MissingFileError(path, 'is of a build with other page sizes');
+const otherPageSizes = (path: string): MissingFileError => new MissingFileError(path, 'belongs to a build with other page sizes');
 
-/** Whether two pages can be of one state of a list: each record of a list has the same block. A correction may change neither this nor the total. */
+/**
+ * True when two pages may be of the same build: they have the same total and block. A correction may leave both
+ * unchanged.
+ */
 const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
 
-/** The window cut out of what was read, which begins at or before it. */
+/** Cuts the window out of records that begin at or before it. */
 function slice(window: Window, read: ReadPage, site: BuiltSite): WindowAnswer {
   const from = window.offset - read.offset;
   return envelopeAnswer(window, read.total, read.records.slice(from, from + window.limit), site);
@@ -200,14 +207,14 @@ function envelopeAnswer(window: Window, total: number, records: readonly string[
   };
 }
 
-/** A run of records of the list whose pages are at `stem`. */
+/** A run of records, and the stem of the list whose pages have them. */
 interface PagedRun extends Run {
   readonly stem: string;
-  /** Whether the run is the whole list, so that a window that is a page has a file. */
+  /** True when the run is the complete list, so that an aligned window has a file. */
   readonly isWhole: boolean;
 }
 
-/** Where the records of a list are in layout `packed`: one file is read. Undefined for an id that is not in the data. */
+/** Locates the records of a list in layout `packed` by reading one file. Undefined for an unknown id. */
 async function findRun(list: ActivityList, site: BuiltSite, readIndex: ReadIndex): Promise<PagedRun | undefined> {
   if (list.kind === 'transaction') {
     const path = shardPath(list.txId.slice(0, site.prefixDigits));
@@ -242,16 +249,19 @@ async function answerFromRun<File extends OpenFile>(
   const count = Math.max(Math.min(window.limit, run.total - window.offset), 0);
   const parts: string[] = [];
   let missing = count;
-  for (const [i, text] of (await Promise.all(opened.map((file, i) => readWholeText(file, paths[i] ?? '')))).entries()) {
+  for (const [i, text] of (await Promise.all(opened.map((file, i) => readCompleteText(file, paths[i] ?? '')))).entries()) {
     const cut = cutRecords(text, i === 0 ? from : 0, missing);
     parts.push(cut.text);
     missing -= cut.count;
   }
-  if (missing > 0) throw new Error(`${run.stem} has fewer records than its index says`);
+  if (missing > 0) throw new Error(`${run.stem} has fewer records than its index or pointer says`);
   return envelopeAnswer(window, run.total, parts, site);
 }
 
-/** Opens pages that have to be there, at once. When one cannot be had the others are let go of: an unread response keeps its connection. */
+/**
+ * Opens required pages in parallel. If one fails, the others are released, because an unread response keeps its
+ * connection open.
+ */
 async function openAll<File extends OpenFile>(paths: readonly string[], files: Files<File>): Promise<File[]> {
   const outcomes = await Promise.allSettled(
     paths.map(async (path) => {

@@ -15,7 +15,7 @@ import {
   STATUS_PATH,
 } from './paths.ts';
 
-/** The API's description. It lies at the root: the address of the mirror in it is relative. */
+/** The OpenAPI description. It is in the root folder, because the server URL in it is relative. */
 export const OPENAPI_PATH = 'openapi.json';
 
 export interface FileKind {
@@ -92,7 +92,8 @@ const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /**
- * The page that a path of a folder stands for: `/` and `/docs/`. Paths begin with a slash here, as in requests; undefined for all others.
+ * Returns the HTML page of a folder: `/` and `/docs/`. Undefined for any other path. Paths begin with a slash, as in
+ * requests.
  */
 export const pageOfFolder = (pathname: string): string | undefined =>
   pathname.endsWith('/') ? FIXED.find((path) => path.endsWith('.html') && `/${path}` === `${pathname}index.html`) : undefined;

@@ -1,21 +1,21 @@
 /**
- * From a window to pages. A list's total is known only once a page of it was read, so this is a plan in two steps:
- * `firstRead` names the page to try, and `secondRead` what to read after it (or that nothing more is needed).
- * At most two pages that exist are ever read for one answer.
+ * Maps windows to pages. A list's total is known only after one of its pages was read, so this takes two steps:
+ * `firstRead` names the page to try, and `secondRead` the page after it, if needed. An answer never reads more than two
+ * existing pages.
  */
 import { defaultLimit, maximumLimit, type Site } from './lists.ts';
 import type { PageId } from './paths.ts';
 import type { Window } from './request.ts';
 
-/** The page that equals the window, when the build has such pages: its file is the answer, byte for byte. */
+/** Returns the page that equals the window, if the build has such pages. Its file is the exact answer. */
 export function exactPage(window: Window, site: Site): PageId | undefined {
   const isPage = site.pageSizes.includes(window.limit) && window.offset % window.limit === 0;
   return isPage ? { limit: window.limit, offset: window.offset } : undefined;
 }
 
 /**
- * The smallest page that covers the whole window, or, when none does, the page of the largest size in which it begins.
- * Smaller pages are preferred because they are less to read: 5 records out of 20, not out of 1,000.
+ * Returns the smallest page that covers the window. If none does, returns the page of the largest size in which the
+ * window begins. Smaller pages take less to read: 20 records instead of 1,000 for a window of 5.
  */
 export function firstRead(window: Window, site: Site): PageId {
   for (const limit of site.pageSizes) {
@@ -26,12 +26,12 @@ export function firstRead(window: Window, site: Site): PageId {
   return { limit, offset: Math.floor(window.offset / limit) * limit };
 }
 
-/** The page after `first` when the window goes on into it and the list (of `total` records) reaches that far. */
+/** Returns the page after `first` when the window extends into it and the list has that many records. */
 export function secondRead(window: Window, first: PageId, total: number): PageId | undefined {
   const next = first.offset + first.limit;
   const end = Math.min(window.offset + window.limit, total);
   return end > next ? { limit: first.limit, offset: next } : undefined;
 }
 
-/** The page that every list in the data has: it tells the total when the page that was tried does not exist. */
+/** Returns the first page, which every list in the data has. It tells the total when the tried page does not exist. */
 export const fallbackPage = (site: Site): PageId => ({ limit: defaultLimit(site), offset: 0 });

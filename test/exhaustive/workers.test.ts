@@ -51,13 +51,13 @@ describe('npm start', () => {
     await run('build', [], work);
     const child = start('serve', ['--port', '0', '--workers', '2', '--no-compression'], work);
     const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
-    const port = Number(/:(\d+) \(Ctrl-C/.exec(line.toString())?.[1]);
+    const port = Number(/:(\d+) \(press Ctrl-C/.exec(line.toString())?.[1]);
     const workers = () => workersOf(child.pid);
     const before = workers();
     expect(before).toHaveLength(2);
     const killed = once(child.stderr ?? child, 'data');
     process.kill(before[0] ?? 0, 'SIGKILL');
-    expect(String((await killed)[0])).toBe(`Note: process ${before[0]} ended (SIGKILL); another is started\n`);
+    expect(String((await killed)[0])).toBe(`Note: worker process ${before[0]} ended (SIGKILL); starting another\n`);
     while (workers().length < 2 || workers().includes(before[0] ?? 0)) await new Promise((resolve) => setTimeout(resolve, 50));
     for (let i = 0; i < 4; i += 1) {
       const answer = await sendTo(port)('GET', '/runes/v1/blocks/5/activity', { 'accept-encoding': 'gzip' });
@@ -109,8 +109,8 @@ describe('npm start', () => {
       process.kill(pid, 'SIGKILL');
       while (!said.stdout.includes('\n')) await wait(20);
       expect(said).toEqual({
-        stdout: expect.stringMatching(/^Serving dist on http:\/\/127\.0\.0\.1:\d+ \(Ctrl-C ends it\)\.\n$/),
-        stderr: `Note: process ${pid} ended (SIGKILL); another is started\n`,
+        stdout: expect.stringMatching(/^Serving dist on http:\/\/127\.0\.0\.1:\d+ \(press Ctrl-C to stop\)\.\n$/),
+        stderr: `Note: worker process ${pid} ended (SIGKILL); starting another\n`,
       });
       expect(workersOf(child.pid)).toHaveLength(2);
       const port = Number(/:(\d+) /.exec(said.stdout)?.[1]);

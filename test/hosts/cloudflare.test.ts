@@ -334,10 +334,10 @@ describe('settings that cannot be', () => {
     [{ ORIGIN: 'https://a.example', BUCKET: bucket }, 'BUCKET and ORIGIN are set together; keep one of them'],
     [{ ORIGIN: 'https://a.example', ASSETS: assets }, 'ASSETS and ORIGIN are set together'],
     [{ ASSETS: assets, BUCKET: bucket, ORIGIN: 'a' }, 'ASSETS and BUCKET and ORIGIN are set together'],
-    [{ ASSETS: assets, PREFIX: 'a' }, 'PREFIX is for an R2 bucket'],
+    [{ ASSETS: assets, PREFIX: 'a' }, 'PREFIX is only for an R2 bucket'],
     [{ ASSETS: assets, FRESH_SECONDS: 'soon' }, 'FRESH_SECONDS must be a whole number'],
     [{ ORIGIN: 'a.example/mirror' }, 'ORIGIN must be a URL'],
-    [{ ORIGIN: 'https://a.example', PREFIX: 'a' }, 'PREFIX is for an R2 bucket'],
+    [{ ORIGIN: 'https://a.example', PREFIX: 'a' }, 'PREFIX is only for an R2 bucket'],
     [{ ORIGIN: 'https://a.example', S3_ACCESS_KEY_ID: 'a' }, 'one of them is missing'],
     [{ BUCKET: bucket, FRESH_SECONDS: 'soon' }, 'FRESH_SECONDS must be a whole number'],
   ])('%j', async (settings, message) => {

@@ -172,6 +172,6 @@ describe.each(RUNTIMES)('%s', (runtime) => {
   });
 
   it('ends with a sentence and its code when there is no build', async () => {
-    await expect(startRuntime(runtime, dist('nothing'))).rejects.toThrow('there is no build');
+    await expect(startRuntime(runtime, dist('nothing'))).rejects.toThrow('build not found');
   });
 });

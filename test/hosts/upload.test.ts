@@ -417,7 +417,7 @@ describe('an upload that cannot be done', () => {
   it('names what is missing', async () => {
     expect(await failure([])).toContain('usage: hosting/upload.sh REMOTE');
     expect(await failure(['bucket', dist])).toContain('r2:my-bucket');
-    expect(await failure([REMOTE, join(work, 'none')])).toContain('there is no build in');
+    expect(await failure([REMOTE, join(work, 'none')])).toContain('build not found in');
     const bin = join(work, 'bin');
     mkdirSync(bin);
     for (const name of ['sh', 'grep', 'cat']) {
@@ -483,7 +483,7 @@ describe('an upload that cannot be done', () => {
   it('waits for builds and other uploads to be done', async () => {
     const marker = join(dist, '.rune-activity-mirror');
     const finishedMarker = readFileSync(marker);
-    appendFileSync(marker, 'A build is at work here, or died.\n');
+    appendFileSync(marker, 'A build is running here, or it did not finish.\n');
     expect(await failure([REMOTE, dist])).toContain('Build again first');
     writeFileSync(marker, finishedMarker);
     let release: () => void = () => {};

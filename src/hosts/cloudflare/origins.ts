@@ -1,5 +1,6 @@
 /**
- * Where a worker reads the files of a build: those deployed with it, an R2 bucket, an HTTP origin, or a private bucket that speaks S3.
+ * The sources from which a worker reads the files of a build: its own deployed assets, an R2 bucket, an HTTP origin, or
+ * a private S3 bucket.
  */
 import { AwsClient } from 'aws4fetch';
 import { isReadByRanges, satisfy, type WantedRange, wantedRange } from '../../http/ranges.ts';
@@ -17,12 +18,15 @@ export interface Settings {
   readonly FRESH_SECONDS?: string;
 }
 
-/** What is used of a binding to the files that were deployed with the worker. */
+/** The part of the assets binding that the worker uses. */
 interface Assets {
   fetch(request: Request): Promise<Response>;
 }
 
-/** What is used of an R2 binding. Written down here, so that the project does not carry all types of a platform for one method. */
+/**
+ * The part of an R2 binding that the worker uses. Declared here, so that the project needs no package with all types of
+ * the platform.
+ */
 interface Bucket {
   get(key: string, options?: { readonly range: BucketRange }): Promise<BucketObject | null>;
   head(key: string): Promise<{ readonly size: number; readonly httpEtag: string } | null>;
@@ -37,29 +41,29 @@ interface BucketRange {
 interface BucketObject {
   readonly body: ReadableStream<Uint8Array>;
   readonly httpEtag: string;
-  /** Of the whole object, in bytes. */
+  /** Size of the complete object, in bytes. */
   readonly size: number;
 }
 
-/** The worker is not set up as it must be. The message is for its operator and holds no secret. */
+/** The worker's settings are wrong. The message is for its operator and contains no secret. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
 
-/** How many times a request to a private bucket is tried again after a 429 or a 5xx: the library's ten would take a minute. */
+/** Retries of a request to a private bucket after a 429 or 5xx. The library's default of ten would take a minute. */
 const S3_RETRIES = 2;
 
-/** The reader that the settings ask for. Throws a SettingsError when they name none, or several. */
+/** Returns the file reader that the settings select. Throws a SettingsError when they select none or several. */
 export function originOf(settings: Settings): FetchFile {
   const { ASSETS, BUCKET, ORIGIN, PREFIX } = settings;
   const named = [ASSETS && 'ASSETS', BUCKET && 'BUCKET', isSet(ORIGIN) && 'ORIGIN'].filter(Boolean);
   if (named.length > 1) throw new SettingsError(`${named.join(' and ')} are set together; keep one of them`);
   if (BUCKET !== undefined) return bucketOrigin(BUCKET, withSlash(PREFIX ?? ''));
-  if (isSet(PREFIX)) throw new SettingsError('PREFIX is for an R2 bucket; make it a part of ORIGIN, or of the folder of ASSETS');
+  if (isSet(PREFIX)) throw new SettingsError('PREFIX is only for an R2 bucket; add it to ORIGIN or to the folder of ASSETS instead');
   if (ASSETS !== undefined) return deployedOrigin(ASSETS);
   if (!isSet(ORIGIN)) {
     throw new SettingsError(
-      'this worker does not know where the files are: deploy it with a folder of files as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN',
+      'this worker has no source of files: deploy a folder of files as ASSETS, bind an R2 bucket as BUCKET, or set the variable ORIGIN',
     );
   }
   if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
@@ -71,18 +75,18 @@ export function originOf(settings: Settings): FetchFile {
 }
 
 /**
- * How long the manifest and the index may be answered from memory, in milliseconds. Files that are deployed with the worker are for ever: those of
- * another deployment have other isolates.
+ * Returns how long the manifest and the index may be answered from memory, in milliseconds. Deployed assets never
+ * change: a new deployment has new isolates.
  */
 export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
   if (!isSet(FRESH_SECONDS)) return ASSETS === undefined ? 30_000 : Number.POSITIVE_INFINITY;
-  if (!/^[0-9]{1,6}$/.test(FRESH_SECONDS)) throw new SettingsError('FRESH_SECONDS must be a whole number of seconds');
+  if (!/^[0-9]{1,6}$/.test(FRESH_SECONDS)) throw new SettingsError(`FRESH_SECONDS must be a whole number of seconds, not ${FRESH_SECONDS}`);
   return Number(FRESH_SECONDS) * 1000;
 }
 
 /**
- * Files that were deployed with the worker. The binding tells no length and gives no parts, and such a file has at most 25 MiB: what is read by ranges
- * is read whole, and cut here.
+ * Reads files that were deployed with the worker. The binding reports no length and ignores ranges. Such a file has at
+ * most 25 MiB, so a Parquet file is read completely and cut here.
  */
 function deployedOrigin(assets: Assets): FetchFile {
   return async (path, range) => {
@@ -101,7 +105,10 @@ function deployedOrigin(assets: Assets): FetchFile {
   };
 }
 
-/** An object that is not there is a 404, and a bucket that cannot be read rejects: only the first says that an id is unknown. */
+/**
+ * Reads files of an R2 bucket. A missing object is a 404, which means an unknown id. A bucket that cannot be read
+ * rejects.
+ */
 function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
   return async (path, range) => {
     const wanted = wantedRange(range);
@@ -112,7 +119,7 @@ function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
   };
 }
 
-/** Part of an object. Where the part ends, and whether there is any of it, is known only with the object's size. */
+/** Reads part of an object. Only the object's size tells where the part ends and whether it exists. */
 async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Promise<Response> {
   const found = await bucket.head(key);
   if (found === null) return new Response(null, { status: 404 });
@@ -123,7 +130,7 @@ async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Pro
   const length = part.end - part.start + 1;
   const object = await bucket.get(key, { range: { offset: part.start, length } });
   if (object === null) return new Response(null, { status: 404 });
-  // Another object may have taken its place in between.
+  // The object may have been replaced between the two requests.
   if (object.httpEtag !== found.httpEtag) throw new Error(`${key} was replaced while it was read`);
   const headers = {
     etag: object.httpEtag,
@@ -139,13 +146,13 @@ function signer(settings: Settings): ((url: string, init: RequestInit) => Promis
   const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey, S3_REGION: region } = settings;
   if (!isSet(accessKeyId) && !isSet(secretAccessKey)) return undefined;
   if (!isSet(accessKeyId) || !isSet(secretAccessKey)) {
-    throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY belong together; one of them is missing');
+    throw new SettingsError('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY must both be set; one is missing');
   }
   const client = new AwsClient({ accessKeyId, secretAccessKey, service: 's3', retries: S3_RETRIES, ...(isSet(region) ? { region } : {}) });
   return (url, init) => client.fetch(url, init);
 }
 
-/** An empty variable is one that is not set: a dashboard keeps them. */
+/** True for a variable with a value. An empty one counts as missing, because the dashboard keeps empty variables. */
 const isSet = (value: string | undefined): value is string => value !== undefined && value !== '';
 
 const withSlash = (prefix: string): string => (prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`);

@@ -1,6 +1,6 @@
 /**
- * The Cloudflare worker: the page map over files that were deployed with it, in R2, or at another origin, and the files themselves by their own
- * paths. Nothing is kept in Cloudflare's cache: R2 answers a read for less than the code around it would cost.
+ * The Cloudflare worker. It answers the API by the page map and serves the other files of the build, from deployed
+ * assets, R2 or another origin. Nothing is stored in Cloudflare's cache: reading R2 costs less than the code for it.
  */
 import { messageOf } from '../../errors.ts';
 import { errorBody } from '../../http/errors.ts';
@@ -20,10 +20,13 @@ interface Host {
   readonly fetchFile: FetchFile;
 }
 
-/** What an isolate remembers between requests. */
+/** Kept by an isolate between requests. */
 let host: Host | undefined;
 
-/** The mirror of these settings. They stay the same for the life of an isolate, but nothing promises that. */
+/**
+ * Returns the mirror for these settings. They usually stay the same for the life of an isolate, but the platform does
+ * not promise it.
+ */
 function hostOf(settings: Settings): Host {
   const key = JSON.stringify(Object.entries(settings).map(([name, value]) => [name, typeof value === 'string' ? value : '']));
   if (host?.key !== key) {
@@ -43,7 +46,7 @@ async function answer(request: Request, settings: Settings): Promise<Response> {
   }
 }
 
-/** The files of a build, and no others: a bucket may hold more than the mirror, and it may be private. */
+/** Serves files of a build only: a bucket may be private and have other files too. */
 async function serveFile(request: Request, fetchFile: FetchFile): Promise<Response> {
   if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   const { pathname } = new URL(request.url);
@@ -59,13 +62,13 @@ async function serveFile(request: Request, fetchFile: FetchFile): Promise<Respon
   throw new Error(`${path} was answered with status ${file.status}`);
 }
 
-/** A Parquet file, or a part of one. */
+/** Serves a Parquet file or a part of it. */
 async function serveByRanges(request: Request, path: string, fetchFile: FetchFile): Promise<Response> {
   const range = request.method === 'GET' ? request.headers.get('range') : null;
   let file = range !== null && wantedRange(range) !== undefined ? await fetchFile(path, range) : await fetchFile(path);
   const condition = request.headers.get('if-range');
   if (file.status !== 200 && condition !== null && condition !== file.headers.get('etag')) {
-    // The client has a part of another file.
+    // The client has a part of an older file, so it needs the new one from the start.
     await file.body?.cancel();
     file = await fetchFile(path);
   }
@@ -82,8 +85,8 @@ async function serveByRanges(request: Request, path: string, fetchFile: FetchFil
 export default {
   fetch(request: Request, settings: Settings, context: Context): Promise<Response> {
     const response = answer(request, settings);
-    // Requests that come at once share one reading of the manifest. It belongs to the first of them, and is to go on when that one's client
-    // goes away: the others would wait for ever.
+    // Concurrent requests share one read of the manifest, started by the first. The read must continue when the first
+    // client disconnects, or the others would wait forever.
     context.waitUntil(response);
     return response;
   },

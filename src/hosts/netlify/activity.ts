@@ -1,21 +1,22 @@
 /**
- * The Netlify edge function: files come from the site's own CDN, the rest is the page map. It decides every request of the API; the
- * redirect rules in netlify.toml only step in when it fails.
+ * The Netlify edge function: answers every API request from the files on the site's own CDN. The redirect rules in
+ * netlify.toml only apply when the function fails.
  */
 import { FetchMirror, jsonNotFound } from '../fetch.ts';
 
-/** Files are left to the CDN (`excludedPath`), so reading a page does not call this function again. */
+/** The CDN serves files (`excludedPath`), so reading a page does not call this function again. */
 export const config = {
   path: ['/runes', '/runes/*'],
   excludedPath: ['/runes/v1/*.json'],
   onError: 'bypass',
-  // The CDN keeps what `cdn-cache-control` allows, until the next deploy; the whole query is a part of the key.
+  // The CDN caches as `cdn-cache-control` allows, until the next deploy. Its cache key includes the complete query.
   cache: 'manual',
 };
 
 /**
- * A deploy has its own instances of this function and never changes, so what was read once stays true. A deploy has several addresses, and one of them may
- * stop working: files are read from the address of the request, and so the mirror of another address is not used for it.
+ * A deploy never changes and has its own instances of this function, so a mirror stays valid. A deploy has several
+ * origins, and one of them may stop working. Files are therefore read from the origin of each request, and a mirror is
+ * not shared between origins.
  */
 let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 
@@ -24,6 +25,6 @@ export default async function activity(request: Request): Promise<Response> {
   if (last?.origin !== origin) {
     last = { origin, mirror: new FetchMirror((path) => fetch(new URL(`/${path}`, origin)), Number.POSITIVE_INFINITY) };
   }
-  // What is no request of the API is a 404 at once: the redirect rules would take paths with a stray slash for the API's.
+  // Answer 404 here: the redirect rules would treat a path with a stray slash as an API request.
   return (await last.mirror.answer(request)) ?? jsonNotFound(request);
 }

@@ -1,11 +1,14 @@
 /**
- * Whether a client gets a body compressed, by its Accept-Encoding header (RFC 9110, 12.5.3). Only gzip is offered: what a faster brotli saves beyond it is
- * not worth a second form of every file in memory.
+ * Content negotiation by Accept-Encoding (RFC 9110, 12.5.3). Only gzip is offered: fast brotli saves too little to keep
+ * a second form of every file in memory.
  */
 
 const ITEM = /^(\*|[a-z-]+)(?:;q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?))?$/;
 
-/** False when the client takes no gzip, likes the body as it is better, or says nothing. Parts of the header that are malformed are ignored. */
+/**
+ * True when the client accepts gzip and does not prefer the uncompressed body. False without the header. Malformed
+ * parts of the header are ignored.
+ */
 export function takesGzip(header: string | undefined): boolean {
   if (header === undefined || header === '') return false;
   const weights = new Map<string, number>();

@@ -1,16 +1,17 @@
 /**
- * Files of the build that are asked for by their own paths: the landing page, the manifest, digests, pages, and what the owner of the folder added.
+ * Files that are requested by their own paths: the landing page, the manifest, digests, pages, and files that the
+ * folder's owner added.
  */
 import { extname } from 'node:path';
 import { API_HEADERS, cachingHeaders, FILE_HEADERS, fileHeaders } from '../../http/headers.ts';
 import { isBuiltFile, pageOfFolder } from '../../pages/siteFiles.ts';
 import { type Headers, headerList } from './send.ts';
 
-/** Bytes of a file name on common file systems, and of a path. */
+/** Maximum length of a file name and of a path on common file systems, in bytes. */
 const LONGEST_NAME = 255;
 const LONGEST_PATH = 1024;
 
-/** A browser takes what is not listed for a download. */
+/** Browsers download files of any other type. */
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.csv': 'text/csv; charset=utf-8',
@@ -24,8 +25,8 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The path of the file that a target names, relative to the folder; undefined for a target that can name none: hidden files, steps upwards, names that
- * are too long for a file system, and what has a meaning on Windows.
+ * Returns the path of the file that a target names, relative to the folder. Undefined for hidden files, `..`, names too
+ * long for a file system, and characters that are special on Windows.
  */
 export function plainPathOf(target: string): string | undefined {
   const [encoded = ''] = target.split('?');
@@ -48,10 +49,13 @@ const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
 const CACHING = cachingHeaders(false);
 const JSON_HEADERS = headerList({ ...API_HEADERS, ...CACHING });
 const OTHER = headerList({ ...FILE_HEADERS, ...CACHING });
-/** Of files of a build but JSON, by their ending. They differ by nothing else, and have few. */
+/** Headers of the build's files other than JSON, by extension. */
 const BUILT = new Map<string, Headers>();
 
-/** The headers of a file by its path. A page that the owner of the folder added may have scripts of any kind. */
+/**
+ * Returns the headers of a file by its path. Files that the folder's owner added get no content security policy,
+ * because their pages may run any script.
+ */
 export function headersOf(path: string): Headers {
   const type = extname(path).toLowerCase();
   if (type === '.json') return JSON_HEADERS;

@@ -1,5 +1,6 @@
 /**
- * Files of a build, as the local server reads them: never one outside of the build's folder, and the ones that were asked for lately from memory.
+ * Files of a build as the local server reads them: never from outside the build's folder, and recently used ones from
+ * memory.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, realpathSync, type Stats } from 'node:fs';
@@ -11,43 +12,46 @@ import { codeOf, messageOf } from '../../errors.ts';
 import { etagOfDigest } from '../../http/headers.ts';
 import type { Files, OpenFile } from '../../pages/respond.ts';
 
-/** Larger files are streamed; smaller ones are cheaper read at once. */
+/** Larger files are streamed; smaller ones are cheaper to read at once. */
 const STREAM_FROM_BYTES = 256 * 1024;
 
-/** A file may be held as bytes, as text, and compressed, which is little. */
-const TIMES_HELD = 2;
-/** Beside its content. */
-const BYTES_OF_AN_ENTRY = 600;
-const MOST_BYTES_HELD = 128 * 1024 * 1024;
+/** A cached file may be kept as bytes and as text. Its compressed form is small. */
+const COPIES_IN_MEMORY = 2;
+/** Overhead of a cache entry, besides its content. */
+const BYTES_PER_ENTRY = 600;
+const MAX_CACHED_BYTES = 128 * 1024 * 1024;
 
-/** A file that changed within this time could change once more without its times telling. */
+/** A file may change twice within this time and keep the same modification time. */
 const TOO_FRESH_MS = 100;
 
-/** How long a folder that was found in the build's is believed to be there, in milliseconds, and how many are remembered. */
+/** How long the result of a folder check stays valid, in milliseconds, and how many results are kept. */
 const FOLDER_MS = 1000;
 const MOST_FOLDERS = 10_000;
 
-/** A disk that takes longer for a small file would hold up all other requests: then the next files are read in other threads. */
+/**
+ * A slow disk would block all other requests. If a small file takes longer than this, the next files are read in other
+ * threads.
+ */
 const SLOW_MS = 1;
-/** One read is often slow because another process had the core. */
+/** A single slow read is not enough: often another process just had the core. */
 const SLOW_IN_A_ROW = 3;
 const READS_AFTER_SLOW_ONES = 100;
 
 const compress = promisify(gzip);
-/** The fastest: twice as fast as the default, and what it makes is a fifth larger. */
+/** The fastest level: twice as fast as the default, with output about a fifth larger. */
 export const GZIP_LEVEL = 1;
 
 export const gzipped = (bytes: Buffer): Promise<Buffer> => compress(bytes, { level: GZIP_LEVEL });
 
-/** The strong ETag of a body. */
+/** Computes the strong ETag of a body. */
 export const etagOf = (bytes: Buffer): string => etagOfDigest(createHash('sha256').update(bytes).digest('hex'));
 
 /** A regular file in the build's folder. */
 export class BuiltFile implements OpenFile {
-  /** Without links. */
+  /** With symbolic links resolved. */
   readonly path: string;
   readonly stats: Stats;
-  /** The content of a small file. */
+  /** The content of a small file; undefined for a large one. */
   readonly bytes: Buffer | undefined;
   #text: string | undefined;
   #etag: string | undefined;
@@ -60,8 +64,8 @@ export class BuiltFile implements OpenFile {
   }
 
   /**
-   * The content, a character for each byte. Pages are only cut at ASCII characters and put together again, and names hold others: to decode them and
-   * encode them again would be a third of the time of a window.
+   * Returns the content with one character per byte. Pages are only cut and joined at ASCII characters, so other
+   * characters in names need no decoding. Decoding and encoding would take a third of the time of a window.
    */
   async text(): Promise<string> {
     if (this.bytes === undefined) return readFile(this.path, 'latin1');
@@ -69,13 +73,16 @@ export class BuiltFile implements OpenFile {
     return this.#text;
   }
 
-  /** The ETag of a small file. */
+  /** Returns the ETag of a small file. */
   etag(bytes: Buffer): string {
     this.#etag ??= etagOf(bytes);
     return this.#etag;
   }
 
-  /** A large file, which the caller closes: what is told of it and sent is of one file, also when a build puts another in its place. */
+  /**
+   * Opens a large file; the caller closes it. Its size, ETag and content come from one file, even when a build replaces
+   * the path.
+   */
   async openLarge(): Promise<LargeFile> {
     const fd = openSync(this.path, 'r');
     try {
@@ -89,14 +96,14 @@ export class BuiltFile implements OpenFile {
     }
   }
 
-  /** The content of a small file, compressed. */
+  /** Returns the compressed content of a small file. */
   gzip(bytes: Buffer): Promise<Buffer> {
     this.#gzip ??= gzipped(bytes);
     return this.#gzip;
   }
 }
 
-/** A large file while it is sent. */
+/** A large file that is being sent. */
 export interface LargeFile {
   readonly fd: number;
   /** In bytes. */
@@ -106,15 +113,15 @@ export interface LargeFile {
 
 async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
-  // Not by a pipeline: it ends the hash in Deno. A stream cannot be asked for no bytes.
+  // Not by a pipeline, because in Deno it ends the hash. An empty range would be an error.
   if (size > 0) for await (const chunk of createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 })) hash.update(chunk);
   return etagOfDigest(hash.digest('hex'));
 }
 
-/** Reading at once, or in other threads. */
+/** File access, either synchronous or in other threads. */
 interface Reading {
   lstat(path: string): Stats | undefined | Promise<Stats | undefined>;
-  /** Undefined when it, or what it leads to, is not there. */
+  /** Undefined when the file, or the target of a link, does not exist. */
   realpath(path: string): string | undefined | Promise<string | undefined>;
   read(path: string): Buffer | Promise<Buffer>;
 }
@@ -137,7 +144,7 @@ const AT_ONCE: Reading = {
   read: (path) => readFileSync(path),
 };
 
-/** A path through a file is one that is not there. */
+/** Returns undefined for a missing file, also when a part of its path is a file. Rethrows any other error. */
 function unlessMissing(error: unknown): undefined {
   if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR') throw error;
 }
@@ -148,29 +155,29 @@ const IN_THREADS: Reading = {
   read: (path) => readFile(path),
 };
 
-/** A file of the build is a link to somewhere else, or no file. */
+/** A path of the build is not a file, or is a link that leads elsewhere. */
 export class ForeignFileError extends Error {
   override readonly name = 'ForeignFileError';
 }
 
-/** What a link leads to; undefined when that is not there. */
+/** Follows a symbolic link. Undefined when its target does not exist. */
 async function follow(link: string, { lstat, realpath }: Reading): Promise<[real: string, stats: Stats] | undefined> {
   try {
     const real = await realpath(link);
     const stats = real === undefined ? undefined : await lstat(real);
     return real === undefined || stats === undefined ? undefined : [real, stats];
   } catch (error) {
-    // In a circle, or where this program may not look.
-    throw new ForeignFileError(`${link} is a symbolic link that cannot be followed (${messageOf(error)}); put the file itself there`);
+    // The link is circular, or this process may not read its target.
+    throw new ForeignFileError(`${link} is a symbolic link that cannot be followed (${messageOf(error)}); replace it with the file itself`);
   }
 }
 
 export class BuiltFiles implements Files<BuiltFile> {
   readonly #dir: string;
   readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
-  /** In the order of last use, by path. */
-  readonly #held = new Map<string, BuiltFile>();
-  #bytesHeld = 0;
+  /** By path, least recently used first. */
+  readonly #cached = new Map<string, BuiltFile>();
+  #cachedBytes = 0;
   #slowReads = 0;
   #readsInThreads = 0;
 
@@ -179,8 +186,9 @@ export class BuiltFiles implements Files<BuiltFile> {
   }
 
   /**
-   * Three trips to the threads for each file would be most of the time of a request, so a file is read at once as long as the disk is quick: from the
-   * system's memory that takes 20 µs. Rejects with a ForeignFileError for what is outside of the folder or no file.
+   * Opens a file of the build. Asynchronous reads need three trips to other threads, which would be most of a request's
+   * time. So files are read synchronously while the disk is fast: 20 µs from the system's cache. Rejects with a
+   * ForeignFileError for a path outside the folder or not a file.
    */
   async open(path: string): Promise<BuiltFile | undefined> {
     if (this.#readsInThreads === 0) return this.#open(path, AT_ONCE);
@@ -196,20 +204,20 @@ export class BuiltFiles implements Files<BuiltFile> {
     const followed: [string, Stats] | undefined = found.isSymbolicLink() ? await follow(named, reading) : [named, found];
     if (followed === undefined) return undefined;
     const [real, stats] = followed;
-    const held = this.#held.get(path);
-    if (held !== undefined && isSame(held.stats, stats)) {
-      this.#held.delete(path);
-      this.#held.set(path, held);
-      return held;
+    const cached = this.#cached.get(path);
+    if (cached !== undefined && isSame(cached.stats, stats)) {
+      this.#cached.delete(path);
+      this.#cached.set(path, cached);
+      return cached;
     }
-    if (held !== undefined) this.#drop(path, held);
-    // Opening a pipe would wait for a writer.
+    if (cached !== undefined) this.#drop(path, cached);
+    // Opening a pipe would block until another process writes to it.
     if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file; remove it and build again`);
     if (!(await this.#isInside(dirname(real), realpath)))
-      throw new ForeignFileError(`${path} leads out of the served folder by a symbolic link; put the file itself there`);
+      throw new ForeignFileError(`${path} leads out of the served folder through a symbolic link; replace the link with the file itself`);
     const isLarge = stats.size >= STREAM_FROM_BYTES;
     const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#read(real, reading));
-    if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#hold(path, file);
+    if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#cache(path, file);
     return file;
   }
 
@@ -224,14 +232,17 @@ export class BuiltFiles implements Files<BuiltFile> {
     return bytes;
   }
 
-  /** Whether a folder is, without links, in the build's. Finding out takes as long as reading a file, so it is remembered for a while. */
+  /**
+   * True when a folder, with symbolic links resolved, is inside the build's folder. The check takes as long as reading
+   * a file, so its result is remembered for a while.
+   */
   async #isInside(folder: string, realpath: Reading['realpath']): Promise<boolean> {
     const now = Date.now();
     const known = this.#folders.get(folder);
     if (known !== undefined && known.until > now) return known.isInside;
     const real = await realpath(folder);
     if (real === undefined) return false;
-    // The build's folder may be a link too, and be turned to another build while this runs.
+    // The build's folder may be a link that is switched to another build while the server runs.
     const root = (await realpath(this.#dir)) ?? real;
     const isInside = real === root || real.startsWith(root.endsWith(sep) ? root : root + sep);
     if (this.#folders.size >= MOST_FOLDERS) this.#folders.clear();
@@ -239,26 +250,26 @@ export class BuiltFiles implements Files<BuiltFile> {
     return isInside;
   }
 
-  #hold(path: string, file: BuiltFile): void {
-    // Another request may have read the same file meanwhile.
-    const other = this.#held.get(path);
+  #cache(path: string, file: BuiltFile): void {
+    // A concurrent request may have read the same file.
+    const other = this.#cached.get(path);
     if (other !== undefined) this.#drop(path, other);
-    this.#held.set(path, file);
-    this.#bytesHeld += weightOf(file);
-    for (const [oldest, other] of this.#held) {
-      if (this.#bytesHeld <= MOST_BYTES_HELD) return;
+    this.#cached.set(path, file);
+    this.#cachedBytes += weightOf(file);
+    for (const [oldest, other] of this.#cached) {
+      if (this.#cachedBytes <= MAX_CACHED_BYTES) return;
       this.#drop(oldest, other);
     }
   }
 
   #drop(path: string, file: BuiltFile): void {
-    this.#held.delete(path);
-    this.#bytesHeld -= weightOf(file);
+    this.#cached.delete(path);
+    this.#cachedBytes -= weightOf(file);
   }
 }
 
-const weightOf = (file: BuiltFile): number => BYTES_OF_AN_ENTRY + TIMES_HELD * (file.bytes?.length ?? 0);
+const weightOf = (file: BuiltFile): number => BYTES_PER_ENTRY + COPIES_IN_MEMORY * (file.bytes?.length ?? 0);
 
-/** Whether nothing was written between two looks at a path. */
+/** True when nothing was written to a file between two `stat` calls. */
 const isSame = (a: Stats, b: Stats): boolean =>
   a.ino === b.ino && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs && a.dev === b.dev;

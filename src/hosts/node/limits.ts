@@ -1,5 +1,5 @@
 /**
- * What the local server grants a client: how long it may take, how many may come at once, and what one that breaks the rules of HTTP is told.
+ * Limits for clients of the local server: timeouts, connections, and answers to malformed HTTP.
  */
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
@@ -9,25 +9,28 @@ import { codeOf } from '../../errors.ts';
 import { errorBody } from '../../http/errors.ts';
 import { ALLOWED_METHODS, ERROR_HEADERS } from '../../http/headers.ts';
 
-/** Times are in milliseconds. */
+/** Limits of the local server. Times are in milliseconds. */
 export interface Limits {
-  /** From the beginning of a connection, or of a request on it, to the end of the request's headers. */
+  /** From the start of a connection or request until its headers are complete. */
   readonly headersMs: number;
-  /** The same to the end of the request's body: no request of the API has one, so what comes is thrown away. */
+  /** From the same start until the body is complete. Bodies are discarded, because no API request has one. */
   readonly requestMs: number;
-  /** How long a connection may stay open without a request. Longer than the minute that proxies in front keep theirs, or they would send into closed ones. */
+  /**
+   * How long a connection may stay open without a request. It must exceed the minute for which proxies reuse
+   * connections, or they would send requests on closed ones.
+   */
   readonly idleMs: number;
-  /** How long a client may read nothing of an answer. */
+  /** How long a client may read none of a pending answer. */
   readonly stalledMs: number;
-  /** How often connections are looked at. */
+  /** Interval between checks of the connections. */
   readonly checkEveryMs: number;
-  /** Connections at once; one more is closed at once. */
+  /** Maximum number of open connections; further ones are closed at once. */
   readonly connections: number;
 }
 
-/** Connections that are not taken of what the system allows: files have to be opened too. */
+/** Open files that connections may not use up, because pages have to be opened too. */
 const RESERVED_FILES = 100;
-const MOST_CONNECTIONS = 20_000;
+const MAX_CONNECTIONS = 20_000;
 
 export const LIMITS: Limits = {
   headersMs: 10_000,
@@ -35,16 +38,19 @@ export const LIMITS: Limits = {
   idleMs: 65_000,
   stalledMs: 30_000,
   checkEveryMs: 1000,
-  connections: MOST_CONNECTIONS,
+  connections: MAX_CONNECTIONS,
 };
 
-/** The bytes that a request line and its headers may have together; Node's own, said here because it is promised. */
+/** Maximum size of the request line and headers together. It equals Node's default, but the documents promise it. */
 const HEADER_BYTES = 16_384;
 
-/** How long a client has to take the answer to what was no request, before the connection is cut. */
-const LAST_WORDS_MS = 1000;
+/** How long a client may take to read an error answer before the connection is cut. */
+const ERROR_GRACE_MS = 1000;
 
-/** The limits, as a server is made with them. A request without a Host header is not refused by Node, whose answer has no body, but by the server. */
+/**
+ * Returns the options with which to create the server. The server itself refuses requests without a Host header,
+ * because Node would refuse them without a body.
+ */
 export const serverOptions = (limits: Limits): ServerOptions => ({
   headersTimeout: limits.headersMs,
   requestTimeout: limits.requestMs,
@@ -55,7 +61,7 @@ export const serverOptions = (limits: Limits): ServerOptions => ({
   noDelay: true,
 });
 
-/** Sets what cannot be given to a server when it is made. */
+/** Applies the limits that cannot be set when the server is created. */
 export function limitServer(server: Server, limits: Limits): void {
   server.maxConnections = Math.min(limits.connections, connectionsOf(openFilesLimit()));
   server.timeout = limits.stalledMs;
@@ -66,13 +72,14 @@ export function limitServer(server: Server, limits: Limits): void {
     socket.on('error', () => {});
     refuseWith(405, 'CONNECT is not allowed; the API is read-only', socket, { allow: ALLOWED_METHODS });
   });
-  // A client may close its side once it has asked. Without this, Node ends the connection before an answer that is still being made.
+  // A client may close its side after the request. Without this option, Node would end the connection before the answer
+  // is ready.
   Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 /**
- * Cuts a connection whose client has read nothing for `stalledMs` while an answer waits for it. Node's own timeout begins anew when the system took a part
- * of the answer, and takes twice as long or more.
+ * Cuts a connection whose client has read nothing for `stalledMs` while an answer is pending. Node's own timeout
+ * restarts when the system buffers a part of the answer, so it takes twice as long or more.
  */
 function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: Limits): void {
   let [sent, since] = [0, performance.now()];
@@ -85,15 +92,15 @@ function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: Limits): vo
   socket.once('close', () => clearInterval(timer));
 }
 
-/** Requests that may wait on a connection for the answers before them; one more closes it. */
-const MOST_WAITING = 1000;
+/** Maximum number of requests on a connection that wait for earlier answers; one more closes the connection. */
+const MAX_PENDING = 1000;
 
-/** The answers that a connection waits for, in the order of their requests. */
+/** Pending answers of each connection, in the order of their requests. */
 const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
 
 /**
- * Answers requests of a connection one after the other: a client may send many without reading an answer, and all of them at once would take the time of
- * others and a body's memory each.
+ * Processes the requests of a connection one after another. A client may pipeline many requests without reading
+ * answers. In parallel they would slow down other clients and keep a body each in memory.
  */
 export function inTurn(work: (request: IncomingMessage, response: ServerResponse) => void): RequestListener {
   return (request, response) => {
@@ -101,41 +108,41 @@ export function inTurn(work: (request: IncomingMessage, response: ServerResponse
     const answers = waiting.get(socket) ?? new Set();
     waiting.set(socket, answers);
     answers.add(response);
-    if (answers.size > MOST_WAITING) socket.destroy();
+    if (answers.size > MAX_PENDING) socket.destroy();
     const end = () => {
       if (!answers.delete(response)) return;
       const [next] = answers;
-      // Others have their turn in between.
+      // Gives other connections a turn first.
       if (next !== undefined && !socket.destroyed) setImmediate(work, next.req, next);
     };
-    // The one when it was sent, the other when its client went away.
+    // `finish` when the answer was sent, `close` when the client disconnected.
     response.once('finish', end).once('close', end);
     if (answers.size === 1) work(request, response);
   };
 }
 
-/** Connections that fit into what the system allows to have open, so that there is always a file left to read. */
+/** Returns how many connections fit into the limit of open files and still leave room for files to read. */
 const connectionsOf = (openFiles: number): number => Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2));
 
-/** How many files this process may have open, connections included. */
+/** Returns how many files this process may have open, connections included. */
 function openFilesLimit(): number {
   const soft = Number(readLimits()?.open_files?.soft);
-  return Number.isInteger(soft) && soft > 0 ? soft : MOST_CONNECTIONS + RESERVED_FILES;
+  return Number.isInteger(soft) && soft > 0 ? soft : MAX_CONNECTIONS + RESERVED_FILES;
 }
 
 function readLimits(): { readonly open_files?: { readonly soft?: unknown } } | undefined {
   try {
     return (process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } }).userLimits;
   } catch {
-    // Deno and Bun do not tell, or not without being allowed to.
+    // Deno and Bun do not report it, or only with a permission.
     return undefined;
   }
 }
 
-/** Answers what is no request, or came too slowly, and closes the connection. */
+/** Answers malformed or too slow HTTP with an error and closes the connection. */
 function refuse(error: Error, socket: Duplex): void {
   const [answer] = waiting.get(socket) ?? [];
-  // In the middle of an answer an error would be taken for a part of it.
+  // The client would take an error for a part of the answer that is being sent.
   if (answer?.headersSent === true) {
     socket.destroy();
     return;
@@ -144,7 +151,7 @@ function refuse(error: Error, socket: Duplex): void {
   refuseWith(status, STATUS_CODES[status] ?? 'Bad Request', socket);
 }
 
-/** Answers with an error, without the help of node:http, and closes the connection. */
+/** Sends an error without node:http and closes the connection. */
 function refuseWith(status: number, message: string, socket: Duplex, more: Readonly<Record<string, string>> = {}): void {
   if (!socket.writable) {
     socket.destroy();
@@ -155,8 +162,8 @@ function refuseWith(status: number, message: string, socket: Duplex, more: Reado
   const headers = { ...ERROR_HEADERS, ...more, connection: 'close', 'content-length': length };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Error'}\r\n${lines.join('')}\r\n${body}`);
-  // A client that neither reads nor closes would keep the connection for ever.
-  setTimeout(() => socket.destroy(), LAST_WORDS_MS).unref();
+  // A client that neither reads nor closes would keep the connection open forever.
+  setTimeout(() => socket.destroy(), ERROR_GRACE_MS).unref();
 }
 
 const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };

@@ -1,18 +1,20 @@
-/** The manifest of a build in a folder, as the local server needs it. */
+/**
+ * Watches the manifest of a build for the local server.
+ */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError, messageOf } from '../../errors.ts';
 import { type BuiltSite, siteOf } from '../../pages/lists.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/paths.ts';
 
-/** What the manifest of the build in a folder says. The same object means the same build. */
+/** The manifest of the build in a folder. The same returned object means the same build. */
 export class WatchedBuild {
   readonly #dir: string;
   readonly #path: string;
   #stamp = '';
   #site: BuiltSite;
 
-  /** Throws an InputError when there is no build in the folder. */
+  /** Throws an InputError when the folder has no build. */
   constructor(dir: string) {
     this.#dir = dir;
     this.#path = join(dir, MANIFEST_PATH);
@@ -20,12 +22,15 @@ export class WatchedBuild {
     this.#site = readSite(this.#path);
   }
 
-  /** As it was when it was last looked at. */
+  /** Returns the manifest as last read, without checking the file. */
   get last(): BuiltSite {
     return this.#site;
   }
 
-  /** As it is: the file is read when it has changed, and whether it has costs microseconds to find out. Throws an InputError when it is gone. */
+  /**
+   * Returns the current manifest: reads the file when it has changed. The check takes microseconds. Throws an
+   * InputError when the file is missing.
+   */
   now(): BuiltSite {
     const stamp = this.#stampNow();
     if (stamp !== this.#stamp) {
@@ -35,7 +40,9 @@ export class WatchedBuild {
     return this.#site;
   }
 
-  /** Whether a build is writing to the folder, or was killed there. A copy of an output may have no marker. */
+  /**
+   * True while a build is writing to the folder, and after a build was killed there. A copied build may have no marker.
+   */
   isUnfinished(): boolean {
     const marker = join(this.#dir, MARKER_PATH);
     return statSync(marker, { throwIfNoEntry: false })?.isFile() === true && readFileSync(marker, 'utf8') !== FINISHED;
@@ -43,7 +50,7 @@ export class WatchedBuild {
 
   #stampNow(): string {
     const stats = statSync(this.#path, { throwIfNoEntry: false });
-    // Reading a pipe would wait for a writer.
+    // Reading a pipe would block until another process writes to it.
     if (stats !== undefined && !stats.isFile()) {
       throw new InputError(`${this.#path} is not a file`, ['Remove it and run npm run build again.']);
     }
@@ -56,11 +63,11 @@ function readSite(path: string): BuiltSite {
   try {
     text = readFileSync(path, 'utf8');
   } catch {
-    throw new InputError(`there is no build: ${path} is missing`, ['Run npm run build first, or name the folder with --dir.']);
+    throw new InputError(`build not found: ${path} is missing`, ['Run npm run build first, or name the folder with --dir.']);
   }
   try {
     return siteOf(JSON.parse(text));
   } catch (error) {
-    throw new InputError(`${path} is not the manifest of a build: ${messageOf(error)}`, ['Run npm run build again.']);
+    throw new InputError(`${path} cannot be read as a manifest: ${messageOf(error)}`, ['Run npm run build again.']);
   }
 }

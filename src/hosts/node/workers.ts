@@ -1,5 +1,5 @@
 /**
- * `npm start -- --workers N`: processes that answer on one port, under one that watches them.
+ * `npm start -- --workers N`: several processes answer on one port, and a primary process restarts them.
  */
 import cluster, { type Address, type Worker } from 'node:cluster';
 import { fileURLToPath } from 'node:url';
@@ -7,16 +7,19 @@ import type { Log } from '../../cli/log.ts';
 
 const RUN = fileURLToPath(new URL('../../../scripts/run.cjs', import.meta.url));
 
-/** A worker that ends at once, whatever the reason, shall not take all time of a core by being started. */
-const PAUSE_MS = 1000;
+/** Waits before it restarts a worker, so that a crash loop cannot use up a core. */
+const RESTART_DELAY_MS = 1000;
 
 /**
- * Starts `count` processes that serve with this process's flags, replaces each that ends, and resolves when all have ended after a SIGTERM or SIGINT.
- * `announce` is told the address when all of them listen. The first one is started alone: when it ends by itself before it listens it has said why, and
- * this process ends with its exit code. One that was killed has said nothing, and is replaced like the others.
+ * Starts `count` worker processes with this process's flags and replaces each that ends. Resolves when all have ended
+ * after a SIGTERM or SIGINT. Calls `announce` with the address once all of them listen.
+ *
+ * The first worker starts alone. If it exits before it listens, it has reported the reason, and this process ends with
+ * the same exit code. A worker that was killed reported nothing, so it is replaced.
  */
 export function serveInWorkers(count: number, log: Log, announce: (address: Address) => void): Promise<void> {
-  // Each takes connections for itself. Handed round, a connection that all of them refuse would go from one to the next for as long as they are full.
+  // Each worker accepts connections itself. When all are full, a primary that distributes connections would pass a
+  // refused one from worker to worker.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: RUN, args: ['serve', ...process.argv.slice(2)] });
   const listening = new Set<Worker>();
@@ -31,7 +34,7 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
     process.once('SIGTERM', stop).once('SIGINT', stop);
 
     cluster.on('listening', (worker, address) => {
-      // The signal came after it could no longer keep it from listening, and it may have been lost.
+      // The stop signal may have reached this worker too early, so send it again.
       if (isStopping) return void worker.process.kill('SIGTERM');
       listening.add(worker);
       if (!hasListened) for (let i = 1; i < count; i += 1) cluster.fork();
@@ -51,16 +54,16 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
         if (running().length === 0) resolve();
         return;
       }
-      log.notice(`process ${worker.process.pid} ended (${signal ?? code}); another is started`);
+      log.notice(`worker process ${worker.process.pid} ended (${signal ?? code}); starting another`);
       setTimeout(() => {
         if (!isStopping) cluster.fork();
-      }, PAUSE_MS);
+      }, RESTART_DELAY_MS);
     });
     cluster.fork();
   });
 }
 
-/** One that has ended is still in the list until its channel is closed too. */
+/** Returns the workers that run. A worker that ended stays in `cluster.workers` until its channel closes. */
 const running = (): Worker[] =>
   Object.values(cluster.workers ?? {})
     .filter((worker) => worker !== undefined)
