@@ -1,20 +1,23 @@
 /**
- * Errors that are for people. Each carries the exit code of the command; anything else that is thrown is a fault of this program.
+ * Errors that commands show to users, each with an exit code. Any other error is a bug of this program.
  */
 export const EXIT = { done: 0, usage: 1, badInput: 2, buildFailed: 3, verificationFailed: 4, interrupted: 130 } as const;
 export type Exit = keyof typeof EXIT;
 
-/** What the exit codes mean, as the help says it; docs/commands.md lists them too. */
+/** Meanings of the exit codes in `--help`. docs/commands.md lists them too. */
 export const EXIT_MEANINGS: Readonly<Record<Exit, string>> = {
   done: 'done',
-  usage: 'the command line is wrong',
-  badInput: 'the input, or the folder named, is not fit; nothing was changed',
-  buildFailed: 'the work failed: disk, memory, rights, network, another one at work',
-  verificationFailed: 'verification found that the output is not as it should be',
-  interrupted: 'stopped by Ctrl-C or SIGTERM; a pull goes on when it is run again',
+  usage: 'invalid command line',
+  badInput: 'invalid input or folder; nothing was changed',
+  buildFailed: 'the work failed: disk, memory, permissions, network, or a folder already in use',
+  verificationFailed: 'verification found errors in the output',
+  interrupted: 'stopped by Ctrl-C or SIGTERM; run a pull again to continue it',
 };
 
-/** Ends a command with a message: what is wrong, where, and what to do. `details` are printed below it, a line each. */
+/**
+ * Ends a command with a message: what is wrong, where, and what to do. Each of the `details` is printed on a line below
+ * the message.
+ */
 export class CliError extends Error {
   override readonly name: string = 'CliError';
   constructor(
@@ -26,7 +29,7 @@ export class CliError extends Error {
   }
 }
 
-/** The command line is wrong. Where its flags are explained is added by who runs the command. */
+/** Invalid command line. The command runner adds a hint to `--help`. */
 export class UsageError extends CliError {
   override readonly name = 'UsageError';
   constructor(message: string) {
@@ -34,7 +37,7 @@ export class UsageError extends CliError {
   }
 }
 
-/** The input cannot be built from. Nothing was written. */
+/** Invalid input. Nothing was written. */
 export class InputError extends CliError {
   override readonly name = 'InputError';
   constructor(message: string, details: readonly string[] = []) {
@@ -42,7 +45,7 @@ export class InputError extends CliError {
   }
 }
 
-/** The input was good, and writing the output failed. */
+/** The work failed although the input is valid, such as when the disk is full. */
 export class BuildError extends CliError {
   override readonly name = 'BuildError';
   constructor(message: string, details: readonly string[] = []) {
@@ -50,12 +53,12 @@ export class BuildError extends CliError {
   }
 }
 
-/** Another build is at work on the same folder. */
+/** Another process is using the same folder. */
 export class LockedError extends BuildError {}
 
-/** The message of anything that was thrown. */
+/** Returns the message of a caught value, which need not be an Error. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** The code of a system error (ENOSPC, EEXIST ...), undefined for any other. */
+/** Returns the code of a system error, such as ENOSPC; undefined for any other error. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;

@@ -82,7 +82,7 @@ describe('a field that breaks its rule', () => {
   ])('%s', async (_name, files, finding) => {
     const { message, details } = await refusal(files);
     expect(details[0]).toBe(`in/a.ndjson line 2: ${finding}`);
-    expect(message).toBe(`the input has ${details.length} fault(s); nothing was written`);
+    expect(message).toBe(`the input has ${details.length} error(s); nothing was written`);
   });
 
   it('a number above 2^53', async () => {
@@ -105,7 +105,7 @@ describe('a field that breaks its rule', () => {
   it('is shown for the first 20 of many, in the order of the files, with the count of the rest', async () => {
     const many = (height: number, n: number) => ndjson(Array.from({ length: n }, (_, i) => ({ ...record(height, i), operation: `x${i}` })));
     const { message, details } = await refusal({ 'b.ndjson': many(2, 1000), 'a.ndjson': many(1, 3) });
-    expect(message).toBe('the input has 1003 fault(s); nothing was written');
+    expect(message).toBe('the input has 1003 error(s); nothing was written');
     expect(details).toHaveLength(21);
     expect(details[2]).toContain('in/a.ndjson line 3: operation "x2"');
     expect(details[3]).toContain('in/b.ndjson line 1: operation "x0"');
@@ -145,14 +145,14 @@ const ledgerRow = (more: Partial<Record<string, string>> = {}) => {
 describe('a ledger export', () => {
   it('without its runes table', async () => {
     const { message } = await refusal({ 'ledger.csv': `${LEDGER}\n${ledgerRow()}` });
-    expect(message).toBe('in/ledger.csv is a ledger export, and no runes table was found among the inputs');
+    expect(message).toBe('in/ledger.csv is a ledger export, but the input has no runes table');
   });
   it('with a runes table of another database', async () => {
     const { message } = await refusal({
       'ledger.csv': `${LEDGER}\n${ledgerRow({ rune_id: '9:9' })}`,
       'runes.csv': `${RUNES}\n1:0,0,A,A,0\n`,
     });
-    expect(message).toBe('the runes table knows none of the runes of in/ledger.csv, such as "9:9"');
+    expect(message).toBe('the runes table has none of the runes of in/ledger.csv, such as "9:9"');
   });
   it('with amounts that are no smallest units', async () => {
     const { details } = await refusal({
@@ -168,8 +168,8 @@ describe('a ledger export', () => {
       'runes2.csv': `${RUNES}\n1:0,0,A,A,2\n`,
     });
     expect([message, ...details]).toEqual([
-      'the runes tables have 1 fault(s)',
-      'in/runes1.csv and in/runes2.csv: rune 1:0 is there twice with different values',
+      'the runes tables have 1 error(s)',
+      'in/runes1.csv and in/runes2.csv: rune 1:0 has two rows with different values',
     ]);
   });
   it('with a divisibility over 38', async () => {
@@ -213,14 +213,14 @@ describe('records that contradict each other', () => {
       'b.ndjson': ndjson([record(5, 1, { amount: '2' }), record(5, 0)]),
     });
     expect(details).toEqual([
-      'block 5 differs between in/a.ndjson (1 records) and in/b.ndjson (2 records); one file must hold all of a block',
+      'block 5 differs between in/a.ndjson (1 records) and in/b.ndjson (2 records); one file must have all records of a block',
     ]);
   });
   it('a block whose records stand in another order in a second file', async () => {
     const [first, second] = [record(5, 1), record(5, 1, { amount: '2' })];
     const { details } = await refusal({ 'a.ndjson': ndjson([first, second]), 'b.ndjson': ndjson([second, first]) });
     expect(details).toEqual([
-      'block 5 differs between in/a.ndjson (2 records) and in/b.ndjson (2 records); one file must hold all of a block',
+      'block 5 differs between in/a.ndjson (2 records) and in/b.ndjson (2 records); one file must have all records of a block',
     ]);
   });
   it.each([
@@ -232,7 +232,7 @@ describe('records that contradict each other', () => {
     const page = (more: object) => JSON.stringify({ limit: 60, offset: 0, total: 1, results: [record(5, 1, more)] });
     const saved = await refusal({ 'a.json': page(a), 'b.json': page(b) });
     expect(saved.details).toEqual([
-      expect.stringMatching(/^in.a.json: two saved responses of .* hold different records at the same offset$/),
+      expect.stringMatching(/^in.a.json: two saved responses of .* have different records at the same offset$/),
     ]);
   });
   it('a transaction in two blocks', async () => {
@@ -259,12 +259,12 @@ describe('saved responses', () => {
   const all = Array.from({ length: 5 }, (_, i) => record(5, 9 - i));
   it('that are not all of a list', async () => {
     const { message, details } = await refusal({ '0.json': page(0, 5, all.slice(0, 2)), '3.json': page(3, 5, all.slice(3)) });
-    expect(message).toBe('1 list(s) of saved responses are not whole');
-    expect(details).toEqual(['in/0.json: the saved responses of block 5 hold 4 of its 5 records; save every page (offset 0 to 4)']);
+    expect(message).toBe('1 list(s) of saved responses are incomplete');
+    expect(details).toEqual(['in/0.json: the saved responses of block 5 have 4 of its 5 records; save every page (offset 0 to 4)']);
   });
   it('that hold different records at one offset', async () => {
     const { details } = await refusal({ 'a.json': page(0, 5, all), 'b.json': page(1, 5, [record(5, 8, { amount: '9' }), all[2]]) });
-    expect(details).toEqual(['in/a.json: two saved responses of block 5 hold different records at the same offset']);
+    expect(details).toEqual(['in/a.json: two saved responses of block 5 have different records at the same offset']);
   });
   it('with two totals, as of a filtered list', async () => {
     const { details } = await refusal({ 'a.json': page(0, 5, all), 'b.json': page(0, 2, all.slice(0, 2)) });
@@ -278,7 +278,7 @@ describe('saved responses', () => {
 
 describe('a file that', () => {
   it('is not there', async () => {
-    expect((await refusal({}, 'missing')).message).toMatch(/^the input .*missing is not there$/);
+    expect((await refusal({}, 'missing')).message).toMatch(/^input not found: .*missing$/);
   });
   it('has a backslash in its name', async () => {
     expect((await refusal({ 'a\\b.ndjson': ndjson([record(5, 1)]) })).details).toEqual([
@@ -289,25 +289,27 @@ describe('a file that', () => {
     expect((await refusal({}, '*.parquet')).message).toMatch(/^the input pattern .* matches no file$/);
   });
   it('is in an empty folder', async () => {
-    expect((await refusal({ 'README.md': 'x' })).message).toMatch(/^the input folder .* holds no data files$/);
+    expect((await refusal({ 'README.md': 'x' })).message).toMatch(/^the input folder .* has no data files$/);
   });
   it('is empty', async () => {
     expect((await refusal({ 'a.ndjson': '' })).message).toBe('in/a.ndjson is empty (0 bytes)');
-    expect((await refusal({ 'a.ndjson.gz': gzipSync('') })).message).toBe('in/a.ndjson.gz holds nothing once unpacked (0 bytes)');
+    expect((await refusal({ 'a.ndjson.gz': gzipSync('') })).message).toBe('in/a.ndjson.gz is empty after unpacking (0 bytes)');
   });
   it('holds no records', async () => {
-    expect((await refusal({ 'a.json': ' [ ]\n' })).message).toBe('the input holds no activity records');
+    expect((await refusal({ 'a.json': ' [ ]\n' })).message).toBe('the input has no activity records');
     expect((await refusal({ 'ledger.csv': `${LEDGER}\n`, 'runes.csv': `${RUNES}\n1:0,0,A,A,0\n` })).message).toBe(
-      'the input holds no activity records',
+      'the input has no activity records',
     );
-    expect((await refusal({ 'runes.csv': `${RUNES}\n1:0,0,A,A,0\n` })).message).toBe('the input holds no activity records');
+    expect((await refusal({ 'runes.csv': `${RUNES}\n1:0,0,A,A,0\n` })).message).toBe('the input has no activity records');
   });
   it('is in no known form', async () => {
     const { message, details } = await refusal({ 'a.json': '{"hello":1,"world":{"rune":2}}' });
-    expect(message).toBe('in/a.json is in no form that is known: its first JSON object has the keys hello, world');
-    expect(details[0]).toBe('Looked for: JSON with the keys rune and location (activity records), or results and total (saved responses);');
+    expect(message).toBe('in/a.json has an unrecognised format: its first JSON object has the keys hello, world');
+    expect(details[0]).toBe(
+      'Known formats: JSON with the keys rune and location (activity records), or results and total (saved responses);',
+    );
     expect((await refusal({ 'a.bin': 'a,b\n1,2\n' })).message).toBe(
-      'in/a.bin is in no form that is known: its first line reads as the columns a, b',
+      'in/a.bin has an unrecognised format: its first line has the columns a, b',
     );
   });
   it('is broken JSON', async () => {
@@ -327,7 +329,7 @@ describe('a file that', () => {
       'in/a.ndjson is broken JSON: line 2: not UTF-8',
     );
     expect((await refusal({ 'a.ndjson': `${line}${line.replace('bc1qexample', '\\ud800')}` })).message).toBe(
-      'in/a.ndjson is broken JSON: line 2: half of a surrogate pair (\\ud800 to \\udfff)',
+      'in/a.ndjson is broken JSON: line 2: an unpaired surrogate (\\ud800 to \\udfff)',
     );
   });
   it('has integers written as fractions', async () => {
@@ -357,7 +359,7 @@ describe('a file that', () => {
       crc: Buffer.concat([packed.subarray(0, -8), Buffer.alloc(8)]),
     })) {
       expect((await refusal({ [`${name}.ndjson.gz`]: bytes })).message).toMatch(
-        new RegExp(`^in/${name}\\.ndjson\\.gz is not a whole gzip file: `),
+        new RegExp(`^in/${name}\\.ndjson\\.gz is not a complete gzip file: `),
       );
     }
     const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: temporaryFolder() });
@@ -365,7 +367,7 @@ describe('a file that', () => {
     await store.run(`COPY (SELECT range AS i, md5(range::VARCHAR) AS t FROM range(1000)) TO '${path}'`);
     store.close();
     expect((await refusal({ 'a.csv.zst': readFileSync(path).subarray(0, -4) })).message).toBe(
-      'in/a.csv.zst is not a whole zstd file: unexpected EOF',
+      'in/a.csv.zst is not a complete zstd file: unexpected EOF',
     );
   });
   it('is a broken or inexact Parquet file', async () => {
@@ -380,7 +382,7 @@ describe('a file that', () => {
       /^in\/a\.parquet is broken Parquet: No magic bytes found/,
     );
     const { message } = await refusal({ 'a.parquet': readFileSync(join(folder, 'double.parquet')) });
-    expect(message).toBe('in/a.parquet: column number is DOUBLE, which cannot hold its values exactly');
+    expect(message).toBe('in/a.parquet: column number is DOUBLE, which cannot store its values exactly');
     const again = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: folder });
     await again.run(`COPY (SELECT ${columns.join(', ').replace("'1' AS name", "['a'] AS name")}) TO '${folder}/list.parquet'`);
     await again.run(`COPY (SELECT ${columns.join(', ')}, 5 AS file_row_number) TO '${folder}/number.parquet'`);
@@ -389,7 +391,7 @@ describe('a file that', () => {
       'in/a.parquet: column name is VARCHAR[], not a single value',
     );
     expect((await refusal({ 'a.parquet': readFileSync(join(folder, 'number.parquet')) })).message).toBe(
-      'in/a.parquet has a column file_row_number, a name that DuckDB needs for itself',
+      'in/a.parquet has a column file_row_number, which DuckDB reserves',
     );
   });
 });

@@ -75,7 +75,7 @@ describe('a build of a range', () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
     const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')], blocks: { from: 2, to: 9 } });
-    expect([error.exitCode, error.message]).toEqual([2, 'the input holds no activity records of the blocks from 2 to 9']);
+    expect([error.exitCode, error.message]).toEqual([2, 'the input has no activity records of the blocks from 2 to 9']);
   });
 
   it.each([

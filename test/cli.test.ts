@@ -153,11 +153,11 @@ describe('npm run build', () => {
     writeFiles(work, { 'input/a.ndjson': ndjson([{ ...record(5, 1), operation: 'x' }]) });
     const finding = 'input/a.ndjson line 1: operation "x" must be one of etching, mint, burn, send, receive';
     const text = await run('build', [], work);
-    expect([text.code, text.stderr]).toEqual([2, `Error: the input has 1 fault(s); nothing was written\n  ${finding}\n`]);
+    expect([text.code, text.stderr]).toEqual([2, `Error: the input has 1 error(s); nothing was written\n  ${finding}\n`]);
     const json = await run('build', ['--log', 'json'], work);
     expect([json.code, JSON.parse(json.stderr)]).toEqual([
       2,
-      { level: 'error', event: 'error', message: 'the input has 1 fault(s); nothing was written', details: [finding], exitCode: 2 },
+      { level: 'error', event: 'error', message: 'the input has 1 error(s); nothing was written', details: [finding], exitCode: 2 },
     ]);
   });
 

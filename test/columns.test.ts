@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadInput } from '../src/input/load.ts';
-import { ReadMeasure } from '../src/input/readMeasure.ts';
+import { ReadProgress } from '../src/input/readProgress.ts';
 import { State } from '../src/state/state.ts';
 import { updateBlocks, updateInputs } from '../src/state/update.ts';
 import { type Blobs, readBlobs, readBytes, readDoubles } from '../src/store/columns.ts';
@@ -93,9 +93,9 @@ describe('rows', () => {
   });
 
   it.each([
-    ['SELECT 1 AS height', { hieght: int }, 'the column hieght is missing in the answer to SELECT 1 AS height'],
-    ['SELECT NULL::BIGINT AS height', { height: int }, 'the column height is NULL in the answer to SELECT NULL::BIGINT AS height'],
-    [`SELECT 'x' AS height`, { height: int }, `the column height has x, not integer, in the answer to SELECT 'x' AS height`],
+    ['SELECT 1 AS height', { hieght: int }, 'the column hieght is missing in the result of SELECT 1 AS height'],
+    ['SELECT NULL::BIGINT AS height', { height: int }, 'the column height is NULL in the result of SELECT NULL::BIGINT AS height'],
+    [`SELECT 'x' AS height`, { height: int }, `the column height has x, not integer, in the result of SELECT 'x' AS height`],
     ['SELECT 1.5::DOUBLE AS height', { height: int }, 'the column height has 1.5, not integer'],
     ['SELECT 9007199254740993 AS height', { height: int }, 'the column height has 9007199254740993, not integer'],
     ['SELECT 1 AS hash', { hash: nullable(text) }, 'the column hash has 1, not text'],
@@ -123,7 +123,7 @@ describe('the tables of a build', () => {
     try {
       const state = await State.attach(store, undefined, {}, undefined);
       const input = new URL('./fixtures/golden/ledger/input', import.meta.url).pathname;
-      const loaded = await loadInput([input], undefined, [], scratch, store, new ReadMeasure());
+      const loaded = await loadInput([input], undefined, [], scratch, store, new ReadProgress());
       const blocks = await store.rows('SELECT * FROM blocks', { block_height: int, block_hash: text, records: int });
       await state.begin();
       const written = { transactions: 1, operations: [], digest: '', files: 1, bytes: 1 };

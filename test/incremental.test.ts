@@ -310,7 +310,7 @@ describe('a cache that is', () => {
     put(4, ndjson(blockOf(4)));
     expect(await build({ cache: join(work, 'older') })).toMatchObject({
       wasFull: true,
-      full: 'the output is not what the cache was written for',
+      full: 'the output does not match the cache',
     });
     expect(tree(out)).toEqual(await fresh());
   });

@@ -114,7 +114,7 @@ describe('what would be lost without a word', () => {
     const log = new RecordingLog();
     await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], log });
     expect(log.notices.filter((notice) => notice.includes('operation_type'))).toEqual([
-      expect.stringMatching(/block 5 .*hold records of one operation only \(receive\)/),
+      expect.stringMatching(/block 5 .*have records of one operation only \(receive\)/),
     ]);
   });
 
@@ -159,10 +159,10 @@ describe('damage', () => {
       const bytes = Buffer.from(whole);
       bytes[at] = (bytes[at] ?? 0) ^ 0x10;
       const found = await unpacked(bytes);
-      expect([at, found === text || /^a\.zst is not a whole zstd file: /.test(found)]).toEqual([at, true]);
+      expect([at, found === text || /^a\.zst is not a complete zstd file: /.test(found)]).toEqual([at, true]);
     }
     expect(await refusal({ 'a.ndjson.zst': Buffer.concat([whole.subarray(0, -1), Buffer.of((whole.at(-1) ?? 0) ^ 1)]) })).toMatch(
-      /^in\/a\.ndjson\.zst is not a whole zstd file: its content does not have the checksum/,
+      /^in\/a\.ndjson\.zst is not a complete zstd file: the content of a frame does not match its checksum/,
     );
   });
 
@@ -170,7 +170,7 @@ describe('damage', () => {
     const skipped = Buffer.from('502a4d180300000078797a', 'hex');
     const frames = [zstd('a\n', '--no-check'), skipped, zstd(''), zstd(text, '-19', '--no-content-size'), zstd('x')];
     expect(await unpacked(Buffer.concat(frames))).toBe(`a\n${text}x`);
-    expect(await unpacked(Buffer.concat([...frames, Buffer.from('rubbish')]))).toMatch(/a frame does not begin as it must/);
+    expect(await unpacked(Buffer.concat([...frames, Buffer.from('rubbish')]))).toMatch(/a frame has an unknown magic number/);
     expect(await unpacked(Buffer.from('28b52ffd04ff010000', 'hex'))).toMatch(/its window of .* MiB is larger than 128 MiB/);
   });
 
@@ -189,7 +189,7 @@ describe('damage', () => {
       'in/a.parquet is damaged: its SHA-256 is',
     );
     expect(await refusal({ '0.parquet': changed, 'index.json': list })).toContain('in/0.parquet is damaged: its SHA-256 is');
-    expect(await refusal({ 'a.parquet': bytes, 'a.parquet.sha256': 'x' })).toContain('in/a.parquet.sha256 is not a checksum');
+    expect(await refusal({ 'a.parquet': bytes, 'a.parquet.sha256': 'x' })).toContain('in/a.parquet.sha256 is not a valid checksum file');
     expect(await refusal({ '0.parquet': bytes, 'index.json': '{"ranges":[{"file":"0.parq' })).toContain('in/index.json is damaged');
   });
 });
@@ -203,12 +203,12 @@ describe('what might be taken for a fault of this program', () => {
     [
       'NaN',
       async () => ({ 'a.ndjson': ndjson([one, other]).replace(/"1.50"(?!.*"1.50")/s, 'NaN') }),
-      /in\/a\.ndjson line 2: amount "NaN" is not JSON/,
+      /in\/a\.ndjson line 2: amount "NaN" is not valid JSON/,
     ],
     [
       'Infinity',
       async () => ({ 'a.ndjson': ndjson([one, two]).replace(/"block_height":5(?!.*"block_height":5)/s, '"block_height":-Infinity') }),
-      /in\/a\.ndjson line 2: block_height "-Inf.*" is not JSON/,
+      /in\/a\.ndjson line 2: block_height "-Inf.*" is not valid JSON/,
     ],
     ['NaN where there is an object', async () => ({ 'a.ndjson': '{"rune":NaN,"location":{}}\n' }), /in\/a\.ndjson/],
     [
@@ -257,7 +257,7 @@ describe('what would not end', () => {
     for (const name of ['a', 'c']) symlinkSync('.', join(work, 'in', name));
     symlinkSync('../b', join(work, 'in/b/again'));
     expect((await discover(['in'], [], work)).map(({ name }) => name)).toEqual(['in/b/a.ndjson']);
-    await expect(discover(['in/**/*.ndjson'], [], work)).rejects.toThrow(/reaches the folder .* by more than 100 ways/);
+    await expect(discover(['in/**/*.ndjson'], [], work)).rejects.toThrow(/reaches the folder .* by more than 100 paths/);
   });
 
   it('pipes, sockets and devices are refused at once', async () => {

@@ -146,10 +146,10 @@ describe('the recorded data', () => {
         await testBuild(out, { inputs: [input], dialect, log });
         expect(tree(out)).toEqual(reference.get(dialect));
         const notices = name.includes('held twice')
-          ? ['4 block(s) are in several files with the same records; one copy of each was taken']
+          ? ['4 block(s) are in several files with the same records; one copy of each is used']
           : [];
         // Real blocks may have records of one operation only, which cannot be told from a list that was filtered.
-        const filtered = name.startsWith('saved responses') ? [expect.stringContaining('hold records of one operation only')] : [];
+        const filtered = name.startsWith('saved responses') ? [expect.stringContaining('have records of one operation only')] : [];
         expect(log.notices).toEqual([...notices, ...filtered]);
       }
     });
@@ -261,8 +261,8 @@ describe('saved responses', () => {
     await testBuild(join(work, 'out'), { inputs: [join(work, 'in')], log });
     expect(total(join(work, 'out'), 'blocks/5.json')).toBe(2);
     expect(log.notices).toEqual([
-      '1 record(s) are in several saved responses; one copy of each was taken',
-      expect.stringContaining('hold records of one operation only (receive)'),
+      '1 record(s) are in several saved responses; one copy of each is used',
+      expect.stringContaining('have records of one operation only (receive)'),
     ]);
   });
 

@@ -118,7 +118,7 @@ describe('rows without a rune', () => {
     const error = await failedBuild(out, { inputs: [input] });
     expect([error.exitCode, error.message]).toEqual([
       2,
-      expect.stringMatching(/^the runes table knows none of the runes of .*none\.csv, such as "9:9"$/),
+      expect.stringMatching(/^the runes table has none of the runes of .*none\.csv, such as "9:9"$/),
     ]);
     expect(tree(out)).toEqual(before);
     writeFiles(input, { 'ledger.csv': ledger(new Map([[10, ['1:0']]])) });

@@ -39,9 +39,9 @@ describe('two builds at once', () => {
     const error = await failedBuild(out, build);
     expect([error.exitCode, error.message]).toEqual([
       3,
-      expect.stringMatching(/^another build is at work on the output folder .* \(process \d+\)$/),
+      expect.stringMatching(/^another build is using the output folder .* \(process \d+\)$/),
     ]);
-    expect(error.details).toEqual(['Wait until it is done, or name another folder with --out.']);
+    expect(error.details).toEqual(['Wait until it ends, or use another folder with --out.']);
     expect(tree(out)).toEqual(before);
     // The lock ends with the process, however it ends.
     await other.release();
@@ -56,7 +56,7 @@ describe('two builds at once', () => {
     const error = await failedBuild(join(work, 'out'), build);
     expect([error.exitCode, error.message]).toEqual([
       3,
-      expect.stringMatching(/^another build is at work on the cache folder .* \(process \d+\)$/),
+      expect.stringMatching(/^another build is using the cache folder .* \(process \d+\)$/),
     ]);
     await other.release();
     expect((await failedBuild(join(work, 'out'), build)).exitCode).toBe(2);
@@ -95,7 +95,7 @@ describe('a lock', () => {
     await withStore(async (store) => {
       const error = await withLock(store, lock, async () => undefined).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(LockedError);
-      expect(error).toMatchObject({ message: expect.stringMatching(/^another pull is at work on the folder x \(process \d+\)$/) });
+      expect(error).toMatchObject({ message: expect.stringMatching(/^another pull is using the folder x \(process \d+\)$/) });
       expect(existsSync(path)).toBe(true);
       await other.release();
       const failing = withLock(store, lock, async () => {
@@ -144,7 +144,7 @@ describe.skipIf(!mounted)('a file system that turned read-only (skipped where a 
     expect([error.exitCode, error.message, error.details]).toEqual([
       3,
       expect.stringMatching(/^the cache folder .*read-only\/cache cannot be used: EROFS/),
-      ['Name another with --cache.'],
+      ['Use another folder with --cache.'],
     ]);
   });
 

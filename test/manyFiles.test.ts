@@ -1,8 +1,8 @@
 /** Inputs of 200,000 files: a pull from a server writes a file for each block. More than about 125,000 arguments are more than a call can have. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { selectFiles } from '../src/input/selection.ts';
-import { groupAlike, type Numbered } from '../src/input/sources.ts';
+import { selectFiles } from '../src/input/changedFiles.ts';
+import { groupAlike, type Numbered } from '../src/input/rawSource.ts';
 import { plan } from '../src/pull/plan.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { temporaryFolder } from './support/build.ts';

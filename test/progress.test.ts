@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createLog } from '../src/cli/log.ts';
 import { Progress } from '../src/cli/progress.ts';
-import { ReadMeasure } from '../src/input/readMeasure.ts';
+import { ReadProgress } from '../src/input/readProgress.ts';
 import { RecordingLog } from './support/build.ts';
 
 const CLEAR = '\r\x1b[K';
@@ -116,13 +116,13 @@ describe('progress', () => {
 });
 
 describe('how far the input is read', () => {
-  it('goes from files to look at, by bytes, to what cannot be counted', async () => {
-    const measure = new ReadMeasure();
+  it('goes from files to open, by bytes, to what cannot be counted', async () => {
+    const measure = new ReadProgress();
     expect(measure.at(0)).toBe('finding files');
     measure.expect(2);
-    expect(measure.at(0)).toBe('2 files to look at');
+    expect(measure.at(0)).toBe('2 files to open');
     measure.found(30e6);
-    expect(measure.at(0)).toBe('1 files to look at');
+    expect(measure.at(0)).toBe('1 files to open');
     measure.found(10e6);
     expect(measure.at(0.5)).toEqual({ done: 0, all: 40, what: 'MB' });
     await measure.scan(30e6, async () => {

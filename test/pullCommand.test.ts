@@ -148,7 +148,7 @@ describe('npm run pull', () => {
     const { code, stderr } = await runProcess('pull', flags(), work);
     expect([code, stderr]).toEqual([
       3,
-      expect.stringMatching(/^Error: another pull is at work on the folder .*\/input\/pulled \(process \d+\)/),
+      expect.stringMatching(/^Error: another pull is using the folder .*\/input\/pulled \(process \d+\)/),
     ]);
     stopping.abort();
     expect((await first).exitCode).toBe(130);

@@ -23,7 +23,7 @@ const COMPRESSION = 'COMPRESSION zstd, COMPRESSION_LEVEL 1';
 const ROWS_PER_GROUP = 40_960;
 
 /**
- * SQL of the rows of canonical records (input/sources.ts), of which there is all of a transaction or nothing. `where` may only name heights. To count
+ * SQL of the rows of canonical records (input/recordSql.ts), of which there is all of a transaction or nothing. `where` may only name heights. To count
  * events takes as long as to write them, so it is left out where the input has counted them just so, as an indexer does.
  */
 export async function rowsOfRecords(relation: string, where: string, store: Store): Promise<string> {

@@ -1,6 +1,6 @@
 /**
  * The fields of an activity record, each with its rule. This table is the source of the zod schemas (schemas.ts), of the bulk
- * check in SQL (input/checks.ts) and of the words in error reports, so that the three can't disagree.
+ * check in SQL (input/cellSql.ts) and of the words in error reports, so that the three can't disagree.
  *
  * The regular expressions are in the common subset of JavaScript and RE2 (DuckDB's engine) and match whole values.
  */

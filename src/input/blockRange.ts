@@ -1,25 +1,25 @@
 /**
- * The heights that a build is limited to.
+ * The range of block heights of a build (`--blocks`).
  */
 import { MAX_INTEGER } from '../contract/fields.ts';
 
-/** Block heights, both ends included. */
+/** First and last block height, both included. */
 export interface BlockRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** SQL of "this height is in the range". */
+/** Returns SQL that is true for a height in the range. */
 export const isInRange = (height: string, range: BlockRange | undefined): string =>
   range === undefined ? 'true' : `${height} BETWEEN ${range.from} AND ${range.to}`;
 
 /**
- * SQL of "this height is in the range, or is none at all". What has no height would be in no range, and a mirror put together of ranges would lack it
- * without a word: so each has to see it, and refuse it.
+ * Returns SQL that is true for a height in the range and for an invalid height. Every build must read the records with
+ * an invalid height, so that it rejects them. Otherwise builds of all ranges could each skip them.
  */
 export const mayBeInRange = (height: string, range: BlockRange | undefined): string =>
   range === undefined ? 'true' : `${isInRange(height, range)} OR ${height} IS NULL OR ${height} NOT BETWEEN 0 AND ${MAX_INTEGER}`;
 
-/** The range as words after "records", with a space before; nothing for all blocks. */
+/** Describes the range for a message, after the word "records". Returns an empty string for all blocks. */
 export const describeRange = (range: BlockRange | undefined): string =>
   range === undefined ? '' : ` of the blocks from ${range.from}${range.to === MAX_INTEGER ? ' on' : ` to ${range.to}`}`;

@@ -1,15 +1,18 @@
 /**
- * Says where a JSON file is broken. DuckDB notices it but counts lines from where it gave up, which may be one too far.
+ * Finds the place of a syntax error in a JSON file. The line number in DuckDB's message may be too high by one.
  */
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { messageOf } from '../errors.ts';
 import { isBlank, LONGEST_LINE, linesOf } from './lines.ts';
 
-/** Files up to this size are parsed whole to find the place. */
+/** The largest JSON file that is parsed in one piece. */
 const WHOLE_FILE_BYTES = 64 * 1024 * 1024;
 
-/** The place and the reason, e.g. `line 3: Unterminated string ...`; undefined when every line (or the file) is good JSON after all. */
+/**
+ * Returns the place and the reason, such as `line 3: Unterminated string ...`. `byLine` is true for NDJSON. Returns
+ * undefined when no error is found, and for a large file that is not NDJSON.
+ */
 export async function whereBroken(path: string, bytes: number, byLine: boolean): Promise<string | undefined> {
   if (!byLine) return bytes > WHOLE_FILE_BYTES ? undefined : reason(await readFile(path));
   let line = 0;
@@ -25,9 +28,9 @@ export async function whereBroken(path: string, bytes: number, byLine: boolean):
 function reason(bytes: Buffer): string | undefined {
   if (!isUtf8(bytes)) return 'not UTF-8';
   try {
-    // JSON.stringify writes half a surrogate pair, which no text can hold, as an escape.
+    // JSON.stringify writes an unpaired surrogate as an escape, because UTF-8 cannot encode it.
     const text = JSON.stringify(JSON.parse(bytes.toString('utf8')));
-    return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text) ? 'half of a surrogate pair (\\ud800 to \\udfff)' : undefined;
+    return /(?<!\\)(?:\\\\)*\\ud[89a-f]/.test(text) ? 'an unpaired surrogate (\\ud800 to \\udfff)' : undefined;
   } catch (error) {
     return messageOf(error);
   }

@@ -1,6 +1,6 @@
 /**
- * SHA-256 of files, and where the expected one stands: beside the file as `sha256sum` writes it, or in the list of a build's Parquet files. DuckDB
- * neither writes nor checks the checksums that Parquet has room for.
+ * SHA-256 of input files, and the expected values: from a `.sha256` file beside the input, or from a build's list of
+ * Parquet files. DuckDB neither writes nor checks the checksums of the Parquet format.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -12,16 +12,16 @@ import { codeOf, InputError } from '../errors.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-/** A build's list of Parquet files. */
+/** File name of a build's list of Parquet files. */
 const LIST = 'index.json';
 
-/** A file's checksum is in a file of its name and this ending. */
+/** Suffix of checksum files: `a.csv.sha256` has the checksum of `a.csv`. */
 export const CHECKSUM_ENDING = '.sha256';
 
-/** The content of a checksum's file, for `sha256sum --check`. */
+/** Returns the content of a checksum file, as `sha256sum --check` reads it. */
 export const checksumText = (path: string, sha256: string): string => `${sha256}  ${basename(path)}\n`;
 
-/** SHA-256 of a file's content, 64 hex digits. */
+/** Returns the SHA-256 of a file, 64 hex digits. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
   const handle = await open(path);
@@ -39,17 +39,20 @@ export async function sha256Of(path: string): Promise<string> {
 
 /** Finds the expected checksums of files. */
 export class Checksums {
-  /** SHA-256 by file name, of each folder that has a build's list of Parquet files. */
+  /** By folder: the SHA-256 of each file in the folder's list of Parquet files. */
   readonly #lists = new Map<string, ReadonlyMap<string, string>>();
 
-  /** The SHA-256 that a file must have; undefined when nothing beside it says so. Throws an InputError for a file of checksums that is not one. */
+  /**
+   * Returns the expected SHA-256, or undefined when there is none. Throws an InputError for an invalid checksum file or
+   * list.
+   */
   expected(file: InputFile): string | undefined {
     const text = readIfThere(`${file.path}${CHECKSUM_ENDING}`, `${file.name}${CHECKSUM_ENDING}`);
     if (text === undefined) return this.#listBeside(file).get(basename(file.path));
     const [, sha256] = /^([0-9a-f]{64})(?:[ \t].*)?\s*$/.exec(text) ?? [];
     if (sha256 !== undefined) return sha256;
-    throw new InputError(`${file.name}${CHECKSUM_ENDING} is not a checksum`, [
-      `It must hold 64 hex digits, two spaces and the name ${basename(file.path)}, as sha256sum writes them.`,
+    throw new InputError(`${file.name}${CHECKSUM_ENDING} is not a valid checksum file`, [
+      `It must contain 64 hex digits, two spaces and the name ${basename(file.path)}, as sha256sum writes them.`,
     ]);
   }
 
@@ -64,13 +67,13 @@ export class Checksums {
   }
 }
 
-/** The checksums in the list of a build's Parquet files (bulk/ranges.ts); none when the text is something else. */
+/** Parses a build's list of Parquet files (bulk/ranges.ts). Returns no checksums for any other file with that name. */
 function listOf(text: string | undefined, name: string): ReadonlyMap<string, string> {
   if (text?.startsWith('{"ranges":') !== true) return new Map();
   try {
     return new Map(bulkFiles.parse(JSON.parse(text)).ranges.map(({ file, sha256 }) => [file, sha256]));
   } catch (error) {
-    throw new InputError(`${name} is damaged: ${misfitOf(error)}`, ['It lists the Parquet files beside it. Copy it again.']);
+    throw new InputError(`${name} is damaged: ${misfitOf(error)}`, ['It lists the Parquet files of its folder. Copy it again.']);
   }
 }
 

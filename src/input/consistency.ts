@@ -1,23 +1,25 @@
 /**
- * What no single record shows: rules between records, blocks and files. Runs over the view `activity` of all canonical records.
+ * Checks rules across records, blocks and files, on the view `activity` of all canonical records.
  */
-import { identifier, joinedText, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { identifier, int, joinedText, type Store, text } from '../store/duckdb.ts';
+import { CANONICAL_COLUMNS } from './recordSql.ts';
 import { Report } from './report.ts';
-import { CANONICAL_COLUMNS } from './sources.ts';
 
-/** What was read and is to be rendered, in the tables `blocks` (block_height, block_hash, records) and `transactions` (tx_id, block_height, records). */
+/** Counts of the records, blocks and transactions to render. */
 export interface Holdings {
   readonly records: number;
   readonly blocks: number;
   readonly transactions: number;
-  /** Heights that several files hold alike; one copy was taken. */
+  /** Number of blocks that several files have with the same records. One copy of each is used. */
   readonly copiedBlocks: number;
 }
 
 /**
- * Makes the view `kept` (records without the copies of blocks that several files hold) and the tables `blocks` and `transactions`.
- * Throws an InputError that lists what contradicts itself, or what the last build kept of unchanged files. `names` are the files by
- * source number.
+ * Throws an InputError that lists contradictions within the files that were read, and with unchanged files. `names` has
+ * the file names by file number. Creates three relations:
+ * - `kept`, a view of the records, with one copy of each block that several files have;
+ * - `blocks` (block_height, block_hash, records), a table;
+ * - `transactions` (tx_id, block_height, tx_index, records and more), a table.
  */
 export async function checkConsistency(names: ReadonlyMap<number, string>, store: Store): Promise<Holdings> {
   const report = new Report();
@@ -29,61 +31,60 @@ export async function checkConsistency(names: ReadonlyMap<number, string>, store
   report.throwIfAny(summary);
   await reportDifferingCopies(names, report, store);
   report.throwIfAny(summary);
-  // A block is compared with its copies even when all its rows were left out, but it is no block of the mirror.
+  // The mirror has no blocks without records. They are removed only now, because their copies had to be compared.
   await store.run('DELETE FROM held WHERE records = 0');
 
   await store.run(`CREATE TEMP TABLE copied AS SELECT source, block_height FROM held
     QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) > 1`);
-  const { copies } = await store.row('SELECT count(DISTINCT block_height) AS copies FROM copied');
-  const copied = toNumber(copies);
-  const filter = copied === 0 ? '' : 'WHERE (source, block_height) NOT IN (SELECT (source, block_height) FROM copied)';
+  const { copies } = await store.row('SELECT count(DISTINCT block_height) AS copies FROM copied', { copies: int });
+  const filter = copies === 0 ? '' : 'WHERE (source, block_height) NOT IN (SELECT (source, block_height) FROM copied)';
   await store.run(`CREATE TEMP VIEW kept AS SELECT * FROM activity ${filter}`);
   await store.run(`CREATE TEMP TABLE blocks AS
     SELECT block_height, any_value(block_hash) AS block_hash, any_value(records) AS records FROM held GROUP BY block_height ORDER BY block_height`);
 
   await reportTransactions(names, report, store);
   report.throwIfAny((count) => `the input contradicts itself about ${count} transaction(s)`);
-  const totals = await store.row(`SELECT (SELECT coalesce(sum(records), 0) FROM blocks) AS records,
-    (SELECT count(*) FROM blocks) AS blocks, (SELECT count(*) FROM transactions) AS transactions`);
-  return {
-    records: toNumber(totals['records']),
-    blocks: toNumber(totals['blocks']),
-    transactions: toNumber(totals['transactions']),
-    copiedBlocks: copied,
-  };
+  const totals = await store.row(
+    `SELECT (SELECT coalesce(sum(records), 0) FROM blocks) AS records,
+    (SELECT count(*) FROM blocks) AS blocks, (SELECT count(*) FROM transactions) AS transactions`,
+    { records: int, blocks: int, transactions: int },
+  );
+  return { ...totals, copiedBlocks: copies };
 }
 
 type Names = ReadonlyMap<number, string>;
-const nameOf = (names: Names, cell: unknown): string => names.get(Number(cell)) ?? 'the input';
+const nameOf = (names: Names, source: number): string => names.get(source) ?? 'the input';
 
 async function reportHashes(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows(
     `SELECT block_height, min(block_hash) AS a, max(block_hash) AS b, arg_min(source, block_hash) AS in_a, arg_max(source, block_hash) AS in_b
      FROM all_holds GROUP BY block_height HAVING count(DISTINCT block_hash) > 1 ORDER BY block_height`,
+    { block_height: int, a: text, b: text, in_a: int, in_b: int },
   )) {
-    const [height, a, b] = [toNumber(row['block_height']), toText(row['a']), toText(row['b'])];
-    report.add([`block height ${height} has two hashes: ${a} (${nameOf(names, row['in_a'])}) and ${b} (${nameOf(names, row['in_b'])})`]);
+    const [inA, inB] = [nameOf(names, row.in_a), nameOf(names, row.in_b)];
+    report.add([`block height ${row.block_height} has two hashes: ${row.a} (${inA}) and ${row.b} (${inB})`]);
   }
   for (const row of await store.rows(
     `SELECT block_hash, min(block_height) AS a, max(block_height) AS b, arg_min(source, block_height) AS in_a, arg_max(source, block_height) AS in_b
      FROM all_holds GROUP BY block_hash HAVING count(DISTINCT block_height) > 1 ORDER BY block_hash`,
+    { block_hash: text, a: int, b: int, in_a: int, in_b: int },
   )) {
-    const [hash, a, b] = [toText(row['block_hash']), toNumber(row['a']), toNumber(row['b'])];
-    report.add([`block hash ${hash} is at two heights: ${a} (${nameOf(names, row['in_a'])}) and ${b} (${nameOf(names, row['in_b'])})`]);
+    const [inA, inB] = [nameOf(names, row.in_a), nameOf(names, row.in_b)];
+    report.add([`block hash ${row.block_hash} is at two heights: ${row.a} (${inA}) and ${row.b} (${inB})`]);
   }
 }
 
-/** All that a client sees of a record; `source`, `event_index` and `ord` are only about where it came from. */
-const SEEN = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord'].includes(c)).map(identifier);
+/** The columns that clients see. `source`, `event_index` and `ord` only tell where a record is in the input. */
+const SERVED_COLUMNS = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord'].includes(c)).map(identifier);
 
 async function reportDifferingCopies(names: Names, report: Report, store: Store): Promise<void> {
   const several = 'SELECT block_height FROM held GROUP BY block_height HAVING count(DISTINCT source) > 1';
-  const { any } = await store.row(`SELECT count(*) AS any FROM (${several})`);
-  if (toNumber(any) === 0) return;
-  // Position and content of every record, folded into one 128-bit number a block and file.
+  const { any } = await store.row(`SELECT count(*) AS any FROM (${several})`, { any: int });
+  if (any === 0) return;
+  // The digest of a block in a file combines the position and content of all its records into 128 bits.
   for (const row of await store.rows(
     `WITH digests AS (
-       SELECT block_height, source, bit_xor(md5_number(${joinedText(['position', ...SEEN])})) AS digest
+       SELECT block_height, source, bit_xor(md5_number(${joinedText(['position', ...SERVED_COLUMNS])})) AS digest
        FROM (SELECT *, row_number() OVER (PARTITION BY source, block_height ORDER BY tx_index DESC, ord DESC) AS position
              FROM activity WHERE block_height IN (${several}))
        GROUP BY ALL),
@@ -91,67 +92,70 @@ async function reportDifferingCopies(names: Names, report: Report, store: Store)
      SELECT a.block_height, a.source AS in_a, b.source AS in_b, a.records AS a, b.records AS b
      FROM copies a JOIN (SELECT * FROM copies QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) = 1) b USING (block_height)
      WHERE a.digest <> b.digest OR a.records <> b.records ORDER BY a.block_height, a.source`,
+    { block_height: int, in_a: int, in_b: int, a: int, b: int },
   )) {
-    const [fileA, fileB] = [nameOf(names, row['in_b']), nameOf(names, row['in_a'])];
-    const [a, b] = [toNumber(row['b']), toNumber(row['a'])];
+    const [fileA, fileB] = [nameOf(names, row.in_b), nameOf(names, row.in_a)];
     report.add([
-      `block ${toNumber(row['block_height'])} differs between ${fileA} (${a} records) and ${fileB} (${b} records); one file must hold all of a block`,
+      `block ${row.block_height} differs between ${fileA} (${row.b} records) and ${fileB} (${row.a} records); one file must have all records of a block`,
     ]);
   }
 }
 
-/** Indexes up to this one are counted as bits of one BIGINT. */
+/** Event indexes up to this number are tracked as bits of a BIGINT. */
 const MOST_BITS = 62;
 
 async function reportTransactions(names: Names, report: Report, store: Store): Promise<void> {
-  // One row for each transaction, unless something contradicts itself: the checks below ask whether anything is there twice.
+  // Valid input has one row per transaction. The checks below find transactions with several rows.
   await store.run(`CREATE TEMP TABLE transactions AS
     SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
       max(ord) - min(ord) + 1 <> count(*) AS is_scattered,
       bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
     FROM kept GROUP BY block_height, tx_index, tx_id`);
-  // Where all hashes differ all ids do, and numbers are cheaper to compare. Two ids of one hash would only cost a closer look.
-  const counts = await store.row(`SELECT count(*) AS transactions, (SELECT count(DISTINCT hash(tx_id)) FROM transactions) AS ids,
-    (SELECT count(*) FROM (SELECT DISTINCT block_height, tx_index FROM transactions)) AS places FROM transactions`);
-  if (counts['ids'] !== counts['transactions']) await reportTwoPlaces(names, report, store);
+  // Comparing hashes is faster than comparing ids. Two ids with the same hash only cause one more query.
+  const counts = await store.row(
+    `SELECT count(*) AS transactions, (SELECT count(DISTINCT hash(tx_id)) FROM transactions) AS ids,
+    (SELECT count(*) FROM (SELECT DISTINCT block_height, tx_index FROM transactions)) AS places FROM transactions`,
+    { transactions: int, ids: int, places: int },
+  );
+  if (counts.ids !== counts.transactions) await reportTwoPlaces(names, report, store);
   await reportKnownElsewhere(names, report, store);
-  if (counts['places'] !== counts['transactions']) await reportSharedPlaces(names, report, store);
+  if (counts.places !== counts.transactions) await reportSharedPlaces(names, report, store);
   await reportScattered(names, report, store);
-  await reportEventIndexes(counts['places'] === counts['transactions'], names, report, store);
+  await reportEventIndexes(counts.places === counts.transactions, names, report, store);
 }
 
-/** Files that hold a block, as a list for a message. */
+/** Returns the names of the files that have these blocks, separated by commas. */
 async function holdersOf(heights: readonly number[], names: Names, store: Store): Promise<string> {
-  const rows = await store.rows(`SELECT DISTINCT source FROM all_holds WHERE block_height IN (${heights.join(', ')}) ORDER BY source`);
-  return [...new Set(rows.map((row) => nameOf(names, row['source'])))].join(', ');
+  const rows = await store.rows(`SELECT DISTINCT source FROM all_holds WHERE block_height IN (${heights.join(', ')}) ORDER BY source`, {
+    source: int,
+  });
+  return [...new Set(rows.map((row) => nameOf(names, row.source)))].join(', ');
 }
 
 async function reportTwoPlaces(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows(
     `SELECT tx_id, min(block_height) AS height, max(block_height) AS last, min(tx_index) AS place, max(tx_index) AS last_place
      FROM transactions GROUP BY tx_id HAVING count(*) > 1 ORDER BY height, tx_id`,
+    { tx_id: text, height: int, last: int, place: int, last_place: int },
   )) {
-    const [height, last] = [toNumber(row['height']), toNumber(row['last'])];
+    const { tx_id: tx, height, last } = row;
     const files = await holdersOf([height, last], names, store);
-    const tx = toText(row['tx_id']);
     if (height !== last) report.add([`tx_id ${tx} is in two blocks: ${height} and ${last} (${files})`]);
-    else
-      report.add([
-        `tx_id ${tx} has two values of tx_index in block ${height}: ${toNumber(row['place'])} and ${toNumber(row['last_place'])} (${files})`,
-      ]);
+    else report.add([`tx_id ${tx} has two values of tx_index in block ${height}: ${row.place} and ${row.last_place} (${files})`]);
   }
 }
 
-/** Transactions that are also in a block which has not changed. */
+/** Reports transactions that an unchanged block has too. */
 async function reportKnownElsewhere(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows(
     `SELECT t.tx_id, least(t.block_height, k.block_height) AS height, greatest(t.block_height, k.block_height) AS last
      FROM transactions t JOIN known_transactions k ON k.tx_id = t.tx_id
      WHERE k.block_height NOT IN (SELECT block_height FROM affected) ORDER BY height, t.tx_id`,
+    { tx_id: text, height: int, last: int },
   )) {
-    const [height, last] = [toNumber(row['height']), toNumber(row['last'])];
+    const { height, last } = row;
     const files = await holdersOf([height, last], names, store);
-    report.add([`tx_id ${toText(row['tx_id'])} is in two blocks: ${height} and ${last} (${files})`]);
+    report.add([`tx_id ${row.tx_id} is in two blocks: ${height} and ${last} (${files})`]);
   }
 }
 
@@ -159,57 +163,61 @@ async function reportSharedPlaces(names: Names, report: Report, store: Store): P
   for (const row of await store.rows(
     `SELECT block_height, tx_index, min(tx_id) AS a, max(tx_id) AS b FROM transactions
      GROUP BY block_height, tx_index HAVING count(*) > 1 ORDER BY block_height, tx_index`,
+    { block_height: int, tx_index: int, a: text, b: text },
   )) {
-    const height = toNumber(row['block_height']);
-    const files = await holdersOf([height], names, store);
-    report.add([
-      `block ${height} has two transactions at tx_index ${toNumber(row['tx_index'])}: ${toText(row['a'])} and ${toText(row['b'])} (${files})`,
-    ]);
+    const files = await holdersOf([row.block_height], names, store);
+    report.add([`block ${row.block_height} has two transactions at tx_index ${row.tx_index}: ${row.a} and ${row.b} (${files})`]);
   }
 }
 
 /**
- * Records without an event_index keep the order of the input, and may be mixed with those of other transactions. But a transaction that stands in
- * several places with every record at least twice was doubled, as in a file that was appended to itself.
+ * Reports transactions that were duplicated, such as by appending a file to itself. Without event_index, records keep
+ * the order of the input, and records of several transactions may alternate. A transaction counts as duplicated when
+ * its records are not consecutive and each is in the file at least twice.
  */
 async function reportScattered(names: Names, report: Report, store: Store): Promise<void> {
   const scattered = 'SELECT block_height, tx_id FROM transactions WHERE numbered = 0 AND is_scattered';
   for (const row of await store.rows(
     `SELECT block_height AS height, tx_id, min(times) AS times FROM (
        SELECT block_height, tx_id, count(*) AS times FROM kept SEMI JOIN (${scattered}) USING (block_height, tx_id)
-       GROUP BY block_height, tx_id, ${joinedText(SEEN)})
+       GROUP BY block_height, tx_id, ${joinedText(SERVED_COLUMNS)})
      GROUP BY ALL HAVING min(times) > 1 ORDER BY height, tx_id`,
+    { height: int, tx_id: text, times: int },
   )) {
-    const height = toNumber(row['height']);
-    const files = await holdersOf([height], names, store);
-    report.add([
-      `tx_id ${toText(row['tx_id'])} has every record ${toNumber(row['times'])} times in block ${height}; is it in the file twice? (${files})`,
-    ]);
+    const files = await holdersOf([row.height], names, store);
+    report.add([`tx_id ${row.tx_id} has every record ${row.times} times in block ${row.height}; is it in the file twice? (${files})`]);
   }
 }
 
-/** `arePlacesUnique`: a transaction can be told by its place, which is cheaper to compare than its id. */
+/**
+ * Reports missing and repeated event indexes. `arePlacesUnique` is true when no two transactions share a height and
+ * tx_index, which are then compared instead of the slower tx_id.
+ */
 async function reportEventIndexes(arePlacesUnique: boolean, names: Names, report: Report, store: Store): Promise<void> {
-  for (const row of await store.rows('SELECT * FROM transactions WHERE numbered NOT IN (0, records) ORDER BY block_height, tx_id')) {
-    const files = await holdersOf([toNumber(row['block_height'])], names, store);
+  for (const row of await store.rows('SELECT * FROM transactions WHERE numbered NOT IN (0, records) ORDER BY block_height, tx_id', {
+    block_height: int,
+    tx_id: text,
+    numbered: int,
+    records: int,
+  })) {
+    const files = await holdersOf([row.block_height], names, store);
     report.add([
-      `tx_id ${toText(row['tx_id'])}: ${toNumber(row['numbered'])} of its ${toNumber(row['records'])} records have an event_index; all or none must have one (${files})`,
+      `tx_id ${row.tx_id}: ${row.numbered} of its ${row.records} records have an event_index; all or none must have one (${files})`,
     ]);
   }
-  // As many bits as records: all indexes are different. Only the others have to be looked at one by one.
+  // A transaction with as many bits as records has no repeated index. Only the others are compared record by record.
   const key = arePlacesUnique ? 'block_height, tx_index' : 'tx_id';
   const unsure = `SELECT ${key} FROM transactions WHERE numbered > 0 AND bit_count(event_bits) <> records`;
-  const { any } = await store.row(`SELECT count(*) AS any FROM (${unsure})`);
-  if (toNumber(any) === 0) return;
+  const { any } = await store.row(`SELECT count(*) AS any FROM (${unsure})`, { any: int });
+  if (any === 0) return;
   for (const row of await store.rows(
     `SELECT tx_id, event_index, times, t.block_height AS height FROM (
        SELECT ${key}, event_index, count(*) AS times FROM kept SEMI JOIN (${unsure}) USING (${key})
        WHERE event_index IS NOT NULL GROUP BY ALL HAVING count(*) > 1)
      JOIN transactions t USING (${key}) ORDER BY height, tx_id, event_index`,
+    { tx_id: text, event_index: int, times: int, height: int },
   )) {
-    const files = await holdersOf([toNumber(row['height'])], names, store);
-    report.add([
-      `tx_id ${toText(row['tx_id'])} has ${toNumber(row['times'])} records with event_index ${toNumber(row['event_index'])} (${files})`,
-    ]);
+    const files = await holdersOf([row.height], names, store);
+    report.add([`tx_id ${row.tx_id} has ${row.times} records with event_index ${row.event_index} (${files})`]);
   }
 }

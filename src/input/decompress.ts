@@ -1,6 +1,6 @@
 /**
- * Unpacks .gz and .zst files into the scratch folder, checking them on the way: DuckDB would take a cut-off archive for a short
- * one. The plain copy is then read by all threads, which a compressed stream is not.
+ * Unpacks .gz and .zst files into the scratch folder and checks them, because DuckDB does not notice a cut-off archive.
+ * All threads can read the unpacked copy, but only one can read a compressed stream.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
@@ -14,13 +14,13 @@ import { unpackZstd } from './zstd.ts';
 
 export type Compression = 'gzip' | 'zstd';
 
-/** What the first bytes of a file say about it. */
+/** The kind of a file by its first bytes, and its size. */
 export interface Magic {
   readonly kind: Compression | 'parquet' | 'text';
   readonly bytes: number;
 }
 
-/** Looks at the first bytes. Throws an InputError when the file cannot be read or is empty. */
+/** Detects the kind of a file. Throws an InputError when the file is empty or cannot be read. */
 export async function magicOf(file: InputFile): Promise<Magic> {
   try {
     const handle = await open(file.path);
@@ -49,16 +49,16 @@ export async function decompress(file: InputFile, compression: Compression, targ
   } catch (error) {
     if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
       throw new BuildError(`${file.name} cannot be unpacked into the cache folder: ${messageOf(error)}`, [
-        'Free some space there, or name another folder with --cache.',
+        'Free some space there, or use another folder with --cache.',
       ]);
     }
-    throw new InputError(`${file.name} is not a whole ${compression} file: ${messageOf(error)}`, [
-      'It is damaged or was cut off; fetch or write it again.',
+    throw new InputError(`${file.name} is not a complete ${compression} file: ${messageOf(error)}`, [
+      'The file is damaged or cut off; fetch or write it again.',
     ]);
   }
 }
 
-/** Copies a file without its first three bytes, a byte order mark. */
+/** Copies a file without its byte order mark, which is its first three bytes. */
 export async function withoutMark(from: string, to: string): Promise<void> {
   await pipeline(createReadStream(from, { start: 3 }), createWriteStream(to));
 }

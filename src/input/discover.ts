@@ -1,5 +1,5 @@
 /**
- * Finds the input files that the `--input` flags name.
+ * Finds the input files of the `--input` flags.
  */
 import { type Dirent, existsSync, readdir, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
@@ -10,13 +10,16 @@ import { CHECKSUM_ENDING } from './checksums.ts';
 export interface InputFile {
   /** Absolute path. */
   readonly path: string;
-  /** How messages name it: relative to the working directory, with forward slashes. */
+  /** The path in messages: relative to the working directory, with forward slashes. */
   readonly name: string;
 }
 
 /**
- * The files of all inputs, each once, in the order of their names. An input is a folder (searched whole; files that begin with a
- * dot, Markdown files and checksums are passed over), a file, or a glob. Files below the build's `own` folders are passed over. Throws an InputError for an input that is not there or holds nothing.
+ * Returns the files of all inputs, without duplicates, sorted by name. An input is a folder, a file or a glob. Folders
+ * are searched recursively, without hidden files, Markdown files and checksums. Files in the build's `own` folders are
+ * skipped.
+ *
+ * Throws an InputError for an input that does not exist or has no files.
  */
 export async function discover(inputs: readonly string[], own: readonly string[] = [], cwd = process.cwd()): Promise<InputFile[]> {
   const found = new Map<string, InputFile>();
@@ -27,7 +30,7 @@ export async function discover(inputs: readonly string[], own: readonly string[]
     const outside = files.filter(({ real }) => !ownFolders.some((folder) => real.startsWith(folder)));
     if (outside.length === 0) {
       throw new InputError(`the input ${input} is in the output or cache folder, whose files builds replace and remove`, [
-        'Move it elsewhere, or name other folders with --out and --cache.',
+        'Move it elsewhere, or use other folders with --out and --cache.',
       ]);
     }
     for (const { path, real, name } of outside) if (!found.has(real)) found.set(real, { path, name });
@@ -49,26 +52,24 @@ async function expand(input: string, cwd: string): Promise<string[]> {
     if (!statSync(path).isDirectory()) return [path];
     const files = walk(path);
     if (files.length > 0) return files;
-    throw new InputError(`the input folder ${input} holds no data files`, [
-      'Put NDJSON, JSON, CSV or Parquet files there; input/README.md of the project lists the forms.',
+    throw new InputError(`the input folder ${input} has no data files`, [
+      'Put NDJSON, JSON, CSV or Parquet files there; input/README.md of the project lists the formats.',
     ]);
   }
   if (fg.isDynamicPattern(input)) {
     const files = await match(input.split(sep).join('/'), cwd);
     if (files.length > 0) return files;
-    throw new InputError(`the input pattern ${input} matches no file`, ['Quote the pattern and check the folder it names.']);
+    throw new InputError(`the input pattern ${input} matches no file`, ['Quote the pattern and check its folder.']);
   }
-  throw new InputError(`the input ${input} is not there`, [
-    `It was looked for at ${path}. Paths are relative to the folder that the command is run in.`,
-  ]);
+  throw new InputError(`input not found: ${input}`, [`The full path is ${path}. Relative paths start at the working directory.`]);
 }
 
-/** True for names that a search ignores: hidden files, Markdown and checksums, which are no data. */
+/** True for files that are not data: hidden files, Markdown and checksums. */
 const isIgnored = (name: string): boolean => name.startsWith('.') || name.endsWith('.md') || name.endsWith(CHECKSUM_ENDING);
 
 /**
- * All files below a folder. Visits each folder once, by its real path and before links to it, so links in a circle end, and a file keeps its plain
- * name when links lead to it too.
+ * Lists all files below a folder. Each folder is visited once, by its real path, so circular links end. Links are
+ * followed last, so a file is listed under its own path when links lead to it too.
  */
 function walk(root: string): string[] {
   const files: string[] = [];
@@ -85,7 +86,7 @@ function walk(root: string): string[] {
     }
   };
   visit(root);
-  // Links to folders add links. A link that leads nowhere is left to realPath, and a pipe to stampOf: both refuse it by name.
+  // A visited folder may add links to the list. Broken links are rejected by realPath, and pipes by stampOf.
   for (const path of links) {
     if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) visit(path);
     else files.push(path);
@@ -103,7 +104,10 @@ function entriesOf(folder: string): Dirent[] {
   }
 }
 
-/** Throws an InputError for a name that cannot be opened by what Node.js makes of it: another file may have that name. */
+/**
+ * Throws an InputError for a name with a backslash or with bytes that are not UTF-8. Node.js and glob patterns would
+ * turn such a name into another, which may belong to another file.
+ */
 function checkNames(folder: string, entries: readonly Dirent[]): void {
   const odd = entries.find(({ name }) => !name.startsWith('.') && (name.includes('\ufffd') || (sep === '/' && name.includes('\\'))));
   if (odd === undefined) return;
@@ -114,20 +118,20 @@ function checkNames(folder: string, entries: readonly Dirent[]): void {
   );
 }
 
-/** How often a pattern may reach one folder: links in a circle reach it without end. */
-const MOST_WAYS = 100;
+/** The most paths by which a pattern may reach one folder. Circular links have no end of paths. */
+const MOST_PATHS = 100;
 
-/** The files that fit a pattern, links followed. */
+/** Lists the files that match a pattern. Follows links. */
 async function match(pattern: string, cwd: string): Promise<string[]> {
-  const ways = new Map<string, number>();
+  const paths = new Map<string, number>();
   const check = (folder: string, entries: readonly Dirent[]) => {
     checkNames(folder, entries);
     const real = realPath(folder);
-    const count = (ways.get(real) ?? 0) + 1;
-    ways.set(real, count);
-    if (count > MOST_WAYS) {
-      throw new InputError(`the input pattern ${pattern} reaches the folder ${real} by more than ${MOST_WAYS} ways, through links`, [
-        'Remove links that lead in a circle, or name the folder itself as the input.',
+    const count = (paths.get(real) ?? 0) + 1;
+    paths.set(real, count);
+    if (count > MOST_PATHS) {
+      throw new InputError(`the input pattern ${pattern} reaches the folder ${real} by more than ${MOST_PATHS} paths, through links`, [
+        'Remove circular links, or use the folder itself as the input.',
       ]);
     }
   };
@@ -151,7 +155,7 @@ async function match(pattern: string, cwd: string): Promise<string[]> {
 
 type Listed = (error: NodeJS.ErrnoException | null, entries: Dirent[]) => void;
 
-/** A folder that cannot be read is the input's fault, but for too many open files, which are the machine's. */
+/** Returns the error for a folder that cannot be read: bad input, unless the machine has too many open files. */
 function unsearchable(error: unknown): CliError {
   if (['EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
     return new BuildError(`too many files are open: ${messageOf(error)}`, ['Raise the limit (ulimit -n) and build again.']);

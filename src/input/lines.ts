@@ -3,12 +3,12 @@
  */
 import { createReadStream } from 'node:fs';
 
-/** Longer lines are cut here. No record is as long: DuckDB reads none that is. */
+/** Longer lines are cut. DuckDB rejects records of this length. */
 export const LONGEST_LINE = 128 * 1024 * 1024;
 
 const LINE_FEED = 10;
 
-/** Yields the bytes of each line, without its line feed and not more than LONGEST_LINE + 1 of them. */
+/** Yields the bytes of each line without its line feed, at most LONGEST_LINE + 1 bytes. */
 export async function* linesOf(path: string): AsyncGenerator<Buffer> {
   let parts: Buffer[] = [];
   let length = 0;
@@ -31,5 +31,5 @@ export async function* linesOf(path: string): AsyncGenerator<Buffer> {
   if (length > 0) yield Buffer.concat(parts);
 }
 
-/** True for a line of white space only. */
+/** True for a line that has only white space. */
 export const isBlank = (line: Buffer): boolean => line.every((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));

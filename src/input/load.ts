@@ -1,49 +1,56 @@
 /**
- * The way of the input into the store: find, pick what is new, recognise, read, check every record, make canonical, check records against
- * each other. Nothing outside the scratch folder is touched; bad input ends here, with an InputError.
+ * Loads the input into the store: finds files, selects the changed ones, recognises and reads them, checks every
+ * record, converts records to canonical form, and compares records with each other. Writes only to the scratch folder.
+ * Invalid input throws an InputError.
  *
- * What the last build read and has not changed is not read again, except where a block is in such a file and in a changed one: a block is
- * always put together, and compared, from all files that hold it.
+ * Unchanged files are not read again, unless they share a block with a changed file. A block is always assembled and
+ * compared from all files that have it.
  */
 import { InputError } from '../errors.ts';
-import { type Store, toNumber } from '../store/duckdb.ts';
+import { int, type Store } from '../store/duckdb.ts';
 import { type BlockRange, describeRange } from './blockRange.ts';
-import { makeActivity } from './canonical.ts';
+import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
 import { checkConsistency, type Holdings } from './consistency.ts';
 import { discover, type InputFile } from './discover.ts';
-import { Reading } from './reading.ts';
-import type { ReadMeasure } from './readMeasure.ts';
-import { checkRunesAreKnown } from './runes.ts';
-import { type FileRow, type Selection, selectFiles } from './selection.ts';
-import { SHIFT_DECIMALS } from './sources.ts';
+import { InputReader } from './inputReader.ts';
+import { makeActivity } from './makeActivity.ts';
+import type { ReadProgress } from './readProgress.ts';
+import { checkRunesAreKnown, SHIFT_DECIMALS } from './runes.ts';
 
 export interface Loaded extends Holdings {
-  /** All input files, and how many of them were read. */
+  /** Number of input files. */
   readonly files: number;
+  /** Number of input files that this build read. */
   readonly filesRead: number;
-  /** Whether a block may have changed. */
+  /** True when a block may have changed. */
   readonly hasChanges: boolean;
-  /** Whether the state's list of files is out of date, be it only in times. */
+  /** True when the state's list of files must be updated, even if only names or times changed. */
   readonly isListStale: boolean;
-  /** Numbers of files that the state is to forget. */
+  /** Numbers of the files to remove from the state. */
   readonly gone: readonly number[];
-  /** Numbers of files that were read: the state is to learn what they hold. */
+  /** Numbers of the files that this build read. The state's rows about them must be replaced. */
   readonly read: readonly number[];
-  /** Whether the table `runes` was made from all runes files. */
+  /** True when the table `runes` exists, made from all runes files. */
   readonly hasRunes: boolean;
-  /** All files as the state lists them. */
+  /** The rows of all files for the state. */
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
-  /** What the user should know though it is no error. */
+  /** Messages to the user that are not errors. */
   readonly notices: readonly string[];
-  /** The name of a file that is read once more while records are rendered, and is not the one that was checked any more. */
+  /**
+   * Returns the name of a Parquet file that changed after its records were checked. Rendering reads Parquet files
+   * again.
+   */
   changedFile(): string | undefined;
 }
 
 /**
- * Loads what changed since the last build, of the blocks in `range` or of all, which the views `known_...` are about (state/state.ts): everything when there was none. `own`
- * are the build's own folders, which are no input; `measure` is kept up to date. Afterwards the store has, besides the relations of consistency.ts, the tables `affected`
- * (block_height), all blocks that a change is about, `holds`, which file that was read holds records of which block, and `left_out`, how many rows of which runes were left out of
- * its ledgers.
+ * Loads the input that changed since the last build, which the views `known_...` describe (state/state.ts). Loads all
+ * input when they are empty. `range` limits the blocks. `own` are the build's own folders, which are never input.
+ *
+ * Creates the relations of consistency.ts and makeActivity.ts, and the tables:
+ * - `affected` (block_height): every block that may have changed;
+ * - `holds` (source, block_height, block_hash, records): the blocks of each file that was read;
+ * - `left_out` (source, block_height, rune_id, records): ledger rows without a known rune.
  */
 export async function loadInput(
   inputs: readonly string[],
@@ -51,70 +58,71 @@ export async function loadInput(
   own: readonly string[],
   scratch: string,
   store: Store,
-  measure: ReadMeasure,
+  progress: ReadProgress,
 ): Promise<Loaded> {
   const files = await discover(inputs, own);
   const selection = await selectFiles(files, store);
-  const reading = new Reading(selection.unchanged, range, scratch, store, measure);
+  const reader = new InputReader(selection.unchanged, range, scratch, store, progress);
   try {
-    const loaded = await load(files, selection, reading, range, store);
-    throwIfChanged(selection, reading);
+    const loaded = await load(files, selection, reader, range, store);
+    throwIfChanged(selection, reader);
     await selection.checkDigests();
     return loaded;
   } catch (error) {
-    // Whatever is wrong with a file that changes while it is read, that is why.
-    throwIfChanged(selection, reading);
+    // If a file changed while it was read, that is the likely cause of any other error.
+    throwIfChanged(selection, reader);
     throw error;
   }
 }
 
-function throwIfChanged({ pins }: Selection, reading: Reading): void {
-  const changed = pins.changed(reading.files);
+function throwIfChanged({ pins }: Selection, reader: InputReader): void {
+  const changed = pins.changed(reader.files);
   if (changed === undefined) return;
-  throw new InputError(`${changed.name} changed while it was read`, ['Build again when nothing writes to the input.']);
+  throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
 }
 
 async function load(
   files: readonly InputFile[],
   selection: Selection,
-  reading: Reading,
+  reader: InputReader,
   range: BlockRange | undefined,
   store: Store,
 ): Promise<Loaded> {
   await store.run(SHIFT_DECIMALS);
-  await reading.readTouched(selection.touched);
+  await reader.readTouched(selection.touched);
   const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;
   await store.run(`CREATE TEMP TABLE affected AS
     SELECT block_height FROM holds UNION SELECT block_height FROM known_held WHERE source IN ${gone}`);
-  await reading.readRelated();
-  const notices = [...reading.notices, ...(await makeActivity(reading.sources, range, store))];
-  const { views } = reading;
-  const holdings = await checkConsistency(reading.names, store);
-  await checkRunesAreKnown(reading.ledgers, store);
+  await reader.readRelated();
+  const notices = [...reader.notices, ...(await makeActivity(reader.sources, range, store))];
+  const { views } = reader;
+  const holdings = await checkConsistency(reader.names, store);
+  await checkRunesAreKnown(reader.ledgers, store);
 
   const { rest } = await store.row(
     'SELECT count(*) AS rest FROM known_blocks WHERE block_height NOT IN (SELECT block_height FROM affected)',
+    { rest: int },
   );
-  if (holdings.records === 0 && toNumber(rest) === 0) {
+  if (holdings.records === 0 && rest === 0) {
     const shown = files.slice(0, 10).map((f) => f.name);
-    throw new InputError(`the input holds no activity records${describeRange(range)}`, [
+    throw new InputError(`the input has no activity records${describeRange(range)}`, [
       `Read: ${shown.join(', ')}.`,
-      'A mirror of nothing would answer every request with an empty list, so none is built.',
+      'An empty mirror would answer every request with an empty list, so it is not built.',
     ]);
   }
   if (holdings.copiedBlocks > 0) {
-    notices.push(`${holdings.copiedBlocks} block(s) are in several files with the same records; one copy of each was taken`);
+    notices.push(`${holdings.copiedBlocks} block(s) are in several files with the same records; one copy of each is used`);
   }
   return {
     ...holdings,
     files: files.length,
-    filesRead: reading.read.size,
-    hasChanges: reading.read.size > 0 || selection.gone.length > 0,
+    filesRead: reader.read.size,
+    hasChanges: reader.read.size > 0 || selection.gone.length > 0,
     isListStale: selection.isListStale,
     gone: selection.gone,
-    read: [...reading.read],
-    hasRunes: reading.hasRunes,
-    fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reading.formOf(row.id) })),
+    read: [...reader.read],
+    hasRunes: reader.hasRunes,
+    fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reader.formOf(row.id) })),
     notices,
     changedFile: () => selection.pins.changed(views)?.name,
   };

@@ -1,22 +1,23 @@
 /**
- * Tells what an input file is from what it holds: the first bytes, the keys of the first JSON object, or the columns of a table.
+ * Detects the form of an input file from its content: the first bytes, the keys of the first JSON object, or the
+ * columns of a table. File names do not matter.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { CliError, InputError, messageOf } from '../errors.ts';
-import { type Store, toText } from '../store/duckdb.ts';
+import { type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { type Compression, decompress, magicOf, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-/** How the objects of a JSON file are laid out; DuckDB's names. */
+/** The layout of a JSON file, in DuckDB's names. */
 type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
 
 export type TableForm = 'ledger' | 'runes' | 'flat';
 
 interface TableColumn {
-  /** As the file spells it. */
+  /** In the spelling of the file. */
   readonly name: string;
   /** DuckDB's type; always VARCHAR in CSV files. */
   readonly type: string;
@@ -24,9 +25,9 @@ interface TableColumn {
 
 interface Common {
   readonly file: InputFile;
-  /** The file that DuckDB reads: the input itself, or its unpacked copy. */
+  /** The file that DuckDB reads: the input itself or its unpacked copy. */
   readonly path: string;
-  /** Size of that file. */
+  /** Size of the file at `path`. */
   readonly bytes: number;
 }
 
@@ -34,16 +35,20 @@ export type Recognised =
   | (Common & { readonly form: 'activity' | 'envelope' | 'no-records'; readonly layout: JsonLayout })
   | (Common & { readonly form: TableForm; readonly format: 'csv' | 'parquet'; readonly columns: readonly TableColumn[] });
 
+/** The part of a file that is read to detect its form. */
 const HEAD_BYTES = 256 * 1024;
 
-const LOOKED_FOR = [
-  'Looked for: JSON with the keys rune and location (activity records), or results and total (saved responses);',
+const KNOWN_FORMATS = [
+  'Known formats: JSON with the keys rune and location (activity records), or results and total (saved responses);',
   `a ledger export with the columns ${LEDGER_FIELDS.map((f) => f.column).join(', ')};`,
   `a runes table with the columns ${RUNE_FIELDS.map((f) => f.column).join(', ')};`,
-  `a flat table with the columns ${ACTIVITY_FIELDS.map((f) => f.column).join(', ')}, and perhaps ${EVENT_INDEX.column}.`,
+  `a flat table with the columns ${ACTIVITY_FIELDS.map((f) => f.column).join(', ')}, and optionally ${EVENT_INDEX.column}.`,
 ];
 
-/** Recognises one file. `scratch` is a path that a compressed file may be unpacked to. */
+/**
+ * Detects the form of one file. Unpacks a compressed file to the path `scratch`. Throws an InputError for an unknown
+ * form.
+ */
 export async function recognise(file: InputFile, store: Store, scratch: string): Promise<Recognised> {
   const magic = await magicOf(file);
   if (magic.kind === 'parquet') return recogniseParquet({ file, path: file.path, bytes: magic.bytes }, store);
@@ -51,20 +56,20 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
   if (compressed !== undefined) await decompress(file, compressed, scratch);
   const path = compressed === undefined ? file.path : scratch;
   const { head, bytes } = readHead(file, path);
-  if (bytes === 0) throw new InputError(`${file.name} holds nothing once unpacked (0 bytes)`, ['Remove it, or write it again.']);
+  if (bytes === 0) throw new InputError(`${file.name} is empty after unpacking (0 bytes)`, ['Remove it, or write it again.']);
   const common: Common = { file, path, bytes };
-  const text = head.toString('utf8').replace(/^\ufeff/, '');
-  const first = text.trimStart()[0];
+  const content = head.toString('utf8').replace(/^\ufeff/, '');
+  const first = content.trimStart()[0];
   if (first === '{' || first === '[') {
-    if (!head.subarray(0, 3).equals(BYTE_ORDER_MARK)) return recogniseJson(common, text);
+    if (!head.subarray(0, 3).equals(BYTE_ORDER_MARK)) return recogniseJson(common, content);
     const plain = `${scratch}.without-mark`;
     await withoutMark(path, plain);
-    return recogniseJson({ ...common, path: plain }, text);
+    return recogniseJson({ ...common, path: plain }, content);
   }
-  return recogniseCsv(common, text);
+  return recogniseCsv(common, content);
 }
 
-/** What some editors put before UTF-8 text; DuckDB takes it for broken JSON. */
+/** Some editors write these bytes before UTF-8 text. DuckDB rejects them in JSON. */
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 function readHead(file: InputFile, path: string): { head: Buffer; bytes: number } {
@@ -87,14 +92,14 @@ function recogniseJson(common: Common, head: string): Recognised {
   const layout = jsonLayout(head);
   if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
   const keys = topLevelKeys(head);
-  // The list of the Parquet files of a build, which are input themselves.
+  // A build's list of its Parquet files. It has no records; the Parquet files are inputs of their own.
   if (keys.join() === 'ranges') return { ...common, form: 'no-records', layout };
   if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
   if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
 }
 
-/** The keys of the first object in a JSON text that may be cut off, at its own level. Takes each character once. */
+/** Returns the top-level keys of the first object in a JSON text, which may be cut off. Reads each character once. */
 function topLevelKeys(text: string): string[] {
   const keys: string[] = [];
   const token = /[{}[\]:]|"(?:[^"\\]|\\.)*(?:"|$)/gsy;
@@ -123,7 +128,7 @@ function jsonLayout(head: string): JsonLayout {
     JSON.parse(text.slice(0, end));
     return 'newline_delimited';
   } catch {
-    // The first line is no object of its own: a pretty-printed one, unless a second line begins another.
+    // The first line is not complete JSON: either a pretty-printed object, or NDJSON with a broken first line.
     return text
       .slice(end + 1)
       .trimStart()
@@ -136,7 +141,7 @@ function jsonLayout(head: string): JsonLayout {
 function recogniseCsv(common: Common, head: string): Recognised {
   const line = head.slice(0, head.search(/\r?\n|$/));
   const cells = [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map((match) => match[1] ?? '');
-  // The end of the line matches once more, as an empty cell.
+  // The pattern also matches an empty cell at the end of the line.
   if (cells.length > 1) cells.pop();
   const columns = cells.map((cell) => ({ name: cell.replace(/^"(.*)"$/, '$1').replaceAll('""', '"'), type: 'VARCHAR' }));
   return { ...common, ...recogniseTable(common.file, columns), format: 'csv', columns };
@@ -144,8 +149,11 @@ function recogniseCsv(common: Common, head: string): Recognised {
 
 async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
   try {
-    const rows = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [common.path])}`);
-    const columns = rows.map((row) => ({ name: toText(row['column_name']), type: toText(row['column_type']) }));
+    const rows = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [common.path])}`, {
+      column_name: text,
+      column_type: text,
+    });
+    const columns = rows.map((row) => ({ name: row.column_name, type: row.column_type }));
     return { ...common, ...recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {
     if (!isAboutFile(error)) throw error;
@@ -171,23 +179,26 @@ function recogniseTable(file: InputFile, columns: readonly TableColumn[]): { for
   if (whole !== undefined) return { form: whole.form };
   const [near] = missing.sort((a, b) => b.share - a.share);
   if (near !== undefined && near.share >= 0.6) {
-    throw new InputError(`${file.name} looks like ${near.label} but lacks the column(s) ${near.missing.join(', ')}`, LOOKED_FOR);
+    throw new InputError(`${file.name} looks like ${near.label} but lacks the column(s) ${near.missing.join(', ')}`, KNOWN_FORMATS);
   }
   const seen = columns.map((c) => c.name).join(', ');
-  throw unrecognised(file, `its first line reads as the columns ${seen.length > 120 ? `${seen.slice(0, 120)}…` : seen}`);
+  throw unrecognised(file, `its first line has the columns ${seen.length > 120 ? `${seen.slice(0, 120)}…` : seen}`);
 }
 
 const unrecognised = (file: InputFile, why: string): InputError =>
-  new InputError(`${file.name} is in no form that is known: ${printable(why)}`, LOOKED_FOR);
+  new InputError(`${file.name} has an unrecognised format: ${printable(why)}`, KNOWN_FORMATS);
 
-/** Text of a file for a message: control characters would garble a terminal. */
+/** Replaces control characters, which could garble a terminal, in text from a file. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
 
-/** True for what DuckDB says of a file's content; false for every other error, which may be a fault of this program. */
+/** True for DuckDB's errors about the content of a file. Any other error may be a bug. */
 export const isAboutFile = (error: unknown): boolean =>
   !(error instanceof CliError) && /^(?:Invalid Input|IO|Invalid|Not implemented|Serialization) Error: /.test(messageOf(error));
 
-/** DuckDB's message on one line, without its advice about its own settings and without the path, which the caller names. */
+/**
+ * Returns DuckDB's message on one line. Leaves out the advice about DuckDB's settings, and the path, because callers
+ * name the file.
+ */
 export function duckdbMessage(error: unknown): string {
   const [text = ''] = messageOf(error).split(/\n(?:Try|Possible|Hint|\s*$)/);
   return printable(

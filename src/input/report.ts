@@ -1,9 +1,9 @@
 /**
- * Collects what is wrong with the input and says it: the first findings in full and the count of the rest.
+ * Collects findings about the input, and reports the first ones and the number of the others.
  */
 import { InputError } from '../errors.ts';
 
-/** How many findings a report shows. */
+/** The most findings that a report shows. */
 const REPORT_LIMIT = 20;
 
 export interface Finding {
@@ -11,15 +11,15 @@ export interface Finding {
   readonly where: string;
   /** Dotted path of the field, e.g. `location.vout`. */
   readonly field: string;
-  /** What stands there; undefined when nothing does. */
+  /** The invalid value; undefined when the field is missing. */
   readonly value: unknown;
-  /** The rule that it breaks, e.g. `must be an integer from 0 to ...`. */
+  /** The broken rule, e.g. `must be an integer from 0 to ...`. */
   readonly rule: string;
 }
 
 const VALUE_LENGTH = 60;
 
-/** A value as a report shows it: JSON, cut after 60 characters. */
+/** Formats a value for a message: JSON, cut after 60 characters. */
 export function shorten(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
   return text.length > VALUE_LENGTH ? `${text.slice(0, VALUE_LENGTH)}… (${text.length} characters)` : text;
@@ -34,18 +34,18 @@ export class Report {
   readonly #lines: string[] = [];
   #count = 0;
 
-  /** How many more findings would be shown. */
+  /** How many more findings the report can show. */
   get room(): number {
     return Math.max(0, REPORT_LIMIT - this.#lines.length);
   }
 
-  /** Adds findings; `count` is how many there are when not all of them are given. */
+  /** Adds findings. `count` is their total number when `lines` has only the first of them. */
   add(lines: readonly string[], count = lines.length): void {
     for (const line of lines.slice(0, this.room)) this.#lines.push(line);
     this.#count += count;
   }
 
-  /** Throws an InputError that names the findings, if there are any. */
+  /** Throws an InputError with the findings as its details, if there are any. */
   throwIfAny(summary: (count: number) => string): void {
     if (this.#count === 0) return;
     const rest = this.#count - this.#lines.length;

@@ -1,5 +1,5 @@
 /**
- * A file that cannot be read: by fault of the input, or of a machine that has nothing left to read it with.
+ * Errors of files that cannot be read: bad input, or a machine without free memory or file handles.
  */
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
 
@@ -9,7 +9,7 @@ const MACHINE: Readonly<Record<string, string>> = {
   ENOMEM: 'This machine has no memory left. Build again when it is less busy.',
 };
 
-/** The error for a system error that came of reading the file `name`. */
+/** Returns the error to throw after a system error while reading the file `name`. */
 export function unreadable(name: string, error: unknown): CliError {
   const message = `${name} cannot be read: ${messageOf(error)}`;
   const advice = MACHINE[codeOf(error) ?? ''];

@@ -1,17 +1,17 @@
 /**
- * Unpacks zstd in bounded memory, and checks the lengths and checksums that fzstd leaves alone. fzstd is given one block at a time: of a chunk
- * of input it would unpack everything before it gives back anything, and a few kB may hold gigabytes.
+ * Unpacks zstd in bounded memory, and checks the lengths and checksums that fzstd ignores. fzstd returns output only
+ * after it has unpacked its whole input, and a few kB may unpack to gigabytes. So it is given one block at a time.
  */
 import { Decompress } from 'fzstd';
 import xxhash from 'xxhash-wasm';
 
-/** zstd itself unpacks no larger window unless it is told to. */
+/** The zstd command has the same limit unless `--long` raises it. */
 const LARGEST_WINDOW = 128 * 1024 * 1024;
 const LARGEST_BLOCK = 128 * 1024;
 const FRAME = 0xfd2fb528;
 const SKIPPABLE_FRAME = 0x184d2a50;
 
-/** Yields what the frames hold. Throws an Error that says what is wrong with them. */
+/** Yields the content of all frames. Throws an Error for a damaged frame. */
 export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array> {
   const input = new ByteReader(source);
   const { create64 } = await xxhash();
@@ -22,7 +22,7 @@ export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator
       await input.skip((await input.take(4)).readUInt32LE());
       continue;
     }
-    if (kind !== FRAME) throw new Error('a frame does not begin as it must');
+    if (kind !== FRAME) throw new Error('a frame has an unknown magic number');
     const { bytes, content, hasChecksum } = await readHeader(input);
     const hash = create64();
     let length = 0;
@@ -40,21 +40,24 @@ export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator
         yield data;
       }
     }
-    if (content !== undefined && length !== content) throw new Error(`a frame holds ${length} bytes and says ${content}`);
+    if (content !== undefined && length !== content) throw new Error(`a frame has ${length} bytes, but its header says ${content}`);
     if (hasChecksum && (await input.take(4)).readUInt32LE() !== Number(hash.digest() & 0xffffffffn)) {
-      throw new Error('its content does not have the checksum that it says');
+      throw new Error('the content of a frame does not match its checksum');
     }
   }
 }
 
 interface Header {
   readonly bytes: readonly Buffer[];
-  /** Bytes that the frame holds, when it says so. */
+  /** Size of the unpacked content; undefined when the header does not have it. */
   readonly content: number | undefined;
   readonly hasChecksum: boolean;
 }
 
-/** Reads a frame's header (RFC 8878, section 3.1.1.1). In `bytes` it has no checksum: fzstd would wait for it. */
+/**
+ * Reads a frame's header (RFC 8878, section 3.1.1.1). The checksum flag is cleared in `bytes`, because fzstd would wait
+ * for a checksum that it is not given.
+ */
 async function readHeader(input: ByteReader): Promise<Header> {
   const descriptor = await input.take(1);
   const flags = descriptor.readUInt8();
@@ -86,7 +89,7 @@ async function readBlock(input: ByteReader): Promise<{ readonly bytes: readonly 
   return { bytes: [head, await input.take(isRepeatedByte ? 1 : size)], isLast: ((head[0] ?? 0) & 1) !== 0 };
 }
 
-/** Takes bytes from a stream of chunks. */
+/** Reads exact numbers of bytes from a stream of chunks. */
 class ByteReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);

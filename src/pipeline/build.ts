@@ -15,7 +15,7 @@ import { Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { BuildError } from '../errors.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
-import { ReadMeasure } from '../input/readMeasure.ts';
+import { ReadProgress } from '../input/readProgress.ts';
 import { Changes } from '../output/changes.ts';
 import { writeDigests } from '../output/digests.ts';
 import { claimOutput, digestOf, finishOutput, inspectOutput, type OutputState, releaseOutput } from '../output/folder.ts';
@@ -99,7 +99,7 @@ function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull 
       state = await State.attach(store, dryRun ? undefined : cache, settings, output.manifest, full ? whyFull : undefined);
       const context: Context = { options, output, store, state, pool, changes, progress, scratch, log };
 
-      const measure = new ReadMeasure();
+      const measure = new ReadProgress();
       progress.watch('load', () => measure.at(store.share));
       const loaded = await loadInput(inputs, blocks, [out, cache], scratch, store, measure);
       progress.end();

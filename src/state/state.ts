@@ -1,9 +1,11 @@
 /**
- * What the last build left: which input files it read, which blocks and transactions it wrote. A DuckDB file in the cache folder, attached to
- * the store as `state`; it never holds records, only what is needed to tell what changed, so it is a few hundredths of the output's size.
+ * The state of the last build: the input files that it read, and the blocks and transactions that it wrote. It is a
+ * DuckDB file in the cache folder, attached to the store as `state`. It has no records, so its size is a few percent of
+ * the output.
  *
- * The relations `known_files`, `known_held`, `known_runes`, `known_blocks` and so on are its tables when a build can go on from it, and empty when
- * it has to begin anew. The tables change in one transaction, from `begin` to `commit`, so a build that dies leaves them as they were.
+ * The relations `known_files`, `known_held`, `known_runes`, `known_blocks` and so on show its tables in an incremental
+ * build, and are empty in a full build. The tables change in one transaction, from `begin` to `commit`, so a killed
+ * build does not change them.
  */
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -15,12 +17,12 @@ import { VERSION } from '../version.ts';
 
 const FILE = 'state.duckdb';
 
-/** Counts up when the tables change (`state.` in store/tables.ts). */
+/** Version of the `state.` tables in store/tables.ts. A state with another version is not used. */
 const FORMAT = 5;
 
 const program = `${VERSION} ${FORMAT}`;
 
-/** The state of the last build cannot be read. */
+/** The state file is damaged. */
 class DamagedStateError extends Error {
   override readonly name = 'DamagedStateError';
 }
@@ -29,9 +31,9 @@ export class State {
   readonly #store: Store;
   readonly #cache: string | undefined;
   readonly #settings: object;
-  /** Why the build begins anew; undefined when it goes on from the state. */
+  /** The reason for a full build; undefined for an incremental build. */
   readonly whyFull: string | undefined;
-  /** Whether the file was made by this build and nothing is in it: there is no state to lose. */
+  /** True when this build created the file and has not committed anything to it. */
   #isBlank: boolean;
   #inTransaction = false;
 
@@ -44,9 +46,13 @@ export class State {
   }
 
   /**
-   * Attaches the state of a cache folder, or an empty one in memory for a dry run, which has no folder. `settings` is what the state must have been made
-   * with, `manifest` the SHA-256 of the output's manifest, undefined when the output is not whole; `whyFull` is given when the build must begin anew in any
-   * case. The file stays locked until the store is closed: throws a BuildError when another build holds it, and a DamagedStateError when it cannot be read.
+   * Attaches the state of a cache folder, and locks it until the store is closed. A dry run has no cache folder and
+   * gets an empty state in memory.
+   *
+   * The build is incremental if the state has the same `settings` and `manifest`. `manifest` is the SHA-256 of the
+   * output's manifest, undefined when the output is incomplete. `whyFull` forces a full build.
+   *
+   * Throws a LockedError when another build is using the folder, and a DamagedStateError when the file is damaged.
    */
   static async attach(
     store: Store,
@@ -67,20 +73,20 @@ export class State {
       await store.run(reason === undefined ? KNOWN : KNOWN_NOTHING);
       return new State(store, cache, settings, reason, isBlank);
     } catch (error) {
-      // All that was asked of DuckDB here is about this file.
+      // The queries above use only this file, so any DuckDB error is about it.
       if (isDuckDBError(error)) throw new DamagedStateError(firstLineOf(error));
       throw error;
     }
   }
 
-  /** Begins the change of the tables, which are empty when the build begins anew. */
+  /** Begins the transaction. A full build empties all tables first. */
   async begin(): Promise<void> {
     await this.#store.run('BEGIN TRANSACTION');
     this.#inTransaction = true;
     if (this.whyFull !== undefined) await this.#store.run(NEW_STATE);
   }
 
-  /** Ends the change: from here on the state is that of the output with this manifest. */
+  /** Commits the transaction. The state then describes the output with this manifest. */
   async commit(manifest: string): Promise<void> {
     const basis = [program, JSON.stringify(this.#settings), manifest].map(literal).join(', ');
     await this.#store.run(`DELETE FROM state.basis; INSERT INTO state.basis VALUES (${basis}); COMMIT`);
@@ -88,17 +94,17 @@ export class State {
     this.#isBlank = false;
   }
 
-  /** Undoes a change that was not committed, and removes a file that has nothing in it. */
+  /** Rolls back an open transaction, and removes a state file that has no content. */
   async close(): Promise<void> {
     if (this.#inTransaction) await this.#store.run('ROLLBACK').catch(() => undefined);
     if (this.#isBlank && this.#cache !== undefined) for (const path of filesIn(this.#cache)) rmSync(path, { force: true });
   }
 }
 
-/** The state and what DuckDB keeps beside it. */
+/** Returns the paths of the state file and of DuckDB's write-ahead log. */
 const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
 
-/** SQL of a statement for each table whose name begins so; the statement is given the rest of its name. */
+/** Returns one SQL statement for each table whose name begins with `prefix`. `statement` gets the rest of the name. */
 const statements = (prefix: string, statement: (rest: string, table: TableName) => string): string =>
   (Object.keys(TABLES) as TableName[])
     .filter((table) => table.startsWith(prefix))
@@ -115,14 +121,14 @@ interface Basis {
   readonly manifest: string;
 }
 
-/** Why a build cannot go on from a state; undefined when it can. */
+/** Returns why a build cannot use the state; undefined when it can. */
 function whyNot(
   basis: Basis | undefined,
   wanted: { readonly settings: string; readonly manifest: string | undefined },
 ): string | undefined {
   if (basis === undefined) return 'there is no cache of an earlier build';
-  if (basis.manifest !== wanted.manifest) return 'the output is not what the cache was written for';
-  if (basis.program !== program) return `the cache is of version ${basis.program}`;
+  if (basis.manifest !== wanted.manifest) return 'the output does not match the cache';
+  if (basis.program !== program) return `the cache was written by version ${basis.program}`;
   if (basis.settings !== wanted.settings)
     return 'the layout, the dialect, the page sizes, the lists by operation, the compressed files, the Parquet files or the range of blocks changed';
   return undefined;
@@ -132,8 +138,8 @@ async function attachFile(store: Store, cache: string): Promise<void> {
   mkdirSync(cache, { recursive: true });
   const path = join(cache, FILE);
   if (resolve(path).includes('?')) {
-    throw new BuildError(`the cache folder ${resolve(cache)} has a question mark in its path, which DuckDB cannot work with`, [
-      'Name another folder with --cache.',
+    throw new BuildError(`the cache folder ${resolve(cache)} has a question mark in its path, which DuckDB does not support`, [
+      'Use another folder with --cache.',
     ]);
   }
   await attachDatabase(store, { path, name: 'state', what: `the cache folder ${cache}`, flag: '--cache' });
@@ -142,14 +148,17 @@ async function attachFile(store: Store, cache: string): Promise<void> {
 
 const firstLineOf = (error: unknown): string => messageOf(error).split('\n')[0] ?? '';
 
-/** DuckDB names the kind of its errors. */
+/** Messages of DuckDB begin with the kind of the error. */
 const isDuckDBError = (error: unknown): boolean =>
   error instanceof Error && !(error instanceof CliError) && /^(?:[A-Za-z]+ )+Error: /.test(error.message);
 
-/** What DuckDB says about its own files only. A checksum covers each piece of them, so damage is found when it is read, which may be late in a build. */
+/**
+ * Messages of DuckDB about damage in its own files. Each block of a file has a checksum, which is compared when the
+ * block is read, so damage may be found late in a build.
+ */
 const DAMAGE = /^(?:Serialization Error: |FATAL Error: |IO Error: Corrupt database file)/;
 
-/** What is wrong with the state when that is what a build failed for; undefined when it failed for anything else. */
+/** Returns the message of an error that a damaged state caused; undefined for any other error. */
 export function damageOf(error: unknown, cache: string): string | undefined {
   if (error instanceof DamagedStateError) return error.message;
   const message = firstLineOf(error);
@@ -157,7 +166,7 @@ export function damageOf(error: unknown, cache: string): string | undefined {
   return isDuckDBError(error) && (DAMAGE.test(message) || namesState) ? message : undefined;
 }
 
-/** Moves a damaged state aside, so that the next build begins anew. Returns where it is. */
+/** Renames a damaged state file, so that the next build is a full one. Returns the new path. */
 export function setAside(cache: string): string {
   const aside = join(cache, `${FILE}.damaged`);
   for (const [path, to] of filesIn(cache).map((from, i) => [from, i === 0 ? aside : `${aside}.wal`] as const)) {

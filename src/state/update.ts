@@ -1,12 +1,13 @@
 /**
- * Brings the state's tables up to what was read and written; runs within State.commit.
+ * Updates the state's tables with the input that was read and the blocks that were written. Runs between `begin` and
+ * `commit` of a State.
  */
 import type { Loaded } from '../input/load.ts';
 import { countWritten } from '../stats/counting.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { TABLES } from '../store/tables.ts';
 
-/** A block whose pages were written. */
+/** A block whose pages this build wrote. */
 export interface NewBlock {
   readonly height: number;
   readonly hash: string;
@@ -18,17 +19,18 @@ export interface NewBlock {
   readonly bytes: number;
 }
 
-/** What the change of blocks came to. */
+/** The blocks that changed in a build. */
 export interface BlockChanges {
-  /** Heights whose row changed: written, or gone. */
+  /** Heights of the blocks that were written or removed. */
   readonly heights: readonly number[];
   readonly written: number;
   readonly gone: number;
 }
 
 /**
- * Replaces the rows of blocks that were written, and takes out those of blocks that no input has any more. Keeps what was there in the
- * tables `old_blocks` and `old_transactions`, and the new rows in `written`.
+ * Replaces the rows of written blocks, and removes the rows of blocks that no input has any more. Creates the tables
+ * `old_blocks` and `old_transactions` with the previous rows, `written` with the new rows, and `replaced` with all
+ * heights.
  */
 export async function updateBlocks(written: Iterable<NewBlock>, store: Store): Promise<BlockChanges> {
   const rows = [...written].map((b) => [b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.files, b.bytes]);
@@ -42,7 +44,7 @@ export async function updateBlocks(written: Iterable<NewBlock>, store: Store): P
     DELETE FROM state.transactions WHERE ${isReplaced};
     DELETE FROM state.block_runes WHERE ${isReplaced}`);
   await countWritten(store);
-  // In a block the last transaction is served first.
+  // The last transaction of a block is served first.
   await store.run(`INSERT INTO state.blocks SELECT written.*, "timestamp" FROM written JOIN times USING (block_height);
     INSERT INTO state.block_runes SELECT * EXCLUDE ("timestamp") FROM counted;
     INSERT INTO state.transactions SELECT tx_id, block_height, records,
@@ -55,11 +57,11 @@ export async function updateBlocks(written: Iterable<NewBlock>, store: Store): P
   return { heights: replaced.map((row) => row.block_height), written: rows.length, gone };
 }
 
-/** Brings the lists of input files, of what they hold and of runes up to date. */
+/** Updates the tables of input files, of their blocks and of runes. */
 export async function updateInputs(loaded: Loaded, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   await store.append('present_files', TABLES['state.files'].columns, rows);
-  // What an unchanged ledger holds changes with the runes.
+  // The rows of every file that was read are replaced: the blocks of an unchanged ledger may change with the runes.
   const outdated = [...loaded.gone, ...loaded.read].join(', ') || 'NULL';
   await store.run(`DELETE FROM state.files;
     INSERT INTO state.files SELECT * FROM present_files;

@@ -1,24 +1,26 @@
 /**
- * Reads the columns of a chunk as arrays of numbers and as bytes. A call for each cell would cost more than all the rest of moving it, so a whole
- * column is copied at once.
+ * Reads whole columns of a DuckDB chunk as arrays of numbers or bytes. One call per cell would be much slower.
  */
 import type { DuckDBDataChunk } from '@duckdb/node-api';
 import duckdb from '@duckdb/node-bindings';
 
-/** Bytes of DuckDB's string_t: the length, then up to 12 bytes in place or, of longer ones, 4 bytes and the address of all. */
+/**
+ * Size of DuckDB's string_t. It starts with the length, 4 bytes. A string of up to 12 bytes follows in place. For a
+ * longer string, its first 4 bytes and the address of all its bytes follow.
+ */
 const ENTRY_BYTES = 16;
 const INLINE_BYTES = 12;
-/** A run ends here, so that its length is far from 2^32. */
+/** No string is added to a run of this length, so that runs stay far below 2^32 bytes. */
 const LONGEST_RUN = 1 << 28;
 
 /**
- * The memory of a column. The bindings hand out copies, here and where a pointer leads, so what is made of it stays when the chunk goes; were that to
- * change with a new version, test/columns.test.ts would fail.
+ * Returns the memory of a column. Throws when a cell is NULL. The bindings return copies of memory, which stay valid
+ * after the chunk is freed; test/columns.test.ts fails if a new version returns no copy.
  */
 function dataOf(chunk: DuckDBDataChunk, column: number, bytesPerRow: number): Uint8Array {
   const vector = duckdb.data_chunk_get_vector(chunk.chunk, column);
   const { rowCount } = chunk;
-  // None when no cell is NULL.
+  // The bindings return null when the column has no NULL.
   const validity: Uint8Array | null = duckdb.vector_get_validity(vector, Math.ceil(rowCount / 64) * 8);
   for (let row = 0; validity !== null && row < rowCount; row += 1) {
     if (((validity[row >> 3] ?? 0) & (1 << (row & 7))) === 0) throw new Error(`column ${column} of row ${row} is NULL`);
@@ -26,36 +28,39 @@ function dataOf(chunk: DuckDBDataChunk, column: number, bytesPerRow: number): Ui
   return duckdb.vector_get_data(vector, rowCount * bytesPerRow);
 }
 
-/** A column of DOUBLE without NULL. */
+/** Reads a DOUBLE column. Throws when a cell is NULL. */
 export function readDoubles(chunk: DuckDBDataChunk, column: number): Float64Array {
   const { buffer, byteOffset } = dataOf(chunk, column, 8);
   return new Float64Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** A column of TINYINT without NULL. */
+/** Reads a TINYINT column. Throws when a cell is NULL. */
 export const readBytes = (chunk: DuckDBDataChunk, column: number): Uint8Array => dataOf(chunk, column, 1);
 
-/** The texts or blobs of a column, one after another in the order of rows. */
+/** The strings or blobs of a column, joined in row order. */
 export interface Blobs {
-  /** Where each begins: row i is bytes offsets[i] up to offsets[i + 1] of all. */
+  /** Row i is the bytes from offsets[i] up to offsets[i + 1]. */
   readonly offsets: Float64Array;
-  /** Puts rows `from` up to, not including, `to` into `target` at `at`. */
+  /** Copies the rows `from` (inclusive) to `to` (exclusive) into `target` at position `at`. */
   copyTo(target: Uint8Array, at: number, from: number, to: number): void;
 }
 
-/** Rows that follow each other in memory. */
+/** Rows that are consecutive in memory. */
 interface Run {
   readonly row: number;
   readonly bytes: Uint8Array;
 }
 
-/** A column of BLOB without NULL. DuckDB mostly lays the strings of a chunk out one after another, so they are few long runs. */
+/**
+ * Reads a BLOB column. Throws when a cell is NULL. Most strings of a chunk are consecutive in memory, so there are few
+ * runs.
+ */
 export function readBlobs(chunk: DuckDBDataChunk, column: number): Blobs {
   const { rowCount } = chunk;
   const entries = dataOf(chunk, column, ENTRY_BYTES);
   const view = new DataView(entries.buffer, entries.byteOffset, entries.byteLength);
   const lengthOf = (row: number) => view.getUint32(row * ENTRY_BYTES, true);
-  // Addresses have at most 48 bits, so they are exact.
+  // Addresses have at most 48 bits, so a number represents them exactly.
   const addressOf = (row: number) => view.getUint32(row * ENTRY_BYTES + 8, true) + view.getUint32(row * ENTRY_BYTES + 12, true) * 2 ** 32;
 
   const offsets = new Float64Array(rowCount + 1);

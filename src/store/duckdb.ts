@@ -1,39 +1,40 @@
 /**
- * DuckDB, which nothing outside of this folder talks to. Everything is in memory and spills to the scratch folder when it outgrows the limit.
+ * Access to DuckDB, which only this folder uses. Tables are in memory and spill to the scratch folder above the memory
+ * limit.
  */
 
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
 import { BuildError, messageOf } from '../errors.ts';
 
-/** Another version may write the same rows as other bytes. */
+/** Part of the build's settings, because another version may write different Parquet bytes for the same rows. */
 export const DUCKDB_VERSION = version();
 
 export interface StoreOptions {
-  /** What the whole process should stay near, e.g. `1GB`. */
+  /** Approximate memory limit of the whole process, such as `1GB`. */
   readonly memoryLimit: string;
   readonly threads: number;
-  /** Where DuckDB spills to. Made when first needed. */
+  /** Folder for spilled data. DuckDB creates it when needed. */
   readonly scratch: string;
 }
 
-/** A cell of a row: integers of up to 64 bits come as bigint. */
+/** A cell of a row. BIGINT cells are of type bigint. */
 export type Cell = string | number | bigint | boolean | null;
 export type Row = Readonly<Record<string, Cell>>;
 
-/** Reads a cell that is not NULL; undefined when its type is another. */
+/** Converts a cell that is not NULL. Returns undefined for a cell of the wrong type. */
 type Reader<T> = (cell: Exclude<Cell, null>) => T | undefined;
-/** A column that a query must have. */
+/** A column that the result of a query must have. */
 interface Column<T> {
   readonly type: string;
   readonly read: Reader<T>;
-  /** What NULL reads as; without it, NULL is an error. */
+  /** The value for NULL. Without it, NULL is an error. */
   readonly ofNull?: { readonly value: T };
 }
 type Columns = Readonly<Record<string, Column<unknown>>>;
-/** A row that was read by such columns. */
+/** A row with the types of its columns. */
 export type Values<C extends Columns> = { readonly [name in keyof C]: C[name] extends Column<infer T> ? T : never };
 
-/** A column of integers that a number holds exactly. */
+/** An integer column. A value outside ±(2^53 - 1) is an error. */
 export const int: Column<number> = {
   type: 'integer',
   read: (cell) => {
@@ -42,7 +43,7 @@ export const int: Column<number> = {
   },
 };
 
-/** A column of text. */
+/** A text column. */
 export const text: Column<string> = { type: 'text', read: (cell) => (typeof cell === 'string' ? cell : undefined) };
 
 /** A column whose NULL reads as undefined. */
@@ -62,23 +63,23 @@ export class Store {
       memory_limit: shareOf(options.memoryLimit),
       threads: String(options.threads),
       temp_directory: options.scratch,
-      // Served order is input order where an input has no event_index.
+      // Records without event_index are served in input order.
       preserve_insertion_order: 'true',
-      // A build never reaches for the network.
+      // Builds must not use the network.
       autoinstall_known_extensions: 'false',
-      // The system keeps input files in memory as long as there is room; a second copy would count against the limit.
+      // The operating system caches files already. A second copy would count towards the memory limit.
       enable_external_file_cache: 'false',
     };
     const instance = await DuckDBInstance.create(':memory:', settings).catch((error: unknown) => {
-      throw new BuildError(`DuckDB cannot be started with --memory-limit ${options.memoryLimit}: ${messageOf(error)}`, [
-        'Name a smaller or larger limit, such as 1GB.',
+      throw new BuildError(`DuckDB cannot start with --memory-limit ${options.memoryLimit}: ${messageOf(error)}`, [
+        'Use another limit, such as 1GB.',
       ]);
     });
     let connection: DuckDBConnection | undefined;
     try {
       connection = await instance.connect();
       const store = new Store(instance, connection);
-      // For `share`; nothing is printed.
+      // `share` needs the progress bar, which is not printed.
       await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
       return store;
     } catch (error) {
@@ -92,14 +93,14 @@ export class Store {
     await this.#connection.run(sql).catch(explainResources);
   }
 
-  /** How much of the query at work is done, 0 to 1; 0 when DuckDB does not know, or no query is at work. */
+  /** Finished part of the running query, 0 to 1. Returns 0 when it is unknown or no query is running. */
   get share(): number {
     return Math.min(Math.max(this.#connection.progress.percentage, 0), 100) / 100;
   }
 
   /**
-   * All rows of a query whose answer is small, with the values of these columns. Throws when the query lacks a column, or a cell is NULL or of another
-   * type. Without columns, cells are as DuckDB gives them.
+   * Returns all rows of a query with a small result, converted by `columns`. Throws when the result lacks a column, or
+   * a cell is NULL or of another type. Without `columns`, cells are not converted.
    */
   async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]>;
   async rows(sql: string): Promise<Row[]>;
@@ -109,21 +110,21 @@ export class Store {
     return columns === undefined ? rows : rows.map((row) => valuesOf(row, columns, sql));
   }
 
-  /** The first row of a query that always has one. */
+  /** Returns the first row of a query. Throws when there is none. */
   async row<C extends Columns>(sql: string, columns: C): Promise<Values<C>>;
   async row(sql: string): Promise<Row>;
   async row<C extends Columns>(sql: string, columns?: C): Promise<Row | Values<C>> {
     const [row] = columns === undefined ? await this.rows(sql) : await this.rows(sql, columns);
-    if (row === undefined) throw new Error(`no row: ${sql}`);
+    if (row === undefined) throw new Error(`the result has no rows: ${sql}`);
     return row;
   }
 
-  /** Chunks of at most 2,048 rows, without holding the whole answer. The next one is computed while a chunk is worked on. */
+  /** Yields chunks of at most 2,048 rows. DuckDB computes the next chunk while the caller uses the current one. */
   async *stream(sql: string): AsyncGenerator<DuckDBDataChunk> {
     const result = await this.#connection.stream(sql).catch(explainResources);
     const fetch = () => {
       const chunk = result.fetchChunk();
-      // Whoever waits for it sees the failure; by itself it is none.
+      // The caller sees a failure when it awaits the chunk. Until then it must not count as unhandled.
       chunk.catch(() => undefined);
       return chunk;
     };
@@ -136,12 +137,12 @@ export class Store {
         yield chunk;
       }
     } finally {
-      // The store may not be closed while DuckDB is at work.
+      // The store must not be closed while DuckDB runs a query.
       await next.catch(() => undefined);
     }
   }
 
-  /** Makes a temporary table of these columns and rows. */
+  /** Creates or replaces a temporary table with these columns and rows. */
   async append(
     table: string,
     columns: Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>,
@@ -164,7 +165,7 @@ export class Store {
       try {
         appender.closeSync();
       } catch {
-        // It complains about the row that is not whole; the first error says more.
+        // Closing fails because of the incomplete row. The first error is more useful.
       }
       throw error;
     }
@@ -180,59 +181,59 @@ export class Store {
 function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<C> {
   const values = Object.entries(columns).map(([name, column]) => {
     const cell = row[name];
-    if (cell === undefined) throw new Error(`the column ${name} is missing in the answer to ${sql}`);
+    if (cell === undefined) throw new Error(`the column ${name} is missing in the result of ${sql}`);
     if (cell === null) {
-      if (column.ofNull === undefined) throw new Error(`the column ${name} is NULL in the answer to ${sql}`);
+      if (column.ofNull === undefined) throw new Error(`the column ${name} is NULL in the result of ${sql}`);
       return [name, column.ofNull.value];
     }
     const value = column.read(cell);
-    if (value === undefined) throw new Error(`the column ${name} has ${cell}, not ${column.type}, in the answer to ${sql}`);
+    if (value === undefined) throw new Error(`the column ${name} has ${cell}, not ${column.type}, in the result of ${sql}`);
     return [name, value];
   });
   return Object.fromEntries(values) as Values<C>;
 }
 
-/** Of the memory that a build may use, what DuckDB may: the rest is for Node, its threads and the batches on their way. */
+/** DuckDB's part of the memory limit. The rest is for Node.js, its threads and the batches between them. */
 const DUCKDB_SHARE = 0.7;
 
-/** DuckDB's part of a size such as `1GB`, in DuckDB's own notation. */
+/** Returns DuckDB's part of a size such as `1GB`, in the same notation. */
 function shareOf(size: string): string {
   const [, number, unit] = /^([0-9.]+) ?([A-Za-z]+)$/.exec(size) ?? [];
   return number === undefined ? size : `${Number(number) * DUCKDB_SHARE}${unit}`;
 }
 
-/** Memory and disk that run out are no fault of the input or the program; every other error is passed on. */
+/** Throws a BuildError when memory, disk space or file handles are used up. Rethrows any other error. */
 function explainResources(error: unknown): never {
   const [first = ''] = messageOf(error).split('\n');
   if (/^Out of Memory Error/.test(first)) {
     throw new BuildError(`DuckDB needs more memory than --memory-limit allows: ${first}`, [
-      'Raise --memory-limit, or lower --threads: each thread needs some of its own.',
+      'Raise --memory-limit, or lower --threads: every thread needs memory.',
     ]);
   }
   if (/Too many open files/.test(first)) {
     throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);
   }
   if (/No space left on device|could not write|Could not write/.test(first)) {
-    throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or name another folder with --cache.']);
+    throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
   }
   throw error;
 }
 
-/** A string as an SQL literal. */
+/** Quotes a string as an SQL literal. */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** A name as an SQL identifier. */
+/** Quotes a name as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * SQL of one text of several values, NULL among them: other values make another text. Each value has its length before it, because no character that could
- * separate two values is missing from all texts.
+ * Returns SQL that joins values, which may be NULL, into one text. Different values give different texts: each value is
+ * preceded by its length, because any separator could also be part of a value.
  */
 export const joinedText = (values: readonly string[]): string =>
   `concat(${values.map((value) => `coalesce(strlen(${value}::VARCHAR) || ':' || ${value}::VARCHAR, '-')`).join(', ')})`;
 
-/** An integer cell as a number; null counts as 0. */
+/** Converts an integer cell to a number. NULL becomes 0. */
 export const toNumber = (cell: Cell | undefined): number => Number(cell ?? 0);
 
-/** A cell as text; null is the empty string. */
+/** Converts a cell to text. NULL becomes the empty string. */
 export const toText = (cell: Cell | undefined): string => String(cell ?? '');

@@ -1,5 +1,5 @@
 /**
- * Database files beside the one in memory. They are also this program's locks.
+ * Attached database files. DuckDB locks them, so they also serve as lock files.
  */
 import { lstatSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -8,24 +8,24 @@ import { literal, type Store } from './duckdb.ts';
 
 export interface DatabaseFile {
   readonly path: string;
-  /** What SQL calls the database. */
+  /** Name of the database in SQL. */
   readonly name: string;
-  /** What it is for people: `the cache folder .cache`. */
+  /** Name of the folder in messages, such as `the cache folder .cache`. */
   readonly what: string;
-  /** The flag that names another. */
+  /** The flag that selects another folder. */
   readonly flag: string;
-  /** What else may be at work on it: `build`, unless it is said. */
+  /** The kind of process that may use the folder, for messages. Default: `build`. */
   readonly worker?: string;
 }
 
 /**
- * Attaches a database file, which DuckDB locks with the kernel's help: the lock ends with the process, however that ends. Throws a LockedError
- * when another process has it, and another BuildError when it cannot be written.
+ * Attaches a database file and locks it. The kernel removes the lock when the process ends, even after a crash. Throws
+ * a LockedError when another process has the lock, and another BuildError when the file cannot be written.
  */
 export async function attachDatabase(store: Store, file: DatabaseFile): Promise<void> {
   const { path, name, what, flag, worker = 'build' } = file;
   try {
-    // An absolute path: DuckDB would take `~/x` for the home folder, and `x:y` for a type of database.
+    // The path is absolute, because DuckDB expands `~/x` and reads `x:y` as a database of type `x`.
     await store.run(`ATTACH ${literal(resolve(path))} AS ${name}`);
   } catch (error) {
     const message =
@@ -34,8 +34,8 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
         ?.replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '') ?? '';
     if (/could not set lock|conflicting lock|used by another process/i.test(message)) {
       const pid = /PID (\d+)/.exec(message)?.[1];
-      throw new LockedError(`another ${worker} is at work on ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
-        `Wait until it is done, or name another folder with ${flag}.`,
+      throw new LockedError(`another ${worker} is using ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
+        `Wait until it ends, or use another folder with ${flag}.`,
       ]);
     }
     if (
@@ -43,16 +43,19 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
       /Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message)
     ) {
       throw new BuildError(`${what} cannot be written: ${message}`, [
-        `Make room or change its rights, or name another folder with ${flag}.`,
+        `Free some space, change its permissions, or use another folder with ${flag}.`,
       ]);
     }
     throw error;
   }
 }
 
-/** Takes a lock: a database file without data. What a process that died left of it may be half a file; it is made anew. Throws as attachDatabase does. */
+/**
+ * Locks a database file without data. Replaces an incomplete file of a killed process. Throws the same errors as
+ * attachDatabase.
+ */
 export async function lockFile(store: Store, file: DatabaseFile): Promise<void> {
-  // DuckDB would follow a link, and wait for a pipe.
+  // Links and pipes are removed: DuckDB would follow a link and wait for a pipe.
   for (const path of [file.path, `${file.path}.wal`])
     if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) rmSync(path, { recursive: true });
   try {
@@ -65,13 +68,13 @@ export async function lockFile(store: Store, file: DatabaseFile): Promise<void> 
   }
 }
 
-/** Gives a lock back. The file goes first: were it unlocked first, a process that waits could lock a file that is about to go. */
+/** Releases a lock. Removes the file first, so that no waiting process can lock a file that is about to be removed. */
 export async function unlockFile(store: Store, file: DatabaseFile): Promise<void> {
   rmSync(file.path, { force: true });
   await store.run(`DETACH DATABASE IF EXISTS ${file.name}`);
 }
 
-/** Runs `work` while this process has the lock. */
+/** Runs `work` while the file is locked. */
 export async function withLock<T>(store: Store, file: DatabaseFile, work: () => Promise<T>): Promise<T> {
   await lockFile(store, file);
   try {

@@ -1,6 +1,6 @@
 /**
- * The folder for working files: below the cache, one for each build, gone when the build ends. One that a killed build left behind is
- * removed by the next.
+ * Scratch folders: one per build, inside the cache folder, removed when the build ends. A build also removes the
+ * scratch folders of killed builds.
  */
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -8,7 +8,10 @@ import { BuildError, codeOf, messageOf } from '../errors.ts';
 
 const PREFIX = 'scratch-';
 
-/** Runs `work` with a fresh scratch folder. A cache folder that did not exist is removed again if nothing is in it. */
+/**
+ * Runs `work` with an empty scratch folder. Afterwards, removes the cache folder if this call created it and it is
+ * empty.
+ */
 export async function withScratch<T>(cache: string, work: (scratch: string) => Promise<T>): Promise<T> {
   const folder = resolve(cache);
   const scratch = join(folder, `${PREFIX}${process.pid}`);
@@ -19,7 +22,7 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
     mkdirSync(scratch);
     removeAbandoned(folder);
   } catch (error) {
-    throw new BuildError(`the cache folder ${cache} cannot be used: ${messageOf(error)}`, ['Name another with --cache.']);
+    throw new BuildError(`the cache folder ${cache} cannot be used: ${messageOf(error)}`, ['Use another folder with --cache.']);
   }
   try {
     return await work(scratch);
@@ -49,6 +52,6 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // Something is in it by now, so it stays.
+    // The folder is not empty, so it stays.
   }
 }

@@ -2,7 +2,7 @@
  * The tables and views that one file makes and another reads: their columns, and which files make, change and read them. `test/architecture.test.ts`
  * compares the files with the SQL of the source, `test/columns.test.ts` the columns with those of a build.
  *
- * Not here: relations of one file only, and those that a caller names, such as `raw_3` and `canonical_0` of src/input/sources.ts.
+ * Not here: relations of one file only, and those that a caller names, such as `raw_3` and `canonical_0` of src/input/readSource.ts.
  */
 import { OPERATIONS } from '../pages/lists.ts';
 
@@ -157,8 +157,8 @@ export const TABLES = {
     readBy: ['bulk/build.ts', 'pipeline/stale.ts'],
   },
 
-  known_files: { columns: FILES, madeBy: 'state/state.ts', readBy: ['input/reading.ts', 'input/selection.ts'] },
-  known_held: { columns: HELD, madeBy: 'state/state.ts', readBy: ['input/consistency.ts', 'input/load.ts', 'input/reading.ts'] },
+  known_files: { columns: FILES, madeBy: 'state/state.ts', readBy: ['input/changedFiles.ts', 'input/inputReader.ts'] },
+  known_held: { columns: HELD, madeBy: 'state/state.ts', readBy: ['input/consistency.ts', 'input/inputReader.ts', 'input/load.ts'] },
   known_left_out: { columns: LEFT_OUT, madeBy: 'state/state.ts', readBy: ['input/runes.ts'] },
   known_runes: { columns: RUNES, madeBy: 'state/state.ts', readBy: ['input/runes.ts'] },
   known_blocks: { columns: BLOCKS, madeBy: 'state/state.ts', readBy: ['bulk/build.ts', 'input/load.ts', 'pipeline/build.ts'] },
@@ -168,22 +168,29 @@ export const TABLES = {
   /** What the files that this build read have. */
   holds: {
     columns: HELD,
-    madeBy: 'input/reading.ts',
-    readBy: ['input/canonical.ts', 'input/consistency.ts', 'input/load.ts', 'input/runes.ts', 'state/update.ts'],
+    madeBy: 'input/inputReader.ts',
+    readBy: ['input/consistency.ts', 'input/load.ts', 'input/makeActivity.ts', 'input/runes.ts', 'state/update.ts'],
   },
-  left_out: { columns: LEFT_OUT, madeBy: 'input/reading.ts', readBy: ['input/runes.ts', 'state/update.ts'] },
+  left_out: { columns: LEFT_OUT, madeBy: 'input/inputReader.ts', readBy: ['input/runes.ts', 'state/update.ts'] },
   /** The runes tables of this build's input; made only when a ledger or a runes table was read. */
-  runes: { columns: RUNES, madeBy: 'input/runes.ts', readBy: ['input/reading.ts', 'input/sources.ts', 'state/update.ts'] },
+  runes: { columns: RUNES, madeBy: 'input/runes.ts', readBy: ['input/inputReader.ts', 'state/update.ts'] },
   /** Blocks that a changed, new or removed file has. */
   affected: {
     columns: { block_height: 'BIGINT' },
     madeBy: 'input/load.ts',
-    readBy: ['bulk/build.ts', 'input/canonical.ts', 'input/consistency.ts', 'input/envelopes.ts', 'input/reading.ts', 'state/update.ts'],
+    readBy: [
+      'bulk/build.ts',
+      'input/consistency.ts',
+      'input/inputReader.ts',
+      'input/makeActivity.ts',
+      'input/savedResponses.ts',
+      'state/update.ts',
+    ],
   },
   /** Records of affected blocks, copies of blocks included. */
-  activity: { columns: RECORDS, madeBy: 'input/canonical.ts', readBy: ['input/consistency.ts'] },
+  activity: { columns: RECORDS, madeBy: 'input/makeActivity.ts', readBy: ['input/consistency.ts'] },
   /** Which file has which affected block. */
-  held: { columns: HELD, madeBy: 'input/canonical.ts', changedBy: ['input/consistency.ts'], readBy: ['input/consistency.ts'] },
+  held: { columns: HELD, madeBy: 'input/makeActivity.ts', changedBy: ['input/consistency.ts'], readBy: ['input/consistency.ts'] },
   /** Which file has which block, of all files of the input. */
   all_holds: { columns: HELD, madeBy: 'input/consistency.ts', readBy: ['input/runes.ts'] },
   /** Records of affected blocks, each block from one file. */

@@ -52,7 +52,7 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     const packed = gzipSync(ndjson(Array.from({ length: 20_000 }, (_, i) => record(5, i))));
     writeFiles(work, { 'a.ndjson.gz': packed });
     const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'a.ndjson.gz')], cache: join(disk, 'cache') });
-    expect([error.exitCode, error.details]).toEqual([3, ['Free some space there, or name another folder with --cache.']]);
+    expect([error.exitCode, error.details]).toEqual([3, ['Free some space there, or use another folder with --cache.']]);
     expect(error.message).toContain('a.ndjson.gz cannot be unpacked into the cache folder: ENOSPC');
     expect(() => readFileSync(join(work, 'out'))).toThrow('ENOENT');
   });

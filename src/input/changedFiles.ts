@@ -1,17 +1,17 @@
 /**
- * Which input files have to be read: those that are new or changed since the last build.
+ * Finds the input files that are new or changed since the last build.
  *
- * A file counts as unchanged without being opened when its size, times and inode are as they were. Otherwise its content decides, by SHA-256: a fresh
- * checkout or a restored copy gives every file new times.
+ * A file with the same size, times and inode is unchanged, and is not opened. For any other file, the SHA-256 of its
+ * content decides, because a fresh checkout or a restored copy gives every file new times.
  */
 import { type BigIntStats, statSync } from 'node:fs';
 import { InputError } from '../errors.ts';
-import { type Row, type Store, toNumber, toText } from '../store/duckdb.ts';
+import { int, type Store, text, type Values } from '../store/duckdb.ts';
 import { Checksums, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-/** What tells a file from its earlier self. Times in nanoseconds. */
+/** File attributes that change when a file is written or replaced. Times are in nanoseconds. */
 interface Stamp {
   readonly size: bigint;
   readonly mtime: bigint;
@@ -20,12 +20,12 @@ interface Stamp {
 }
 
 export interface NumberedFile {
-  /** What its records carry as `source`. */
+  /** The file's number, which its records have in the column `source`. */
   readonly id: number;
   readonly file: InputFile;
 }
 
-/** A file that the last build read, and that has not changed. */
+/** A file that the last build read and that has not changed since. */
 export interface UnchangedFile extends NumberedFile {
   readonly form: string;
 }
@@ -33,15 +33,15 @@ export interface UnchangedFile extends NumberedFile {
 export interface Selection {
   readonly touched: readonly NumberedFile[];
   readonly unchanged: readonly UnchangedFile[];
-  /** Numbers of files that are gone, and of changed files as they were. */
+  /** Numbers of the files that were removed, and the old numbers of changed files. */
   readonly gone: readonly number[];
-  /** Whether the last build's list of files has to be written anew, though no content changed. */
+  /** True when the state's list of files must be updated, even if only names or times changed. */
   readonly isListStale: boolean;
-  /** Every file's row for the state, without its form; resolves when the new files' digests are made. */
+  /** The row of every file for the state, without its form. Resolves after the digests of new files are computed. */
   readonly rows: Promise<readonly FileRow[]>;
-  /** What each file was when it was looked at first. */
+  /** The stamps of all files at the start of the build. */
   readonly pins: Pins;
-  /** Resolves when every new file has the checksum that stands beside it. Throws an InputError for the first that has not. */
+  /** Throws an InputError for the first new file that differs from its expected checksum. */
   checkDigests(): Promise<void>;
 }
 
@@ -51,22 +51,25 @@ export interface FileRow extends Stamp {
   readonly digest: string;
 }
 
-/** Compares the files with those of the last build (the view `known_files`). */
+/** The columns of the view `known_files`. */
+const KNOWN_FILE = { id: int, name: text, form: text, size: int, mtime: text, ctime: text, inode: text, digest: text } as const;
+type KnownFile = Values<typeof KNOWN_FILE>;
+
+/** Compares the files with the files of the last build (the view `known_files`). */
 export async function selectFiles(files: readonly InputFile[], store: Store): Promise<Selection> {
-  const known = new Map((await store.rows('SELECT * FROM known_files')).map((row) => [toText(row['name']), row]));
-  let nextId = [...known.values()].reduce((most, row) => Math.max(most, toNumber(row['id'])), 0) + 1;
+  const known = new Map((await store.rows('SELECT * FROM known_files', KNOWN_FILE)).map((row) => [row.name, row]));
+  let nextId = [...known.values()].reduce((most, row) => Math.max(most, row.id), 0) + 1;
   const unchanged: UnchangedFile[] = [];
   const touched: NumberedFile[] = [];
   const rows: FileRow[] = [];
   const pending: { id: number; file: InputFile; stamp: Stamp }[] = [];
   const names = new Set(files.map((file) => file.name));
-  /** Rows of files that are not where they were, which may have been renamed. */
-  const vanished = [...known.values()].filter((row) => !names.has(toText(row['name'])));
+  /** Files of the last build that are no longer at their path. They may have been renamed. */
+  const vanished = [...known.values()].filter((row) => !names.has(row.name));
   let isListStale = vanished.length > 0;
   const seen = new Set<number>();
-  const keep = (file: InputFile, stamp: Stamp, row: Row) => {
-    const [id, digest] = [toNumber(row['id']), toText(row['digest'])];
-    unchanged.push({ id, file, form: toText(row['form']) });
+  const keep = (file: InputFile, stamp: Stamp, { id, digest, form }: KnownFile) => {
+    unchanged.push({ id, file, form });
     rows.push({ id, name: file.name, digest, ...stamp });
     seen.add(id);
   };
@@ -81,10 +84,10 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
       continue;
     }
     isListStale = true;
-    const candidates = row === undefined ? vanished.filter((old) => !seen.has(toNumber(old['id']))) : [row];
-    const alike = candidates.filter((old) => toNumber(old['size']) === Number(stamp.size));
+    const candidates = row === undefined ? vanished.filter((old) => !seen.has(old.id)) : [row];
+    const alike = candidates.filter((old) => old.size === Number(stamp.size));
     const digest = alike.length === 0 ? undefined : await digestOf(file);
-    const same = alike.find((old) => toText(old['digest']) === digest);
+    const same = alike.find((old) => old.digest === digest);
     if (same !== undefined) {
       keep(file, stamp, same);
       continue;
@@ -96,31 +99,31 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
     else rows.push({ id: nextId, name: file.name, digest, ...stamp });
     nextId += 1;
   }
-  const gone = [...known.values()].map((row) => toNumber(row['id'])).filter((id) => !seen.has(id));
+  const gone = [...known.values()].map((row) => row.id).filter((id) => !seen.has(id));
   const digests = (async () => {
     for (const { id, file, stamp } of pending) {
       const digest = await digestOf(file);
-      // Were it replaced after it was read, the digest would be of something else: none will do.
+      // A file that was replaced meanwhile gets no digest, so the next build reads it again.
       rows.push({ id, name: file.name, digest: pins.changed([file]) === undefined ? digest : '', ...stamp });
     }
     return rows;
   })();
-  // Awaited at the end of the build; a build that fails before must not end with an unhandled rejection.
+  // The promise is awaited at the end of a build. A build that fails earlier must not leave an unhandled rejection.
   digests.catch(() => undefined);
   const checkDigests = async () => {
     if (expected.size === 0) return;
     for (const { id, name, digest } of await digests) {
       const checksum = expected.get(id);
       if (checksum === undefined || checksum === digest) continue;
-      throw new InputError(`${name} is damaged: its SHA-256 is ${digest}, and the checksum beside it says ${checksum}`, [
-        'Fetch or copy it again. If you changed it yourself, remove its checksum.',
+      throw new InputError(`${name} is damaged: its SHA-256 is ${digest}, but its checksum file says ${checksum}`, [
+        'Fetch or copy it again. If you changed it yourself, remove its checksum file.',
       ]);
     }
   };
   return { touched, unchanged, gone, isListStale, rows: digests, pins, checkDigests };
 }
 
-/** The stamps of files as they were when a build began to read. A file that is read again later must still be the one that was checked. */
+/** File stamps from the start of a build. A file must not change between the check of its records and its last use. */
 class Pins {
   readonly #stamps = new Map<string, Stamp>();
 
@@ -130,7 +133,7 @@ class Pins {
     return stamp;
   }
 
-  /** The first of these files that is not as it was when it was pinned. */
+  /** Returns the first file that changed since it was pinned. */
   changed(files: Iterable<InputFile>): InputFile | undefined {
     for (const file of files) {
       const before = this.#stamps.get(file.path);
@@ -143,7 +146,9 @@ class Pins {
   }
 }
 
-/** Throws an InputError for a file that cannot be read, and for what is no file: a pipe would be waited for without end. */
+/**
+ * Throws an InputError for a file that cannot be read, and for pipes, sockets and devices, which could block forever.
+ */
 function stampOf(file: InputFile): Stamp {
   let stats: BigIntStats;
   try {
@@ -172,11 +177,8 @@ function kindOf(stats: BigIntStats): string {
   return stats.isDirectory() ? 'a folder' : 'a device';
 }
 
-const isSame = (stamp: Stamp, row: Row): boolean =>
-  toText(row['size']) === String(stamp.size) &&
-  toText(row['mtime']) === String(stamp.mtime) &&
-  toText(row['ctime']) === String(stamp.ctime) &&
-  row['inode'] === stamp.inode;
+const isSame = (stamp: Stamp, row: KnownFile): boolean =>
+  row.size === Number(stamp.size) && row.mtime === String(stamp.mtime) && row.ctime === String(stamp.ctime) && row.inode === stamp.inode;
 
 async function digestOf(file: InputFile): Promise<string> {
   try {

@@ -1,77 +1,73 @@
 /**
- * Reads the files that a build needs, in three steps: those that changed; ledgers again, when a rune that they name changed or was added; and unchanged files
- * that share a block with what was read. Every new file's records are checked; an unchanged file's were.
+ * Reads the files that a build needs, in three steps:
+ * 1. new and changed files, whose records are checked;
+ * 2. unchanged ledgers, when a rune that they name changed or was added;
+ * 3. unchanged files that share a block with a file from steps 1 and 2.
  */
 import { join } from 'node:path';
-import { type Store, toNumber } from '../store/duckdb.ts';
+import { int, type Store } from '../store/duckdb.ts';
 import { definitionOf } from '../store/tables.ts';
+import { reportBadRecords } from './badRecords.ts';
 import type { BlockRange } from './blockRange.ts';
+import { isInCanonicalForm, withCanonicalCells } from './canonicalForm.ts';
+import type { NumberedFile, UnchangedFile } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
-import { reportBadRecords } from './explain.ts';
-import type { ReadMeasure } from './readMeasure.ts';
+import { bytesOf, groupAlike, type Numbered, type RawSource } from './rawSource.ts';
+import type { ReadProgress } from './readProgress.ts';
+import { readSource } from './readSource.ts';
 import { recognise } from './recognise.ts';
+import { blocksSelect } from './recordSql.ts';
 import { Report } from './report.ts';
 import { ledgersToReadAgain, leftOutSelect, loadRunes } from './runes.ts';
-import type { NumberedFile, UnchangedFile } from './selection.ts';
-import {
-  bytesOf,
-  groupAlike,
-  heldSelect,
-  isInCanonicalForm,
-  type Numbered,
-  type RawSource,
-  readSource,
-  withCanonicalCells,
-} from './sources.ts';
 
-export class Reading {
+export class InputReader {
   readonly #unchanged: readonly UnchangedFile[];
   readonly #range: BlockRange | undefined;
   readonly #scratch: string;
   readonly #store: Store;
-  readonly #measure: ReadMeasure;
+  readonly #progress: ReadProgress;
   readonly #forms: Map<number, string>;
   readonly #read = new Set<number>();
   readonly #files: InputFile[] = [];
-  /** Files by the number that their records carry. */
+  /** File names by file number. */
   readonly names: Map<number, string>;
   readonly sources: RawSource[] = [];
   readonly #withoutRecords: string[] = [];
   hasRunes = false;
 
-  constructor(unchanged: readonly UnchangedFile[], range: BlockRange | undefined, scratch: string, store: Store, measure: ReadMeasure) {
+  constructor(unchanged: readonly UnchangedFile[], range: BlockRange | undefined, scratch: string, store: Store, progress: ReadProgress) {
     this.#unchanged = unchanged;
     this.#range = range;
     this.#scratch = scratch;
     this.#store = store;
-    this.#measure = measure;
+    this.#progress = progress;
     this.#forms = new Map(unchanged.map(({ id, form }) => [id, form]));
     this.names = new Map(unchanged.map(({ id, file }) => [id, file.name]));
   }
 
-  /** Numbers of the files that were read. */
+  /** Numbers of the files that this build has read. */
   get read(): ReadonlySet<number> {
     return this.#read;
   }
 
-  /** The ledgers by their numbers, those that were not read again included. */
+  /** Names of all ledgers by file number, also of ledgers that were not read. */
   get ledgers(): Map<number, string> {
     return new Map([...this.names].filter(([id]) => this.formOf(id) === 'ledger'));
   }
 
-  /** What the user should know of the files that were read. */
+  /** Notices about files without records. */
   get notices(): string[] {
     const [first, ...others] = this.#withoutRecords;
     if (first === undefined) return [];
-    return [others.length === 0 ? `${first} holds no records` : `${others.length + 1} files hold no records, such as ${first}`];
+    return [others.length === 0 ? `${first} has no records` : `${others.length + 1} files have no records, such as ${first}`];
   }
 
-  /** The files that were read. */
+  /** The files that this build has read. */
   get files(): InputFile[] {
     return [...this.#files];
   }
 
-  /** Those of them that are read again when records are rendered: Parquet files, which the store holds as views. */
+  /** The Parquet files that this build has read. They are views, so rendering reads them again. */
   get views(): InputFile[] {
     return this.sources.filter(({ isView }) => isView).flatMap(({ members }) => members.map(({ file }) => file));
   }
@@ -80,7 +76,10 @@ export class Reading {
     return this.#forms.get(id) ?? '';
   }
 
-  /** Reads and checks new and changed files, and what depends on them by runes. Makes the tables `holds` and `left_out`. */
+  /**
+   * Reads and checks new and changed files, then the ledgers whose runes changed. Creates the tables `holds` and
+   * `left_out`.
+   */
   async readTouched(files: readonly NumberedFile[]): Promise<void> {
     await this.#store.run(`CREATE TEMP TABLE holds (${definitionOf('holds')})`);
     await this.#store.run(`CREATE TEMP TABLE left_out (${definitionOf('left_out')})`);
@@ -88,46 +87,46 @@ export class Reading {
     const sources = await this.#readAll(files);
     const report = new Report();
     for (const source of sources) {
-      // What is in place is read here first.
       const check = () => isInCanonicalForm(source, this.#store);
-      if (source.isView && (await this.#measure.scan(bytesOf(source.members), check))) this.#replace(source, withCanonicalCells(source));
+      if (source.isView && (await this.#progress.scan(bytesOf(source.members), check))) this.#replace(source, withCanonicalCells(source));
       else await reportBadRecords(source, report, this.#store);
     }
     report.throwIfAny(summary);
     const forms = files.map(({ id }) => this.formOf(id));
     const needsRunes = forms.includes('runes') || forms.includes('ledger') || (await this.#lostRunes());
-    if (needsRunes) await this.#settleRunes();
-    this.#measure.finish();
-    for (const source of this.sources) await this.#hold(source);
+    if (needsRunes) await this.#updateRunes();
+    this.#progress.finish();
+    for (const source of this.sources) await this.#listBlocks(source);
   }
 
-  /** Reads unchanged files that hold a block of the table `affected`. */
+  /** Reads the unchanged files that have a block of the table `affected`. */
   async readRelated(): Promise<void> {
     const rows = await this.#store.rows(
       'SELECT DISTINCT source FROM known_held WHERE block_height IN (SELECT block_height FROM affected) ORDER BY source',
+      { source: int },
     );
-    const holders = new Set(rows.map((row) => toNumber(row['source'])));
+    const holders = new Set(rows.map((row) => row.source));
     const related = this.#unchanged.filter(({ id }) => holders.has(id) && !this.#read.has(id));
     const sources = await this.#readAll(related);
-    if (!this.hasRunes && sources.some((source) => source.form === 'ledger')) await this.#settleRunes();
-    this.#measure.finish();
-    for (const source of sources) await this.#hold(source);
+    if (!this.hasRunes && sources.some((source) => source.form === 'ledger')) await this.#updateRunes();
+    this.#progress.finish();
+    for (const source of sources) await this.#listBlocks(source);
   }
 
   async #readAll(files: readonly NumberedFile[]): Promise<RawSource[]> {
     const recognised: Numbered[] = [];
-    this.#measure.expect(files.length);
+    this.#progress.expect(files.length);
     for (const { id, file } of files) {
       this.#files.push(file);
       const found = await recognise(file, this.#store, join(this.#scratch, `${id}.plain`));
       this.#forms.set(id, found.form);
       this.#read.add(id);
-      this.#measure.found(found.form === 'no-records' ? 0 : found.bytes);
+      this.#progress.found(found.form === 'no-records' ? 0 : found.bytes);
       if (found.form === 'no-records') this.#withoutRecords.push(file.name);
       else recognised.push({ ...found, id });
     }
     const sources: RawSource[] = [];
-    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#range, this.#store, this.#measure));
+    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#range, this.#store, this.#progress));
     for (const source of sources) this.sources.push(source);
     return sources;
   }
@@ -136,29 +135,31 @@ export class Reading {
     this.sources[this.sources.indexOf(source)] = by;
   }
 
-  async #hold(source: RawSource): Promise<void> {
+  /** Adds a source's blocks to the table `holds`, and the rows of a ledger that lack their rune to `left_out`. */
+  async #listBlocks(source: RawSource): Promise<void> {
     if (source.form === 'runes') return;
     let isCounted: string | undefined;
     if (source.form === 'ledger') {
       await this.#store.run(`INSERT INTO left_out ${leftOutSelect(source, this.#range)}`);
       const { lacks } = await this.#store.row(
         `SELECT count(*) AS lacks FROM left_out WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
+        { lacks: int },
       );
-      // Most ledgers lack no rune, and need not be joined to be counted.
-      if (toNumber(lacks) > 0) isCounted = 'rune_id IN (SELECT id FROM runes)';
+      // A ledger without missing runes is counted without a join.
+      if (lacks > 0) isCounted = 'rune_id IN (SELECT id FROM runes)';
     }
-    await this.#store.run(`INSERT INTO holds ${heldSelect(source, this.#range, isCounted)}`);
+    await this.#store.run(`INSERT INTO holds ${blocksSelect(source, this.#range, isCounted)}`);
   }
 
-  /** Whether a file with runes is gone. */
+  /** True when a runes file of the last build was removed or changed. */
   async #lostRunes(): Promise<boolean> {
     const kept = this.#unchanged.filter(({ form }) => form === 'runes').length;
-    const { known } = await this.#store.row(`SELECT count(*) AS known FROM known_files WHERE form = 'runes'`);
-    return toNumber(known) > kept;
+    const { known } = await this.#store.row(`SELECT count(*) AS known FROM known_files WHERE form = 'runes'`, { known: int });
+    return known > kept;
   }
 
-  /** Makes the table `runes` from all runes files, and reads the ledgers again whose records change by it. */
-  async #settleRunes(): Promise<void> {
+  /** Creates the table `runes` from all runes files, and reads again the ledgers whose records change. */
+  async #updateRunes(): Promise<void> {
     this.hasRunes = true;
     const unread = (form: string) => this.#unchanged.filter((file) => file.form === form && !this.#read.has(file.id));
     await this.#readAll(unread('runes'));
@@ -170,4 +171,4 @@ export class Reading {
   }
 }
 
-const summary = (count: number) => `the input has ${count} fault(s); nothing was written`;
+const summary = (count: number) => `the input has ${count} error(s); nothing was written`;

@@ -1,19 +1,20 @@
 /**
- * Says in people's words what is wrong with the records that the bulk check refused, and where they are.
+ * Reports the invalid records of a source: file, line and broken rule.
  */
-import { identifier, type Row, type Store, toNumber } from '../store/duckdb.ts';
-import { judge } from './judge.ts';
+import { identifier, int, type Row, type Store, toNumber } from '../store/duckdb.ts';
 import { isBlank, linesOf } from './lines.ts';
+import type { Member, RawSource } from './rawSource.ts';
+import { recordFaults } from './recordFaults.ts';
+import { validity } from './recordSql.ts';
 import { describe, type Report } from './report.ts';
-import { type Member, type RawSource, validity } from './sources.ts';
 
-/** Adds the records of a source that break a rule of their fields. */
+/** Adds the records with invalid fields to the report. */
 export const reportBadRecords = (source: RawSource, report: Report, store: Store): Promise<void> =>
-  reportRecords(source, `NOT (${validity(source)})`, report, store, (where, row) => judge(source, where, row).map(describe));
+  reportRecords(source, `NOT (${validity(source)})`, report, store, (where, row) => recordFaults(source, where, row).map(describe));
 
 /**
- * Adds the records for which `condition` (SQL) holds: `explain` says what is wrong with one, given where it is (`input/a.ndjson line 3`)
- * and its cells as text.
+ * Adds the records that match `condition` (SQL). `explain` returns the findings of one record, given its place
+ * (`input/a.ndjson line 3`) and its cells as text.
  */
 async function reportRecords(
   source: RawSource,
@@ -22,11 +23,11 @@ async function reportRecords(
   store: Store,
   explain: (where: string, row: Row) => string[],
 ): Promise<void> {
-  const { bad } = await store.row(`SELECT count(*) AS bad FROM ${source.relation} WHERE ${condition}`);
-  if (toNumber(bad) === 0) return;
+  const { bad } = await store.row(`SELECT count(*) AS bad FROM ${source.relation} WHERE ${condition}`, { bad: int });
+  if (bad === 0) return;
   const cells = source.columns.map((c) => `${identifier(c.field.column)}::VARCHAR AS ${identifier(c.field.column)}`);
   const item = source.form === 'envelope' ? ', item' : '';
-  // Only now, with something to report, are records numbered within their files. A view may lack rows, and knows their places.
+  // Numbering is slow, so it happens only when there is a finding. A view has row numbers, because it may skip rows.
   const number = source.isView ? `${source.order} + 1` : `dense_rank() OVER (PARTITION BY source ORDER BY ${source.order})`;
   const rows = await store.rows(
     `SELECT source, number${item}, ${cells.join(', ')}
@@ -36,21 +37,24 @@ async function reportRecords(
   const places = new Places(source);
   const lines: string[] = [];
   for (const row of rows) for (const line of explain(await places.of(row), row)) lines.push(line);
-  // A record may break several rules, so there can be more lines than bad records.
-  report.add(lines, Math.max(toNumber(bad) - rows.length, 0) + lines.length);
+  // A record may break several rules, so there may be more lines than records.
+  report.add(lines, Math.max(bad - rows.length, 0) + lines.length);
 }
 
-/** Names the places of records. */
+/** Finds the places of records in their files. */
 class Places {
   readonly #source: RawSource;
-  /** Of NDJSON files: the line of each record; records are not lines where some lines are blank. */
+  /** Line numbers of the records of NDJSON files, which differ from record numbers when lines are blank. */
   readonly #lines = new Map<number, Map<number, number>>();
 
   constructor(source: RawSource) {
     this.#source = source;
   }
 
-  /** For a row with `source`, `number` (of the record, or of the saved response, in the file) and perhaps `item`. */
+  /**
+   * Returns a record's place. `row` has `source`, `number` (of the record or saved response in its file) and, for saved
+   * responses, `item`.
+   */
   async of(row: Row): Promise<string> {
     const member = this.#source.members.find(({ id }) => id === toNumber(row['source']));
     if (member === undefined) throw new Error(`no file has the number ${toNumber(row['source'])}`);

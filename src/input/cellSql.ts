@@ -1,33 +1,35 @@
 /**
- * The bulk check: every rule of contract/fields.ts as an SQL predicate, and every canonical value as an SQL expression.
- *
- * A cell of an input comes in one of four shapes: JSON text ("840000", "\"mint\""), plain text (CSV, and columns cast to text), plain text
- * that is its own canonical value (only so checked), or a native integer. NULL is no value.
+ * SQL of one cell: whether it keeps its rule of contract/fields.ts, and its canonical value. NULL means no value.
  */
 import { type Field, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
 import { identifier, literal } from '../store/duckdb.ts';
 
+/**
+ * How a cell is stored: `json` is JSON text such as `"mint"` with its quotes; `text` is plain text from CSV or Parquet;
+ * `canonical` is plain text that must already be canonical; `integer` is a native integer.
+ */
 export type Shape = 'json' | 'text' | 'canonical' | 'integer';
 
-/** One column of a raw table. */
+/** One column of a raw source. */
 export interface RawColumn {
   readonly field: Field;
   readonly shape: Shape;
 }
 
-/** DuckDB's integer types that need no text check. HUGEINT and DECIMAL are checked as text. */
+/** Integer types of DuckDB that are checked as numbers. HUGEINT and DECIMAL are checked as text. */
 const INTEGER_TYPES = /^U?(TINYINT|SMALLINT|INTEGER|BIGINT)$/;
-/** Types that hold several values or raw bytes, and types that cannot hold the numbers exactly. */
+/** Types of several values or raw bytes. */
 export const NESTED_TYPES = /\[|^(?:STRUCT|MAP|UNION|BLOB)/;
+/** Types that lose digits of large integers and of amounts. */
 export const INEXACT_TYPES = /^(FLOAT|DOUBLE|REAL)$/;
 
 export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'integer' && INTEGER_TYPES.test(type) ? 'integer' : 'text');
 
-/** What `canonicalValue` and `outputHex` give. */
+/** Patterns of the canonical values of hashes and outputs. */
 const CANONICAL_HASH = '[0-9a-f]{64}';
 const CANONICAL_OUTPUT = '[0-9a-f]+';
 
-/** The cell as plain text: a JSON string is unquoted. */
+/** Returns SQL of the cell as plain text, with JSON strings unquoted. */
 function text(column: RawColumn): string {
   const cell = identifier(column.field.column);
   if (column.shape === 'integer') return `${cell}::VARCHAR`;
@@ -35,7 +37,7 @@ function text(column: RawColumn): string {
   return `json_extract_string(${cell}, '$')`;
 }
 
-/** Whether the cell keeps the field's rule; never NULL. */
+/** Returns SQL that is true when the cell keeps its field's rule, and never NULL. */
 export function isValid(column: RawColumn): string {
   const { field, shape } = column;
   const cell = identifier(field.column);
@@ -56,7 +58,7 @@ export function isValid(column: RawColumn): string {
       case 'units': {
         const digits = `ltrim(replace(${text(column)}, '.', ''), '0')`;
         const fits = `(length(${digits}) < 39 OR (length(${digits}) = 39 AND ${digits} <= '${MAX_AMOUNT}'))`;
-        // Nearly all amounts are too short to be too large; CASE spares them the exact test, which AND and OR would not.
+        // CASE skips the slow test for short amounts, which are always small enough. AND and OR would not skip it.
         return `(${matches(quoted(RULES[kind].pattern))} AND CASE WHEN strlen(${cell}) < 39 THEN true ELSE ${fits} END)`;
       }
       case 'hash':
@@ -70,14 +72,16 @@ export function isValid(column: RawColumn): string {
   }
 }
 
-/** The canonical value of a cell: BIGINT for integers, lower-case digits without prefix for hashes, text otherwise. */
+/**
+ * Returns SQL of the canonical value: BIGINT for integers, lower-case hex without prefix for hashes, otherwise text.
+ */
 export function canonicalValue(column: RawColumn): string {
   if (column.shape === 'canonical' && column.field.kind !== 'integer') return identifier(column.field.column);
   switch (column.field.kind) {
     case 'integer':
       return column.shape === 'integer' ? `${identifier(column.field.column)}::BIGINT` : `${text(column)}::BIGINT`;
     case 'hash': {
-      // The last 64 digits: a hash has no escapes, so of JSON they end before the quote.
+      // The last 64 characters, which in JSON are followed by the closing quote.
       const cell = identifier(column.field.column);
       return `lower(substr(${cell}, length(${cell}) - ${column.shape === 'json' ? 64 : 63}, 64))`;
     }
@@ -86,7 +90,7 @@ export function canonicalValue(column: RawColumn): string {
   }
 }
 
-/** The hex part of an `output` cell, lower case, without prefix and without the index of an outpoint. */
+/** Returns SQL of the hex part of an `output` cell: lower case, without prefix and without the index of an outpoint. */
 export function outputHex(column: RawColumn): string {
   if (column.shape === 'canonical') return identifier(column.field.column);
   const output = text(column);
@@ -94,10 +98,10 @@ export function outputHex(column: RawColumn): string {
   return `lower(CASE WHEN ${output}[2] IN ('x', 'X') THEN substr(${hex}, 3) ELSE ${hex} END)`;
 }
 
-/** Whether an `output` cell is an outpoint, which has an index. */
+/** Returns SQL that is true when an `output` cell is an outpoint, `txid:vout`. */
 export const isOutpoint = (column: RawColumn): string =>
   column.shape === 'canonical' ? 'false' : `contains(${identifier(column.field.column)}, ':')`;
 
-/** The index in an `output` cell that is an outpoint; NULL when it has none. */
+/** Returns SQL of the index of an outpoint in an `output` cell; NULL for any other cell. */
 export const outpointIndex = (column: RawColumn): string =>
   column.shape === 'canonical' ? 'NULL::BIGINT' : `TRY_CAST(nullif(split_part(${text(column)}, ':', 2), '') AS BIGINT)`;

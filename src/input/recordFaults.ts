@@ -1,15 +1,15 @@
 /**
- * What is wrong with one record: the schemas are asked, not a second set of rules.
+ * Explains why one record is invalid, with the zod schemas of the contract.
  */
 import type { z } from 'zod';
 import { RULES } from '../contract/fields.ts';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';
 import type { Row } from '../store/duckdb.ts';
+import type { RawSource } from './rawSource.ts';
 import type { Finding } from './report.ts';
-import type { RawSource } from './sources.ts';
 
-/** The rules that a refused record breaks; `row` has its cells as text and `where` says where it is. */
-export function judge(source: RawSource, where: string, row: Row): Finding[] {
+/** Returns the rules that a record breaks. `row` has its cells as text; `where` is its file and place. */
+export function recordFaults(source: RawSource, where: string, row: Row): Finding[] {
   const { value, issues } = source.unit === 'row' ? checkCells(source, row) : checkJson(source, row);
   const findings = issues.map((issue) => ({
     where,
@@ -18,8 +18,8 @@ export function judge(source: RawSource, where: string, row: Row): Finding[] {
     rule: issue.message,
   }));
   if (findings.length > 0) return findings;
-  // The two checks disagree: a fault of this program, which must not pass the record all the same.
-  return [{ where, field: 'the record', value: undefined, rule: 'was refused by the bulk check; please report this' }];
+  // SQL and schemas disagree, which is a bug. The record is still rejected.
+  return [{ where, field: 'the record', value: undefined, rule: 'was rejected by the SQL check; please report this bug' }];
 }
 
 interface Checked {
@@ -34,7 +34,7 @@ function checkCells(source: RawSource, row: Row): Checked {
 
 const NOT_JSON = Symbol('not JSON');
 
-/** DuckDB reads NaN and Infinity, and commas before a closing bracket. */
+/** Parses strictly: DuckDB also accepts NaN, Infinity, and commas before a closing bracket. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -50,14 +50,14 @@ function checkJson(source: RawSource, row: Row): Checked {
     const cell = row[field.column];
     const parsed = typeof cell === 'string' ? parseJson(cell) : undefined;
     if (parsed === NOT_JSON) {
-      return { value: row, issues: [{ path: [field.column], message: 'is not JSON, which has no NaN and no Infinity' }] };
+      return { value: row, issues: [{ path: [field.column], message: 'is not valid JSON (NaN and Infinity are not allowed)' }] };
     }
     const [head = '', tail] = field.path.split('.');
     if (tail === undefined) value[head] = parsed;
     else (value[head] as Record<string, unknown>)[tail] = parsed;
     if (field.kind !== 'integer' || textRule('integer').safeParse(cell).success) continue;
     const isWhole = Number.isSafeInteger(parsed) && Number(parsed) >= 0;
-    // The envelope's own numbers are not part of an Activity, and JSON.parse makes 1 of 1.0.
+    // JSON.parse turns 1.0 into 1, so the schema does not see it. Nor does it check `total` and `offset` of a response.
     if (isWhole) issues.push({ path: field.path.split('.'), message: 'must be written as a plain integer, without fraction or exponent' });
     else if (field.column.startsWith('page_')) issues.push({ path: [field.path], message: RULES.integer.rule });
   }

@@ -1,23 +1,19 @@
 /**
- * Makes canonical records of everything that was read: one row a record, the same columns for every form of input.
+ * Turns all raw sources into canonical records: one row per record, with the same columns for every form of input.
  */
 import { ACTIVITY_FIELDS } from '../contract/fields.ts';
-import type { Store } from '../store/duckdb.ts';
+import { int, type Store } from '../store/duckdb.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
-import { assembleEnvelopes } from './envelopes.ts';
-import {
-  CANONICAL_COLUMNS,
-  canonicalSelect,
-  isClustered,
-  isTableClustered,
-  ledgerSelect,
-  type RawSource,
-  SERVED_ORDER,
-} from './sources.ts';
+import { isClustered, isTableClustered } from './clustering.ts';
+import type { RawSource } from './rawSource.ts';
+import { CANONICAL_COLUMNS, canonicalSelect, SERVED_ORDER } from './recordSql.ts';
+import { ledgerSelect } from './runes.ts';
+import { assembleSavedResponses } from './savedResponses.ts';
 
 /**
- * Makes the view `activity` of all canonical records and the table `held` (source, block_height, block_hash, records) of what is in it, both of
- * the blocks in `affected` only. Returns notices.
+ * Creates two relations for the blocks in the table `affected`, and returns notices:
+ * - `activity`, a view of all canonical records;
+ * - `held` (source, block_height, block_hash, records), a table of the blocks of each file.
  */
 export async function makeActivity(sources: readonly RawSource[], range: BlockRange | undefined, store: Store): Promise<string[]> {
   const relations: string[] = [];
@@ -29,17 +25,17 @@ export async function makeActivity(sources: readonly RawSource[], range: BlockRa
     WHERE source IN (${ids.join(', ') || 'NULL'}) AND block_height IN (SELECT block_height FROM affected)`);
   const saved = sources.filter((s) => s.form === 'envelope');
   if (saved.length > 0) {
-    for (const notice of await assembleEnvelopes(saved, 'canonical_saved', store)) notices.push(notice);
+    for (const notice of await assembleSavedResponses(saved, 'canonical_saved', store)) notices.push(notice);
     relations.push('canonical_saved');
     await store.run('INSERT INTO held SELECT source, block_height, block_hash, count(*) FROM canonical_saved GROUP BY ALL');
   }
   const columns = CANONICAL_COLUMNS.map((c) => `"${c}"`).join(', ');
   const all = relations.map((r) => `SELECT ${columns} FROM ${r}`).join(' UNION ALL ');
-  // Where every block that was read is affected, which is usual, no record has to be asked.
-  const { other } = await store.row(
-    'SELECT count(*) > 0 AS other FROM holds WHERE block_height NOT IN (SELECT block_height FROM affected)',
-  );
-  const filter = other === true ? 'WHERE block_height IN (SELECT block_height FROM affected)' : '';
+  // Usually every block that was read is affected, and then the view needs no filter.
+  const { others } = await store.row('SELECT count(*) AS others FROM holds WHERE block_height NOT IN (SELECT block_height FROM affected)', {
+    others: int,
+  });
+  const filter = others > 0 ? 'WHERE block_height IN (SELECT block_height FROM affected)' : '';
   await store.run(`CREATE TEMP VIEW activity AS SELECT * FROM (${all === '' ? noRecords() : all}) ${filter}`);
   return notices;
 }
@@ -49,7 +45,10 @@ function noRecords(): string {
   return `SELECT ${CANONICAL_COLUMNS.map((c) => `NULL::${texts.has(c) ? 'VARCHAR' : 'BIGINT'} AS "${c}"`).join(', ')} WHERE false`;
 }
 
-/** The records in the range: a view where the source can be scanned in batches of blocks as it is, and else a sorted table. */
+/**
+ * Makes a relation of the canonical records in the range: a view if batches of blocks can scan it, otherwise a sorted
+ * table.
+ */
 async function makeRelation(source: RawSource, relation: string, range: BlockRange | undefined, store: Store): Promise<string> {
   const all = source.form === 'ledger' ? ledgerSelect(source) : canonicalSelect(source);
   const select = range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;

@@ -1,0 +1,50 @@
+/**
+ * Finds Parquet files whose cells are already canonical, so their records need no conversion each time they are read.
+ */
+import { InputError } from '../errors.ts';
+import { identifier, int, type Store } from '../store/duckdb.ts';
+import { readFiles } from '../store/files.ts';
+import { type Member, memberNamedIn, type RawSource } from './rawSource.ts';
+import { duckdbMessage, isAboutFile } from './recognise.ts';
+import { validity } from './recordSql.ts';
+
+/**
+ * True when every cell is valid and canonical, such as a lower-case hash without prefix. Exports of this program and of
+ * the indexer are canonical. Reads the whole view. Throws an InputError when a file is broken.
+ */
+export async function isInCanonicalForm(source: RawSource, store: Store): Promise<boolean> {
+  const rule = validity(withCanonicalCells(source));
+  // Free text has no rule. Its lengths are computed so that damage in these columns is found now.
+  const unruled = source.columns
+    .filter((c) => c.shape === 'text' && c.field.kind === 'text')
+    .map((c) => `max(strlen(${identifier(c.field.column)}))`);
+  try {
+    const { other } = await store.row(
+      `SELECT count(*) FILTER (WHERE NOT (${rule})) AS other${unruled.map((u) => `, ${u}`).join('')} FROM ${source.relation}`,
+      { other: int },
+    );
+    return other === 0;
+  } catch (error) {
+    if (!isAboutFile(error)) throw error;
+    const broken = await brokenMember(source.members, store);
+    throw new InputError(`${(broken ?? memberNamedIn(source.members, error))?.file.name} is broken Parquet: ${duckdbMessage(error)}`);
+  }
+}
+
+/** Returns the first member that cannot be read. Needed because some messages of DuckDB do not name the file. */
+async function brokenMember(members: readonly Member[], store: Store): Promise<Member | undefined> {
+  for (const member of members) {
+    try {
+      await store.rows(`SELECT max(strlen(COLUMNS(*)::VARCHAR)) FROM ${readFiles('parquet', [member.path])}`);
+    } catch (error) {
+      if (isAboutFile(error)) return member;
+    }
+  }
+  return undefined;
+}
+
+/** Returns the source with its text columns marked as canonical. */
+export const withCanonicalCells = (source: RawSource): RawSource => ({
+  ...source,
+  columns: source.columns.map((column) => (column.shape === 'text' ? { ...column, shape: 'canonical' } : column)),
+});

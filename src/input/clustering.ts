@@ -1,0 +1,35 @@
+/**
+ * Tells whether the records of a block lie close together. Every batch of blocks scans its source, so a large source
+ * with scattered blocks is sorted once instead.
+ */
+import { int, type Store, toNumber } from '../store/duckdb.ts';
+import { readParquetGroups } from '../store/files.ts';
+import { pathsOf, type RawSource } from './rawSource.ts';
+
+/** Smaller sources are never sorted. */
+const SORT_FROM_RECORDS = 200_000;
+/** Sorting is cheaper when a height is, on average, in more row groups than this. */
+const MOST_OVERLAP = 3;
+
+/** True when batches of blocks can be read from these Parquet files directly, by the statistics of their row groups. */
+export async function isClustered(source: RawSource, store: Store): Promise<boolean> {
+  const groups = await store.row(
+    `SELECT sum(rows) AS rows, sum(high - low + 1) / (max(high) - min(low) + 1) AS overlap, count(*) FILTER (low IS NULL) AS unknown
+     FROM (SELECT row_group_num_rows AS rows, TRY_CAST(stats_min_value AS DOUBLE) AS low, TRY_CAST(stats_max_value AS DOUBLE) AS high
+           FROM ${readParquetGroups(pathsOf(source.members))} WHERE path_in_schema = 'block_height')`,
+  );
+  if (toNumber(groups['rows']) < SORT_FROM_RECORDS) return true;
+  return toNumber(groups['unknown']) === 0 && toNumber(groups['overlap']) <= MOST_OVERLAP;
+}
+
+/** True when the rows of most blocks in a canonical table lie together. */
+export async function isTableClustered(table: string, store: Store): Promise<boolean> {
+  const { n } = await store.row(`SELECT count(*) AS n FROM ${table}`, { n: int });
+  if (n < SORT_FROM_RECORDS) return true;
+  const counts = await store.row(
+    `SELECT count(*) FILTER (WHERE height IS DISTINCT FROM before) AS runs, approx_count_distinct(height) AS heights
+     FROM (SELECT block_height AS height, lag(block_height) OVER () AS before FROM ${table})`,
+    { runs: int, heights: int },
+  );
+  return counts.runs <= 2 * counts.heights + 16;
+}

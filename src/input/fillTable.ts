@@ -1,0 +1,41 @@
+/**
+ * Fills tables of the store from input files, and numbers each record's file.
+ */
+import { literal, type Store } from '../store/duckdb.ts';
+import { bytesOf, type Member } from './rawSource.ts';
+import type { ReadProgress } from './readProgress.ts';
+
+/** The column in which DuckDB gives the path of a record's file. The name is unlikely to be a column of the input. */
+export const SOURCE_FILE = '__mirror_source_file';
+
+/** Returns SQL of a record's `source`: the number of its file. */
+export async function sourceNumber(members: readonly Member[], store: Store): Promise<string> {
+  const [first] = members;
+  if (first === undefined) throw new Error('no files to read');
+  if (members.length === 1) return `${first.id}`;
+  // An enum of the paths finds each number by one hash look-up.
+  const type = `files_${first.id}`;
+  await store.run(`CREATE TYPE ${type} AS ENUM (${members.map(({ path }) => literal(path)).join(', ')})`);
+  return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(${SOURCE_FILE}::${type}) + 1)`;
+}
+
+/** DuckDB allocates buffers for every text file of a scan, so thousands of files are read in several scans. */
+const FILES_PER_SCAN = 64;
+
+/**
+ * Creates `table` from the rows of all members, in their order. `select` returns the query for some members, given the
+ * SQL of their `source`.
+ */
+export async function fillTable(
+  table: string,
+  members: readonly Member[],
+  store: Store,
+  progress: ReadProgress,
+  select: (source: string, some: readonly Member[]) => string,
+): Promise<void> {
+  for (let i = 0; i < members.length; i += FILES_PER_SCAN) {
+    const some = members.slice(i, i + FILES_PER_SCAN);
+    const sql = select(await sourceNumber(some, store), some);
+    await progress.scan(bytesOf(some), () => store.run(i === 0 ? `CREATE TEMP TABLE ${table} AS ${sql}` : `INSERT INTO ${table} ${sql}`));
+  }
+}

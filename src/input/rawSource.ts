@@ -1,0 +1,57 @@
+/**
+ * A raw source: input files of the same form and columns, read into one relation of the store. Its cells are not
+ * checked yet. JSON and CSV become tables, so they are parsed once; Parquet files become a view.
+ */
+import { messageOf } from '../errors.ts';
+import type { RawColumn } from './cellSql.ts';
+import type { InputFile } from './discover.ts';
+import type { Recognised, TableForm } from './recognise.ts';
+
+/** A file of a raw source. */
+export interface Member {
+  /** The file's number, which its records have in the column `source`. Numbers follow the order of file names. */
+  readonly id: number;
+  readonly file: InputFile;
+  /** The uncompressed file: the input itself or its unpacked copy. */
+  readonly path: string;
+  /** Size of the uncompressed file. */
+  readonly bytes: number;
+}
+
+export interface RawSource {
+  readonly form: 'activity' | 'envelope' | TableForm;
+  readonly members: readonly Member[];
+  /** The name of a record in reports. */
+  readonly unit: 'line' | 'record' | 'row';
+  /** Table or view with the column `source` and one column per field. */
+  readonly relation: string;
+  /** SQL of a number that grows with the records of a file. It gives their order; numbers may be skipped. */
+  readonly order: string;
+  readonly columns: readonly RawColumn[];
+  /** True for Parquet files, which are scanned in place and not copied into a table. */
+  readonly isView: boolean;
+}
+
+/** A recognised file and its number. */
+export type Numbered = Recognised & { readonly id: number };
+
+/** Groups files that one scan can read: the same form and layout, and for tables the same columns. */
+export function groupAlike(files: readonly Numbered[]): Numbered[][] {
+  const groups = new Map<string, Numbered[]>();
+  for (const file of files) {
+    const key = JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [file]);
+    else group.push(file);
+  }
+  return [...groups.values()];
+}
+
+export const pathsOf = (members: readonly Member[]): string[] => members.map(({ path }) => path);
+
+/** Total size of the uncompressed files. */
+export const bytesOf = (members: readonly Member[]): number => members.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** The member whose path is in an error message of DuckDB; the first member when no path matches. */
+export const memberNamedIn = (members: readonly Member[], error: unknown): Member | undefined =>
+  members.find(({ path }) => messageOf(error).includes(path)) ?? members[0];

@@ -1,0 +1,129 @@
+/**
+ * Reads JSON files: activity records and saved responses.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+import { ACTIVITY_FIELDS, type Field } from '../contract/fields.ts';
+import { InputError } from '../errors.ts';
+import { identifier, int, literal, type Store, text } from '../store/duckdb.ts';
+import { readFiles } from '../store/files.ts';
+import { fillTable, SOURCE_FILE } from './fillTable.ts';
+import { type Member, type Numbered, pathsOf, type RawSource } from './rawSource.ts';
+import type { ReadProgress } from './readProgress.ts';
+
+/** The fields `total` and `offset` of a saved response. */
+const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
+  column: `page_${name}`,
+  path: name,
+  kind: 'integer',
+  required: true,
+}));
+
+const RUNE_TYPE = 'STRUCT(id JSON, number JSON, name JSON, spaced_name JSON)';
+const LOCATION_TYPE = 'STRUCT(block_hash JSON, block_height JSON, tx_id JSON, tx_index JSON, vout JSON, "output" JSON, "timestamp" JSON)';
+const ACTIVITY_TYPES: readonly [string, string][] = [
+  ['rune', RUNE_TYPE],
+  ['address', 'JSON'],
+  ['receiver_address', 'JSON'],
+  ['amount', 'JSON'],
+  ['operation', 'JSON'],
+  ['location', LOCATION_TYPE],
+];
+
+/** Limits of DuckDB's `maximum_object_size`. */
+const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
+const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
+
+/**
+ * Reads JSON files of one layout into a table. Throws an InputError for a response without its results, or an array
+ * that is cut off.
+ */
+export async function readJson(
+  first: Numbered & { layout: string },
+  members: readonly Member[],
+  store: Store,
+  progress: ReadProgress,
+): Promise<RawSource> {
+  const isEnvelope = first.form === 'envelope';
+  // DuckDB allocates twice this size per thread. A record is small, but a saved response may fill its file.
+  const largest = isEnvelope ? members.reduce((most, { bytes }) => Math.max(most, bytes), 0) + 1 : 0;
+  const objectBytes = Math.min(Math.max(largest, SMALLEST_OBJECT_BYTES), LARGEST_OBJECT_BYTES);
+  const types = isEnvelope
+    ? `total: 'JSON', "offset": 'JSON', results: ${literal(`STRUCT(${ACTIVITY_TYPES.map(([n, t]) => `${n} ${t}`).join(', ')})[]`)}`
+    : ACTIVITY_TYPES.map(([name, type]) => `${name}: ${literal(type)}`).join(', ');
+  const options = [
+    `filename = '${SOURCE_FILE}', format = ${literal(first.layout)}, compression = 'uncompressed'`,
+    `maximum_object_size = ${objectBytes}, columns = {${types}}`,
+  ];
+  const scan = (some: readonly Member[]) => readFiles('json', pathsOf(some), options);
+  const cells = (record: string) => ACTIVITY_FIELDS.map((f) => `${record}${f.path} AS ${identifier(f.column)}`).join(', ');
+  const relation = `raw_${first.id}`;
+  if (isEnvelope) {
+    const pages = `pages_${first.id}`;
+    await fillTable(
+      pages,
+      members,
+      store,
+      progress,
+      (source, some) => `SELECT ${source} AS source, total, "offset", results FROM ${scan(some)}`,
+    );
+    await checkPages(pages, members, store);
+    await store.run(
+      `CREATE TEMP TABLE ${relation} AS
+       SELECT source, page, item, page_total, page_offset, ${cells('r.')}
+       FROM (SELECT source, rowid AS page, total AS page_total, "offset" AS page_offset, unnest(results) AS r,
+                    generate_subscripts(results, 1) AS item FROM ${pages})`,
+    );
+    await store.run(`DROP TABLE ${pages}`);
+  } else {
+    await fillTable(relation, members, store, progress, (source, some) => `SELECT ${source} AS source, ${cells('')} FROM ${scan(some)}`);
+  }
+  if (first.layout === 'array') for (const member of members) checkEnd(member);
+  const fields = isEnvelope ? [...ENVELOPE_FIELDS, ...ACTIVITY_FIELDS] : ACTIVITY_FIELDS;
+  return {
+    form: isEnvelope ? 'envelope' : 'activity',
+    members,
+    unit: first.layout === 'newline_delimited' ? 'line' : 'record',
+    relation,
+    order: isEnvelope ? 'page' : 'rowid',
+    columns: fields.map((field) => ({ field, shape: 'json' as const })),
+    isView: false,
+  };
+}
+
+/** Throws an InputError for a response without `results`, or with empty `results` at an offset below its total. */
+async function checkPages(pages: string, members: readonly Member[], store: Store): Promise<void> {
+  const [row] = await store.rows(
+    `SELECT source, number, (results IS NULL)::INTEGER AS is_missing, coalesce(total, 'missing') AS total, coalesce("offset", 'missing') AS "offset"
+     FROM (SELECT source, results, total::VARCHAR AS total, "offset"::VARCHAR AS "offset",
+             row_number() OVER (PARTITION BY source ORDER BY rowid) AS number FROM ${pages})
+     WHERE results IS NULL OR (len(results) = 0 AND NOT coalesce(total = '0' OR TRY_CAST(total AS BIGINT) <= TRY_CAST("offset" AS BIGINT), false))
+     ORDER BY source, number LIMIT 1`,
+    { source: int, number: int, is_missing: int, total: text, offset: text },
+  );
+  if (row === undefined) return;
+  const place = `${members.find(({ id }) => id === row.source)?.file.name} response ${row.number}`;
+  if (row.is_missing === 1) {
+    throw new InputError(`${place}: results is missing`, ['A saved response has the keys limit, offset, total and results.']);
+  }
+  throw new InputError(`${place}: results is empty, though total is ${row.total} and offset is ${row.offset}`, [
+    'The list has records at this offset. Save the response again.',
+  ]);
+}
+
+/** Throws an InputError for an array without its closing bracket: after a comma, DuckDB accepts the end of the file. */
+function checkEnd({ file, path, bytes }: Member): void {
+  const handle = openSync(path, 'r');
+  try {
+    const buffer = Buffer.alloc(4096);
+    for (let end = bytes; end > 0; ) {
+      const start = Math.max(end - buffer.length, 0);
+      const text = buffer.toString('latin1', 0, readSync(handle, buffer, 0, end - start, start)).trimEnd();
+      if (text.endsWith(']')) return;
+      if (text !== '') break;
+      end = start;
+    }
+  } finally {
+    closeSync(handle);
+  }
+  throw new InputError(`${file.name} is broken JSON: the array does not end with ]`, ['The file was cut off; fetch or write it again.']);
+}

@@ -1,0 +1,90 @@
+/**
+ * Reads tables: ledger exports, runes tables and flat activity tables, as CSV or Parquet.
+ */
+import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
+import { InputError } from '../errors.ts';
+import { identifier, literal, type Store } from '../store/duckdb.ts';
+import { readFiles } from '../store/files.ts';
+import { type BlockRange, mayBeInRange } from './blockRange.ts';
+import { INEXACT_TYPES, NESTED_TYPES, type RawColumn, shapeOf } from './cellSql.ts';
+import { fillTable, SOURCE_FILE, sourceNumber } from './fillTable.ts';
+import { type Member, type Numbered, pathsOf, type RawSource } from './rawSource.ts';
+import type { ReadProgress } from './readProgress.ts';
+import type { TableForm } from './recognise.ts';
+
+const FORM_FIELDS: Readonly<Record<TableForm, readonly Field[]>> = {
+  flat: [...ACTIVITY_FIELDS, EVENT_INDEX],
+  ledger: LEDGER_FIELDS,
+  runes: RUNE_FIELDS,
+};
+
+/**
+ * Reads CSV files into a table, or makes a view of Parquet files. Throws an InputError for a column type that loses
+ * values.
+ */
+export async function readTable(
+  first: Numbered & { form: TableForm },
+  members: readonly Member[],
+  range: BlockRange | undefined,
+  store: Store,
+  progress: ReadProgress,
+): Promise<RawSource> {
+  const { file, form, format, columns } = first;
+  const types = new Map(columns.map((c) => [c.name, c.type]));
+  const raw: RawColumn[] = FORM_FIELDS[form]
+    .filter((f) => types.has(f.column))
+    .map((field) => {
+      const type = types.get(field.column) ?? 'VARCHAR';
+      if (NESTED_TYPES.test(type)) {
+        throw new InputError(`${file.name}: column ${field.column} is ${type}, not a single value`, [
+          'Write it as text (VARCHAR) or BIGINT.',
+        ]);
+      }
+      if (INEXACT_TYPES.test(type) && field.kind !== 'text') {
+        throw new InputError(`${file.name}: column ${field.column} is ${type}, which cannot store its values exactly`, [
+          field.kind === 'integer' ? 'Write it as BIGINT.' : 'Write it as text (VARCHAR).',
+        ]);
+      }
+      return { field, shape: shapeOf(field, type) };
+    });
+  if (types.has('file_row_number')) {
+    throw new InputError(`${file.name} has a column file_row_number, which DuckDB reserves`, ['Rename or remove that column.']);
+  }
+  const cells = raw.map(({ field, shape }) =>
+    shape === 'integer' ? identifier(field.column) : `${identifier(field.column)}::VARCHAR AS ${identifier(field.column)}`,
+  );
+  const relation = `raw_${first.id}`;
+  if (format === 'parquet') {
+    const source = await sourceNumber(members, store);
+    // DuckDB skips row groups outside the range by their statistics, or reads only their heights.
+    const hasHeights = raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
+    const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
+    const scan = readFiles('parquet', pathsOf(members), [`filename = '${SOURCE_FILE}', file_row_number = true`]);
+    await store.run(
+      `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${isWanted}`,
+    );
+  } else {
+    const texts = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
+    // As PostgreSQL writes CSV: an unquoted empty field is NULL, and "" is an empty string.
+    const options = [
+      `filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"'`,
+      `nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}}`,
+    ];
+    await fillTable(
+      relation,
+      members,
+      store,
+      progress,
+      (source, some) => `SELECT ${source} AS source, ${cells.join(', ')} FROM ${readFiles('csv', pathsOf(some), options)}`,
+    );
+  }
+  return {
+    form,
+    members,
+    unit: 'row',
+    relation,
+    order: format === 'parquet' ? 'file_row_number' : 'rowid',
+    columns: raw,
+    isView: format === 'parquet',
+  };
+}
