@@ -4,8 +4,8 @@
  *     runes/v1/index.json                                  status
  *     runes/v1/manifest.json                               what the build holds
  *     runes/v1/digests/840000.json                         digests of the blocks from 840000 to 840999
- *     runes/v1/stats/840000.json                           figures of the blocks from 840000 to 840099, and of their runes
- *     runes/v1/stats.json                                  figures of all blocks, for charts
+ *     runes/v1/stats/840000.json                           stats of the blocks from 840000 to 840099, and of their runes
+ *     runes/v1/stats.json                                  stats of all blocks, for charts
  *     runes/v1/blocks.json, runes/v1/feed.json             the last blocks, for clients that poll and for feed readers
  *     runes/v1/blocks/840000.json                          first page of a list: default limit, offset 0
  *     runes/v1/blocks/840000/20/20.json                    <limit>/<offset>.json, only for lists of more than one page
@@ -51,7 +51,7 @@ export const STATUS_PATH = `${API_ROOT}/index.json`;
 export const MANIFEST_PATH = `${API_ROOT}/manifest.json`;
 export const DIGESTS_FOLDER = `${API_ROOT}/digests`;
 export const STATS_FOLDER = `${API_ROOT}/stats`;
-/** The figures of all blocks. */
+/** The stats of all blocks. */
 export const STATS_PATH = `${API_ROOT}/stats.json`;
 /** The last blocks. */
 export const LATEST_PATH = `${API_ROOT}/blocks.json`;
@@ -71,10 +71,10 @@ export const DIGESTS_PER_FILE = 1000;
 /** The file with the digest of the block at this height. */
 export const digestsPath = (height: number): string => `${DIGESTS_FOLDER}/${height - (height % DIGESTS_PER_FILE)}.json`;
 
-/** How many heights share a file of figures. */
+/** How many heights share a file of stats. */
 export const STATS_PER_FILE = 100;
 
-/** The file with the figures of the block at this height. */
+/** The file with the stats of the block at this height. */
 export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
 /** The folder of bulk data. */
 export const ACTIVITY_FOLDER = 'activity';

@@ -1,15 +1,16 @@
 /**
- * Counts records by block, rune and operation: one GROUP BY over all that is written, for which a scan of a few columns is enough.
+ * Counts records by block, rune and operation, with one GROUP BY over a few columns of the written blocks.
  */
 import { OPERATIONS } from '../pages/lists.ts';
 import type { Store } from '../store/duckdb.ts';
 
-/** The columns of the state's table of runes by block: a rune that has two names, which only wrong data has, has two rows. */
+/** Columns of the state's table `block_runes`. A rune with two names, which only occurs in wrong data, has two rows. */
 export const BLOCK_RUNES = `block_height BIGINT, rune_id VARCHAR, number BIGINT, name VARCHAR, spaced_name VARCHAR, ${OPERATIONS.map((name) => `${name} INTEGER`).join(', ')}`;
 
 /**
- * Makes the tables `counted` (the columns of BLOCK_RUNES and `timestamp`) and `times` (block_height, timestamp) of the blocks in the table `written`, from
- * the records in `kept`. A block's time is the first that its records have: in valid data they all have the same.
+ * Makes the tables `counted` (the columns of BLOCK_RUNES, and `timestamp`) and `times` (block_height, timestamp) from
+ * the records in `kept`, for the blocks in `written`. A block's timestamp is the lowest of its records; in valid data
+ * all are the same.
  */
 export async function countWritten(store: Store): Promise<void> {
   const counts = OPERATIONS.map((name) => `count(*) FILTER (operation = '${name}')::INTEGER AS ${name}`);
