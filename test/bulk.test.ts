@@ -226,7 +226,7 @@ describe('an incremental build', () => {
     const { wasFull, notices } = await build();
     expect([wasFull, notices]).toEqual([
       true,
-      [expect.stringMatching(/activity\/0.parquet is not as the last build left it; everything is built again/)],
+      [expect.stringMatching(/activity\/0.parquet was changed since the last build; everything is built again/)],
     ]);
     expect(tree(out)).toEqual(await fresh());
     put(4);
@@ -333,13 +333,21 @@ describe('verification', () => {
       (out) => writeFileSync(join(out, path), readFileSync(join(out, path)).fill(0, 900, 1200)),
       /^activity\/(0.parquet: |index.json is not)/,
     ],
-    ['another list', (out) => writeFileSync(join(out, 'activity/index.json'), '{}'), /^activity\/index.json is not what follows/],
+    [
+      'another list',
+      (out) => writeFileSync(join(out, 'activity/index.json'), '{}'),
+      /^activity\/index.json is not the file that a build makes/,
+    ],
     ['no list', (out) => rmSync(join(out, 'activity/index.json')), /^activity\/index.json is missing/],
-    ['a range too many', (out) => cpSync(join(out, path), join(out, 'activity/700.parquet')), /^activity\/700.parquet belongs to nothing$/],
+    [
+      'a range too many',
+      (out) => cpSync(join(out, path), join(out, 'activity/700.parquet')),
+      /^activity\/700.parquet is not part of this build$/,
+    ],
     [
       'a stranger',
       (out) => writeFileSync(join(out, 'activity/mine.txt'), ''),
-      /^activity\/mine.txt belongs to nothing, and no build removes it/,
+      /^activity\/mine.txt is not part of this build; builds do not remove it/,
     ],
   ])('finds %s', async (_, damage, finding) => {
     expect((await findings(damage))[0]).toMatch(finding);

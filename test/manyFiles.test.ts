@@ -24,9 +24,9 @@ it('a build reads those of a form together', () => {
 });
 
 it('a pull puts them into one file', () => {
-  const held = Array.from({ length: MANY }, (_, i) => ({ path: `${i}`, first: i, last: i, digest: '' }));
+  const files = Array.from({ length: MANY }, (_, i) => ({ path: `${i}`, first: i, last: i, digest: '' }));
   const source = { first: 0, begin: 0, last: MANY + 10, has: () => true };
   const wanted = { from: undefined, to: MANY - 1 };
-  const { units } = plan({ wanted, source, confirmations: 6, perFile: MANY, held, stale: new Set() });
+  const { units } = plan({ wanted, source, confirmations: 6, perFile: MANY, files, stale: new Set() });
   expect(units).toEqual([{ first: 0, last: MANY - 1 }]);
 });

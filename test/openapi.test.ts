@@ -213,7 +213,7 @@ describe.each(['contract', 'hiro'] as const)('a mirror in dialect %s', (dialect:
     }
   }
 
-  it('has pages, status, manifest, digests, figures and the list of bulk data as its document says', async () => {
+  it('has pages, status, manifest, digests, stats and the list of bulk data as its document says', async () => {
     await testBuild(out('sample'), { inputs: [SAMPLE_INPUT], dialect, parquet: true });
     const checks = documentAt('sample');
     const kinds: readonly [pattern: RegExp, schema: string, least: number][] = [

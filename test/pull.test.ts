@@ -14,7 +14,7 @@ import type { Activity } from './support/records.ts';
 
 useServer();
 
-const heldHash = (height: number): string => {
+const pulledHash = (height: number): string => {
   const [name = ''] = filesBelow(join(to, 'pulled')).filter((path) => path.includes(`/${height}-`));
   const [line = ''] = gunzipSync(readFileSync(join(to, 'pulled', name)))
     .toString()
@@ -28,7 +28,7 @@ describe('blocks', () => {
     const log = new RecordingLog();
     const result = await testPull(base, to, { log });
     expect(log.notices).toEqual([]);
-    expect(result).toMatchObject({ blocks: 40, records: 8771, replaced: 0, held: [{ first: 840_000, last: 840_039 }] });
+    expect(result).toMatchObject({ blocks: 40, records: 8771, replaced: 0, heights: [{ first: 840_000, last: 840_039 }] });
     expect(filesBelow(join(to, 'pulled'))).toHaveLength(40);
     expect(await builtDigest()).toBe(digest);
   });
@@ -80,7 +80,7 @@ describe('blocks', () => {
     expect(filesBelow(join(to, 'pulled'))).toHaveLength(10);
   });
 
-  it('without records are held too, and asked for again only while they are new', async () => {
+  it('without records have files too, and are fetched again only while they are new', async () => {
     shortChain();
     server.blocks.delete(1002);
     await testPull(base, to, { wanted: { from: 1001, to: undefined } });
@@ -96,23 +96,23 @@ describe('blocks', () => {
     server.tip = 1030;
     expect(await testPull(base, to)).toMatchObject({ blocks: 0 });
     server.blocks.set(1012, block(1012, 70));
-    expect(await testPull(base, to)).toMatchObject({ blocks: 2, held: [{ first: 1001, last: 1012 }] });
+    expect(await testPull(base, to)).toMatchObject({ blocks: 2, heights: [{ first: 1001, last: 1012 }] });
     server.blocks.set(1011, block(1011, 70));
     expect(await testPull(base, to)).toMatchObject({ blocks: 1, replaced: 1 });
-    expect(heldHash(1011)).toBe(server.blocks.get(1011)?.[0]?.location.block_hash);
+    expect(pulledHash(1011)).toBe(server.blocks.get(1011)?.[0]?.location.block_hash);
   });
 
   it('can be a range, a beginning, an end, or the last of the chain', async () => {
     shortChain(1100);
     const heights = async (from: number | { last: number } | undefined, until: number | undefined) =>
-      (await testPull(base, to, { wanted: { from, to: until } })).held;
+      (await testPull(base, to, { wanted: { from, to: until } })).heights;
     expect(await heights(1050, 1060)).toEqual([{ first: 1050, last: 1060 }]);
     expect(await heights(undefined, 1062)).toEqual([{ first: 1050, last: 1062 }]);
     expect(await heights(1080, undefined)).toEqual([
       { first: 1050, last: 1062 },
       { first: 1080, last: 1100 },
     ]);
-    // Without a range: from the first that is held, gaps included.
+    // Without a range: from the first pulled block, gaps included.
     expect(await heights(undefined, undefined)).toEqual([{ first: 1050, last: 1100 }]);
     expect(await heights({ last: 10 }, undefined)).toEqual([{ first: 1091, last: 1100 }]);
     server.blocks.set(1101, block(1101, 3));
@@ -126,7 +126,7 @@ describe('a chain that changes', () => {
     server.answered = (target) => {
       if (target.includes('/1005/') && !server.blocks.has(1011)) server.blocks.set(1011, block(1011, 2));
     };
-    expect((await testPull(base, to, { wanted: { from: 1001, to: undefined } })).held).toEqual([{ first: 1001, last: 1011 }]);
+    expect((await testPull(base, to, { wanted: { from: 1001, to: undefined } })).heights).toEqual([{ first: 1001, last: 1011 }]);
   });
 
   it('replaces a block between two of its pages: it is read again', async () => {
@@ -154,8 +154,8 @@ describe('a chain that changes', () => {
     for (const height of [1007, 1008]) server.blocks.set(height, block(height, 65, 'fork'));
     for (const height of [1009, 1010]) server.blocks.delete(height);
     const log = new RecordingLog();
-    expect(await testPull(base, to, { log })).toMatchObject({ blocks: 2, replaced: 2, held: [{ first: 1001, last: 1008 }] });
-    expect(log.infos[0]?.message).toMatch(/2 blocks to fetch, 2 held ones are others now\.$/);
+    expect(await testPull(base, to, { log })).toMatchObject({ blocks: 2, replaced: 2, heights: [{ first: 1001, last: 1008 }] });
+    expect(log.infos[0]?.message).toMatch(/2 blocks to fetch, 2 pulled blocks changed\.$/);
     const whole = join(temporaryFolder(), 'input');
     await testPull(base, whole, { wanted: { from: 1001, to: undefined } });
     expect(tree(to)).toEqual(tree(whole));
@@ -193,7 +193,7 @@ describe('a chain that changes', () => {
     },
   );
 
-  it('is reorganised while it has gaps: the highest settled block that is held is compared', async () => {
+  it('is reorganised while it has gaps: the highest settled block that was pulled is compared', async () => {
     shortChain();
     await testPull(base, to, { wanted: { from: 1001, to: 1003 } });
     await testPull(base, to, { wanted: { from: 1005, to: 1010 } });
@@ -201,7 +201,7 @@ describe('a chain that changes', () => {
     expect((await failedPull(base, to)).message).toMatch(/^block 1002 differs between/);
   });
 
-  it('is held twice where a pull died between a new file and the old one: that is mended', async () => {
+  it('is in two files where a pull died between a new file and the old one: that is mended', async () => {
     shortChain();
     await testPull(base, to, { wanted: { from: 1001, to: undefined } });
     const [file = ''] = filesBelow(join(to, 'pulled')).filter((path) => path.includes('/1003-'));
@@ -309,7 +309,7 @@ describe('a server that fails', () => {
     };
     const log = new RecordingLog();
     expect(await testPull(base, to, { log, wanted: { from: 1001, to: undefined }, timeoutMs: 300 })).toMatchObject({ blocks: 10 });
-    expect(log.notices).toEqual(Array(2).fill(expect.stringMatching(/\/1004\/activity was silent for 0\.3 s; trying again$/)));
+    expect(log.notices).toEqual(Array(2).fill(expect.stringMatching(/\/1004\/activity sent no data for 0\.3 s; trying again$/)));
   });
 
   it('and never recovers ends the pull, with what was fetched kept', async () => {
@@ -322,7 +322,7 @@ describe('a server that fails', () => {
     ]);
     expect(filesBelow(join(to, 'pulled')).map((path) => path.slice(5, 9))).toEqual(['1001', '1002', '1003', '1004', '1005']);
     server.fault = () => undefined;
-    expect(await testPull(base, to)).toMatchObject({ blocks: 5, held: [{ first: 1001, last: 1010 }] });
+    expect(await testPull(base, to)).toMatchObject({ blocks: 5, heights: [{ first: 1001, last: 1010 }] });
   });
 
   it('by asking to wait is left alone so long', async () => {
@@ -344,11 +344,11 @@ describe('a server that fails', () => {
   it('by asking to wait for hours is not waited for', async () => {
     server.fault = () => ({ kind: 'status', status: 429, headers: { 'retry-after': '7200' } });
     const error = await failedPull(base, to);
-    expect([error.exitCode, error.message]).toEqual([3, 'the server asks to come back in 120 minutes (Retry-After: 7200)']);
+    expect([error.exitCode, error.message]).toEqual([3, 'the server asks to retry in 120 minutes (Retry-After: 7200)']);
   });
 
   it.each([
-    ['wants a key', { kind: 'status', status: 401 }, 2, /status 401: the server wants a key/],
+    ['wants a key', { kind: 'status', status: 401 }, 2, /status 401: the API key is missing or not accepted/],
     ['is another', { kind: 'status', status: 404 }, 2, /status 404$/],
     [
       'redirects',
@@ -429,7 +429,7 @@ describe('a long pull', () => {
     const { signal } = new AbortController();
     const client = new Client({ headers: {}, rate: 0, retries: 1, timeoutMs: 60, pauseMs: 1, signal, onRetry: () => undefined });
     const answer = client.get(`http://127.0.0.1:${(trickle.address() as AddressInfo).port}/`, JSON.parse);
-    await expect(answer).rejects.toThrow(/was not answered whole in 1\.2 s; tried 2 times$/);
+    await expect(answer).rejects.toThrow(/did not complete within 1\.2 s; tried 2 times$/);
     expect(asked).toBe(2);
     trickle.close();
     trickle.closeAllConnections();

@@ -66,7 +66,7 @@ describe('a pull from PostgreSQL', () => {
     const { code, stdout, stderr } = await run('pull', ['--from', database.url, '--to', to], to.replace(/input$/, ''));
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toMatch(
-      /^PostgreSQL 127\.0\.0\.1:[0-9]+\/postgres has blocks up to 840039: 40 blocks to fetch\.\nFetched 40 blocks with 8,771 records .* holds blocks 840000\.\.840039\.\n {2}blocks +40 fetched, 0 of those held are others now\n {2}records +8,771\n(?: {2}.*\n)+$/,
+      /^PostgreSQL 127\.0\.0\.1:[0-9]+\/postgres has blocks up to 840039: 40 blocks to fetch\.\nFetched 40 blocks with 8,771 records .* has blocks 840000\.\.840039\.\n {2}blocks +40 fetched, 0 pulled before were replaced\n {2}records +8,771\n(?: {2}.*\n)+$/,
     );
     expect(await build()).toEqual((await recordedBlocks()).manifest);
     const before = tree(to);
@@ -129,7 +129,7 @@ describe('a pull from PostgreSQL', () => {
     await testPull(database.url, to);
     await chain(1117, 1118, 'fork');
     await database.sql.query('DELETE FROM ledger WHERE block_height > 1118');
-    expect(await testPull(database.url, to)).toMatchObject({ blocks: 2, replaced: 2, held: [{ first: 1000, last: 1118 }] });
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 2, replaced: 2, heights: [{ first: 1000, last: 1118 }] });
     const fresh = join(temporaryFolder(), 'input');
     await testPull(database.url, fresh);
     expect(tree(to)).toEqual(tree(fresh));
@@ -342,12 +342,12 @@ describe('a pull from PostgreSQL', () => {
     await testPull(database.url, to, { wanted: { from: 1000, to: 1060 } });
     await testPull(database.url, to, { wanted: { from: 1061, to: 1090 } });
     await database.sql.query('DELETE FROM ledger WHERE block_height < 1050');
-    expect(await testPull(database.url, to)).toMatchObject({ held: [{ first: 1000, last: 1300 }] });
+    expect(await testPull(database.url, to)).toMatchObject({ heights: [{ first: 1000, last: 1300 }] });
     await chain(1055, 1300, 'fork');
     const error = await failedPull(database.url, to, { confirmations: 1000 });
     expect([error.exitCode, error.message]).toEqual([
       2,
-      expect.stringMatching(/1000-1060\.parquet must be fetched again, and .* begins only with block 1050$/),
+      expect.stringMatching(/1000-1060\.parquet must be fetched again, but .* begins at block 1050$/),
     ]);
   });
 

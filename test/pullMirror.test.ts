@@ -12,7 +12,7 @@ import { activityInput } from '../src/contract/schemas.ts';
 import { digestOfBlocks } from '../src/output/digests.ts';
 import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
 import { identityOf } from '../src/pull/block.ts';
-import { listHeld } from '../src/pull/held.ts';
+import { listPulledFiles } from '../src/pull/pulledFiles.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { block, failedPull, leanBuild, testPull } from './support/pull.ts';
@@ -65,7 +65,7 @@ async function mirror(forks: Readonly<Record<number, string>>, options: Partial<
 /** The digest of a build of what was pulled, worked out from its files. */
 function pulledDigest(): string {
   const folder = join(work, 'input/pulled');
-  const blocks = listHeld(folder).map(({ path, first: height }) => {
+  const blocks = listPulledFiles(folder).map(({ path, first: height }) => {
     const text = gunzipSync(readFileSync(join(folder, path)))
       .toString()
       .trimEnd();
@@ -192,7 +192,7 @@ describe('a pull from a mirror', () => {
   it('goes on from what a server of the API gave', async () => {
     const digest = await mirror(plain(100, 110));
     const other = await startServer(join(work, 'dist'));
-    const held = join(work, 'input');
+    const to = join(work, 'input');
     // The manifest is hidden, so the mirror is a server like any other.
     const proxy = createServer(async (request, response) => {
       if (request.url?.endsWith('manifest.json') === true) return response.writeHead(404).end();
@@ -200,11 +200,11 @@ describe('a pull from a mirror', () => {
       return response.writeHead(answer.status).end(await answer.text());
     });
     await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    await testPull(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, held, { wanted: { from: 100, to: undefined } });
+    await testPull(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, to, { wanted: { from: 100, to: undefined } });
     proxy.close();
     proxy.closeAllConnections();
     await other.close();
-    expect(await testPull(base, held)).toMatchObject({ blocks: 0, replaced: 0 });
+    expect(await testPull(base, to)).toMatchObject({ blocks: 0, replaced: 0 });
     expect(pulledDigest()).toBe(digest);
   });
 
@@ -217,14 +217,14 @@ describe('a pull from a mirror', () => {
     const error = await failedPull(base, join(work, 'input'), { retries: 2 });
     expect([error.exitCode, error.message]).toEqual([
       3,
-      expect.stringMatching(/^block 103 has the digest [0-9a-f]{64}, and the mirror says [0-9a-f]{64}; tried 3 times$/),
+      expect.stringMatching(/^block 103 has the digest [0-9a-f]{64}, but the mirror lists [0-9a-f]{64}; tried 3 times$/),
     ]);
     rmSync(path);
     expect((await failedPull(base, join(work, 'input'), { retries: 2 })).message).toMatch(
       /^block 103 cannot be read from the mirror's files/,
     );
     writeFileSync(path, good);
-    expect(await testPull(base, join(work, 'input'))).toMatchObject({ held: [{ first: 100, last: 104 }] });
+    expect(await testPull(base, join(work, 'input'))).toMatchObject({ heights: [{ first: 100, last: 104 }] });
   });
 
   it('never takes digests that do not make the manifest digest, as while files are uploaded', async () => {
@@ -240,7 +240,7 @@ describe('a pull from a mirror', () => {
     };
     const log = new RecordingLog();
     await testPull(base, join(work, 'input'), { log });
-    expect(log.notices.filter((notice) => notice.includes('do not make the digest in its manifest')).length).toBeGreaterThanOrEqual(2);
+    expect(log.notices.filter((notice) => notice.includes('do not match the digest in its manifest')).length).toBeGreaterThanOrEqual(2);
     expect(pulledDigest()).toBe(digest);
   });
 
@@ -253,7 +253,7 @@ describe('a pull from a mirror', () => {
     };
     const log = new RecordingLog();
     await testPull(base, join(work, 'input'), { log });
-    expect(log.notices[0]).toMatch(/^block 103 needs runes\/v1\/blocks\/103.* which was answered with status 403; trying again$/);
+    expect(log.notices[0]).toMatch(/^block 103 needs runes\/v1\/blocks\/103.* but the mirror answered with status 403; trying again$/);
     expect(pulledDigest()).toBe(digest);
     refused = (target) => (target.includes('/103') ? 403 : undefined);
     const error = await failedPull(base, join(temporaryFolder(), 'input'), { retries: 1 });

@@ -1,18 +1,19 @@
-/** What to fetch: for any chain, any wish and anything held, all that is wanted is held afterwards, and nothing is fetched twice. */
+/** What to fetch: for any chain, any wish and any pulled files, all that is wanted is there afterwards, and nothing is fetched twice. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseWanted } from '../src/pull/command.ts';
-import { blockFile, type HeldFile, ledgerFile } from '../src/pull/held.ts';
-import { type Heights, heightsOf, type PlanInput, plan } from '../src/pull/plan.ts';
+import { type Heights, heightsOf } from '../src/pull/heights.ts';
+import { type PlanInput, plan } from '../src/pull/plan.ts';
+import { blockFile, ledgerFile, type PulledFile } from '../src/pull/pulledFiles.ts';
 
-const fileOf = ({ first, last }: Heights, isLedger: boolean): HeldFile =>
+const fileOf = ({ first, last }: Heights, isLedger: boolean): PulledFile =>
   isLedger
     ? { path: ledgerFile(first, last), first, last, digest: undefined }
     : { path: blockFile(first, 'ab'.repeat(32)), first, last, digest: 'ab'.repeat(8) };
 
-/** What is held after a plan was carried out: a unit replaces what lies within it. */
-function carryOut(held: readonly HeldFile[], { units, outgrown }: ReturnType<typeof plan>, isLedger: boolean): HeldFile[] {
-  const kept = held.filter((file) => !outgrown.includes(file) && !units.some((u) => u.first <= file.first && file.last <= u.last));
+/** The files after a plan was carried out: a unit replaces what lies within it. */
+function carryOut(files: readonly PulledFile[], { units, outgrown }: ReturnType<typeof plan>, isLedger: boolean): PulledFile[] {
+  const kept = files.filter((file) => !outgrown.includes(file) && !units.some((u) => u.first <= file.first && file.last <= u.last));
   return [...kept, ...units.map((unit) => fileOf(unit, isLedger))].sort((a, b) => a.first - b.first || a.last - b.last);
 }
 
@@ -36,10 +37,10 @@ const histories = fc.array(
 );
 
 describe('a plan', () => {
-  it('fetches all that is wanted and not held, once, in files that do not overlap', () => {
+  it('fetches all that is wanted and missing, once, in files that do not overlap', () => {
     fc.assert(
       fc.property(histories, fc.integer({ min: 0, max: 120 }), (steps, first) => {
-        let held: HeldFile[] = [];
+        let files: PulledFile[] = [];
         let last = first + 5;
         for (const { wanted, growth, perFile, confirmations } of steps) {
           last += growth;
@@ -48,7 +49,7 @@ describe('a plan', () => {
             source: { first, begin: first, last, has: () => true },
             confirmations,
             perFile,
-            held,
+            files,
             stale: new Set(),
           });
           const made = plan(input());
@@ -59,13 +60,13 @@ describe('a plan', () => {
             // Only settled blocks share a file.
             if (a !== b) expect(b).toBeLessThanOrEqual(last - confirmations);
           }
-          const before = new Set(held.flatMap(heightsOf));
+          const before = new Set(files.flatMap(heightsOf));
           if (perFile === 1) for (const height of fetched) expect(before.has(height)).toBe(false);
-          held = carryOut(held, made, perFile > 1);
-          const now = held.flatMap(heightsOf);
+          files = carryOut(files, made, perFile > 1);
+          const now = files.flatMap(heightsOf);
           expect(new Set(now).size, 'no block is in two files').toBe(now.length);
           expect(heightsOf(made.range).filter((height) => !now.includes(height))).toEqual([]);
-          // Nothing that was held and wanted is lost, and the same wish again finds nothing to do.
+          // Nothing that was pulled and wanted is lost, and the same wish again finds nothing to do.
           if (typeof wanted.from !== 'object') for (const height of before) expect(now).toContain(height);
           expect(plan(input())).toMatchObject({ units: [], outgrown: [] });
         }
@@ -77,13 +78,13 @@ describe('a plan', () => {
   it('fetches stale blocks anew, and what shared a file with them', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({ min: 80, max: 119 }), { minLength: 1 }), fc.constantFrom(1, 20), (heights, perFile) => {
-        const held = [
+        const files = [
           fileOf({ first: 80, last: 99 }, true),
           ...heightsOf({ first: 100, last: 119 }).map((h) => fileOf({ first: h, last: h }, false)),
         ];
         const source = { first: 0, begin: 0, last: 119, has: () => true };
         const wanted = { from: undefined, to: undefined };
-        const { units } = plan({ wanted, source, confirmations: 6, perFile, held, stale: new Set(heights) });
+        const { units } = plan({ wanted, source, confirmations: 6, perFile, files, stale: new Set(heights) });
         const fetched = new Set(units.flatMap(heightsOf));
         for (const height of heights) expect(fetched.has(height)).toBe(true);
         if (heights.some((height) => height < 100))

@@ -1,4 +1,4 @@
-/** Figures of a build, and documents made of them: they are what anyone counts in the pages that it serves, however it was made. */
+/** Stats of a build, and documents made of them: they are what anyone counts in the pages that it serves, however it was made. */
 import { readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -61,7 +61,7 @@ const groupBy = <K>(records: readonly Activity[], key: (record: Activity) => K):
 const idOf = (id: string) => id.split(':').map(Number) as [number, number];
 const byId = (a: { id: string }, b: { id: string }) => idOf(a.id)[0] - idOf(b.id)[0] || idOf(a.id)[1] - idOf(b.id)[1];
 
-const blockFigures = (records: readonly Activity[]) =>
+const blockStats = (records: readonly Activity[]) =>
   groupBy(records, ({ location }) => location.block_height)
     .sort(([a], [b]) => a - b)
     .map(([height, of]) => ({
@@ -72,24 +72,24 @@ const blockFigures = (records: readonly Activity[]) =>
       records: of.length,
       ...tally(of),
     }));
-const runeFigures = (records: readonly Activity[]) =>
+const runeStats = (records: readonly Activity[]) =>
   groupBy(records, ({ rune }) => rune.id)
     .map(([, of]) => ({ ...(of[0] as Activity).rune, records: of.length, ...tally(of) }))
     .sort(byId);
 
 describe.each(DIALECTS)('in dialect %s', (dialect) => {
-  it.each(LAYOUTS)('and layout %s figures are those of the records served', async (layout) => {
+  it.each(LAYOUTS)('and layout %s stats are those of the records served', async (layout) => {
     for (const inputs of [[SAMPLE_INPUT], CONFORMANCE_INPUTS]) {
       const out = join(temporaryFolder(), 'out');
       await testBuild(out, { inputs, dialect, layout });
       const records = recordsOf(out);
       expect(records.length).toBeGreaterThan(100);
-      const [blocks, runes] = [blockFigures(records), runeFigures(records)];
+      const [blocks, runes] = [blockStats(records), runeStats(records)];
       const firstOf = (height: number) => height - (height % 100);
       const expected = Object.fromEntries(
         groupBy(records, ({ location }) => firstOf(location.block_height)).map(([first, of]) => [
           `${first}.json`,
-          { blocks: blocks.filter(({ height }) => firstOf(height) === first), runes: runeFigures(of) },
+          { blocks: blocks.filter(({ height }) => firstOf(height) === first), runes: runeStats(of) },
         ]),
       );
       expect(filesOf(out)).toEqual(expected);
@@ -355,7 +355,7 @@ describe('the feed', () => {
   });
 });
 
-describe('figures of builds that go on', () => {
+describe('stats of builds that go on', () => {
   it('files go with their blocks, and those of other heights are left alone', async () => {
     const { out, build, work } = await built([record(5, 1), record(99, 1)]);
     writeFiles(work, { 'in/b.ndjson': ndjson([record(100, 1), record(250, 1)]) });

@@ -108,25 +108,25 @@ describe('verification finds', () => {
     [
       'a compressed file of another page',
       (out) => cpSync(join(out, v1, 'blocks/5/60/0.json.br'), join(out, v1, `transactions/${ID}.json.br`)),
-      /\.json\.br is not its page, compressed/,
+      /\.json\.br is not the compressed content of its page/,
     ],
     [
       'a damaged compressed file',
       (out) => writeFileSync(join(out, v1, `transactions/${ID}.json.gz`), 'x'),
-      /\.json\.gz is not its page, compressed/,
+      /\.json\.gz is not the compressed content of its page/,
     ],
     [
       'a compressed file where none belongs',
       (out) => writeFileSync(join(out, v1, 'blocks/6.json.gz'), gzipSync(readFileSync(join(out, v1, 'blocks/6.json')))),
-      /blocks\/6\.json\.gz belongs to nothing$/,
+      /blocks\/6\.json\.gz is not part of this build$/,
     ],
     ['a missing hash path', (out) => rmSync(join(out, v1, `blocks/${HASH}/send.json`)), /send\.json is missing/],
+    ['a changed hash path', (out) => writeFileSync(join(out, v1, `blocks/${HASH}.json`), '{}'), /differs from runes\/v1\/blocks\/5\.json/],
     [
-      'a changed hash path',
-      (out) => writeFileSync(join(out, v1, `blocks/${HASH}.json`), '{}'),
-      /is not the same as runes\/v1\/blocks\/5\.json/,
+      'a page cut short',
+      (out) => edit(out, `${v1}/transactions/${ID}/20/20.json`, (t) => t.slice(0, -10)),
+      /is not the page that a build makes/,
     ],
-    ['a page cut short', (out) => edit(out, `${v1}/transactions/${ID}/20/20.json`, (t) => t.slice(0, -10)), /is not the page that follows/],
     [
       'a changed digit',
       (out) => edit(out, `${v1}/blocks/6.json`, (t) => t.replace('"1.50"', '"1.51"')),
@@ -142,10 +142,10 @@ describe('verification finds', () => {
     [
       'a stranger',
       (out) => writeFiles(out, { 'notes.txt': 'x', [`${v1}/blocks/7.json`]: '{}' }),
-      /^(notes\.txt belongs to nothing, and no build removes it|runes\/v1\/blocks\/7\.json belongs to nothing$)/,
+      /^(notes\.txt is not part of this build; builds do not remove it|runes\/v1\/blocks\/7\.json is not part of this build$)/,
     ],
-    ['a temporary file', (out) => writeFileSync(join(out, v1, 'blocks/5.json.tmp'), ''), /5\.json\.tmp belongs to nothing/],
-    ['a file of digests that is gone', (out) => rmSync(join(out, v1, 'digests/2000.json')), /says blocks 3, and there are 2/],
+    ['a temporary file', (out) => writeFileSync(join(out, v1, 'blocks/5.json.tmp'), ''), /5\.json\.tmp is not part of this build/],
+    ['a file of digests that is gone', (out) => rmSync(join(out, v1, 'digests/2000.json')), /has blocks 3, but the output has 2/],
     [
       'a wrong digest',
       (out) => edit(out, `${v1}/digests/0.json`, (t) => t.replace(/"digest":"[0-9a-f]{4}/, '"digest":"0000')),
@@ -155,7 +155,7 @@ describe('verification finds', () => {
     [
       'a wrong manifest',
       (out) => edit(out, `${v1}/manifest.json`, (t) => t.replace('"records": 73', '"records": 74')),
-      /says records 74, and there are 73|index\.html/,
+      /has records 74, but the output has 73|index\.html/,
     ],
     ...(
       [
@@ -174,11 +174,11 @@ describe('verification finds', () => {
             was.replace(/.(?="?$)/, (c) => (c === '9' ? '8' : '9')),
           ),
         ),
-      new RegExp(`^${v1}/${path} is not what follows`),
+      new RegExp(`^${v1}/${path} is not the file that a build makes`),
     ]),
-    ['a missing file of figures', (out) => rmSync(join(out, v1, 'stats/2000.json')), /stats\/2000\.json is missing/],
-    ['figures of no block', (out) => writeFiles(out, { [`${v1}/stats/900.json`]: '{}' }), /stats\/900\.json belongs to nothing$/],
-    ['a wrong status', (out) => writeFileSync(join(out, v1, 'index.json'), '{}'), /index\.json is not what follows/],
+    ['a missing file of stats', (out) => rmSync(join(out, v1, 'stats/2000.json')), /stats\/2000\.json is missing/],
+    ['stats of no block', (out) => writeFiles(out, { [`${v1}/stats/900.json`]: '{}' }), /stats\/900\.json is not part of this build$/],
+    ['a wrong status', (out) => writeFileSync(join(out, v1, 'index.json'), '{}'), /index\.json is not the file that a build makes/],
     [
       'digests that are a file',
       (out) => {
@@ -190,7 +190,7 @@ describe('verification finds', () => {
     [
       'more records than can be',
       (out) => edit(out, `${v1}/digests/0.json`, (t) => t.replace('"records":71', '"records":500000000000')),
-      /more than there are in all/,
+      /more than the whole build has/,
     ],
     [
       'an unfinished build',
@@ -220,7 +220,7 @@ describe('verification finds', () => {
     [
       'a symbolic link in the place of a folder of one file',
       (out) => moveAndLink(join(out, v1, 'blocks/6')),
-      /runes\/v1\/blocks\/6 belongs to nothing/,
+      /runes\/v1\/blocks\/6 is not part of this build/,
     ],
     ...['blocks/6.json', 'blocks/5/20/20.json', 'digests/0.json', 'blocks.json'].map((path): [string, (out: string) => void, RegExp] => [
       `a pipe in the place of ${path}`,
@@ -239,7 +239,7 @@ describe('verification finds', () => {
         renameSync(join(out, v1, 'blocks/2005.json'), join(out, v1, 'blocks/6.json'));
         renameSync(join(out, v1, 'x'), join(out, v1, 'blocks/2005.json'));
       },
-      /block 6: record 0 is of block 2005/,
+      /block 6: record 0 belongs to block 2005/,
     ],
   ])('%s', async (_, damage, finding) => {
     const out = copy();
@@ -250,9 +250,9 @@ describe('verification finds', () => {
   });
 
   it.each([
-    ['transaction_prefix', '12', 'transaction_prefix: 4 transactions have prefixes of 1 digits'],
-    ['transactions', '4000000000', 'transactions: 4000000000 transactions do not have 73 records'],
-    ['blocks', '7', 'blocks: 7 blocks do not have 4 transactions'],
+    ['transaction_prefix', '12', 'transaction_prefix: must be 1 for 4 transactions'],
+    ['transactions', '4000000000', 'transactions: 4000000000 transactions cannot have only 73 records'],
+    ['blocks', '7', 'blocks: 7 blocks cannot have only 4 transactions'],
   ])('a manifest of an index that cannot be: %s %s', async (key, value, fault) => {
     const out = join(temporaryFolder(), 'out');
     await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'packed' });
@@ -313,7 +313,7 @@ describe('npm run verify', () => {
     const { code, stdout } = await run('verify', ['--dir', whole], work);
     expect([code, stdout]).toEqual([
       0,
-      expect.stringMatching(/ is whole: \d+ files of 3 blocks, digest [0-9a-f]{64}, in [\d.]+ s\.\n {2}records +73\n/),
+      expect.stringMatching(/ is correct: \d+ files of 3 blocks, digest [0-9a-f]{64}, in [\d.]+ s\.\n {2}records +73\n/),
     ]);
     const json = await run('verify', ['--dir', whole, '--log', 'json'], work);
     expect(JSON.parse(json.stdout)).toMatchObject({ event: 'verified', blocks: 3, records: 73, peak_rss_mb: expect.any(Number) });
@@ -327,7 +327,7 @@ describe('npm run verify', () => {
     const { code, stderr } = await run('verify', ['--dir', out], work);
     expect(code).toBe(4);
     const lines = stderr.trim().split('\n');
-    expect(lines[0]).toMatch(/^Error: .* is not as it should be: \d+ finding\(s\)$/);
+    expect(lines[0]).toMatch(/^Error: .* failed verification: \d+ finding\(s\)$/);
     const count = Number(/(\d+) finding/.exec(lines[0] ?? '')?.[1]);
     expect(lines.slice(1, 21).every((line) => line.includes('runes/v1/'))).toBe(true);
     expect(lines.slice(21)).toEqual([`  … and ${count - 20} more`, expect.stringContaining('--full')]);
@@ -335,6 +335,6 @@ describe('npm run verify', () => {
 
   it('of what is no output ends with exit code 2', async () => {
     const { code, stderr } = await run('verify', ['--dir', join(work, 'nothing')], work);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('is no output of a build: runes/v1/manifest.json is not there')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is not the output of a build: runes/v1/manifest.json not found')]);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * The Parquet files of a build. A build that goes on from the last one has read only blocks that changed, so it takes the rows of the others from the
- * file as it is. That is done only with a file that is as the state says, to the byte.
+ * Writes the Parquet files of a build. An incremental build reads only changed blocks, so it copies the rows of the
+ * other blocks from the existing file. It first checks that the bytes of this file match the state.
  */
 import { join, resolve } from 'node:path';
 import { HEIGHTS_PER_RANGE, RANGES_PATH, rangePath } from '../pages/paths.ts';
@@ -9,16 +9,17 @@ import type { DiskSink } from '../write/sinks.ts';
 import { type FileStamp, rangesFile, stampOf } from './ranges.ts';
 import { rowsOfFiles, rowsOfRecords, writeRows } from './rows.ts';
 
-/** A Parquet file is not as the last build left it, so a build cannot go on from it. */
+/** A Parquet file was changed since the last build, so an incremental build cannot copy rows from it. */
 export class ChangedRangeError extends Error {
   override readonly name = 'ChangedRangeError';
 }
 
-/** SQL of the first height of a block's range. */
+/** SQL of the first height of the range that a block is in. */
 const FIRST = `block_height - block_height % ${HEIGHTS_PER_RANGE}`;
 
 /**
- * Compares the files of the ranges that hold a block of the table `affected` with the state. Throws a ChangedRangeError for one that is not as it was.
+ * Checks the files of all ranges with a block in the table `affected`. Throws a ChangedRangeError if a file does not
+ * match its size and SHA-256 in the state.
  */
 export async function checkRanges(out: string, store: Store): Promise<void> {
   const rows = await store.rows(
@@ -30,28 +31,32 @@ export async function checkRanges(out: string, store: Store): Promise<void> {
     const path = rangePath(first);
     const now = await stampOf(join(out, path));
     if (now === undefined || now.bytes !== bytes || now.sha256 !== digest) {
-      throw new ChangedRangeError(`${join(out, path)} is not as the last build left it`);
+      throw new ChangedRangeError(`${join(out, path)} was changed since the last build`);
     }
   }
 }
 
-/** A range whose file has to be made. */
+/** A range whose file must be written. */
 interface Due {
   readonly first: number;
   readonly records: number;
-  /** Records of it that this build has read. */
+  /** Records of the range that this build has read. */
   readonly fresh: number;
 }
 
-/** Records that are put aside at once, when ranges hold few: else each would be a scan of all that was read. */
+/**
+ * Most records in the temporary table that several small ranges share. Without it, each range would scan all records
+ * that the build has read.
+ */
 const RECORDS_ASIDE = 200_000;
 
-/** What was read, without blocks that are as they were. */
+/** SQL condition for blocks that this build writes. Excludes blocks that were read but have not changed. */
 const WRITTEN = 'block_height IN (SELECT block_height FROM written)';
 
 /**
- * Makes the files of the ranges in which a block changed (the table `replaced`), and the list of all. Runs after state/update.ts brought the state's
- * blocks up to this build. Returns the paths of files that have no block any more. Files are made in `scratch`.
+ * Writes the files of ranges with a changed block (the table `replaced`), and the list of all files. The blocks in the
+ * state must already be up to date (state/update.ts). Temporary files go to `scratch`. Returns the paths of files whose
+ * range no longer has blocks.
  */
 export async function writeRanges(out: string, scratch: string, sink: DiskSink, store: Store): Promise<string[]> {
   const touched = `(SELECT ${FIRST} FROM replaced)`;
@@ -67,8 +72,8 @@ export async function writeRanges(out: string, scratch: string, sink: DiskSink, 
     for (const range of portion) {
       const made = join(scratch, 'range.parquet');
       const path = rangePath(range.first);
-      const held = `block_height BETWEEN ${range.first} AND ${range.first + HEIGHTS_PER_RANGE - 1}`;
-      const fresh = await rowsOfRecords(relation, `${held} AND ${WRITTEN}`, store);
+      const isInRange = `block_height BETWEEN ${range.first} AND ${range.first + HEIGHTS_PER_RANGE - 1}`;
+      const fresh = await rowsOfRecords(relation, `${isInRange} AND ${WRITTEN}`, store);
       const old = resolve(out, path);
       const rows =
         range.fresh === range.records
@@ -84,7 +89,7 @@ export async function writeRanges(out: string, scratch: string, sink: DiskSink, 
   return before.flatMap(({ first }) => (made.has(first) ? [] : rangePath(first)));
 }
 
-/** Neighbours that hold few records together, and every other range by itself. */
+/** Groups neighbouring ranges with few records. Every other range is a group of its own. */
 function portionsOf(ranges: readonly Due[]): Due[][] {
   const portions: Due[][] = [];
   let room = 0;
@@ -100,20 +105,20 @@ function portionsOf(ranges: readonly Due[]): Due[][] {
   return portions;
 }
 
-/** Makes a table of what was read of these ranges. Returns its name. */
+/** Copies the records that were read of these ranges into a temporary table. Returns the name of the table. */
 async function putAside(portion: readonly Due[], store: Store): Promise<string> {
   const [first, last] = [portion[0]?.first ?? 0, portion.at(-1)?.first ?? 0];
-  const held = `block_height BETWEEN ${first} AND ${last + HEIGHTS_PER_RANGE - 1}`;
-  await store.run(`CREATE OR REPLACE TEMP TABLE aside AS SELECT * FROM kept WHERE ${held} AND ${WRITTEN} ORDER BY block_height`);
+  const isInRange = `block_height BETWEEN ${first} AND ${last + HEIGHTS_PER_RANGE - 1}`;
+  await store.run(`CREATE OR REPLACE TEMP TABLE aside AS SELECT * FROM kept WHERE ${isInRange} AND ${WRITTEN} ORDER BY block_height`);
   return 'aside';
 }
 
 async function remember(first: number, stamp: FileStamp | undefined, store: Store): Promise<void> {
-  if (stamp === undefined) throw new Error(`${rangePath(first)} was not made`);
+  if (stamp === undefined) throw new Error(`${rangePath(first)} was not written`);
   await store.run(`INSERT INTO state.ranges VALUES (${first}, ${stamp.bytes}, ${literal(stamp.sha256)})`);
 }
 
-/** The list of all ranges of the state. */
+/** Makes the list of all ranges in the state. */
 async function listOf(store: Store): Promise<Buffer> {
   const blocks = await store.rows('SELECT block_height AS height, records FROM state.blocks ORDER BY height', {
     height: int,

@@ -1,5 +1,5 @@
 /**
- * Which Parquet files there are: a file for each range of a hundred heights that holds a block, and `activity/index.json`, which lists them.
+ * Lists the Parquet files: one for each range of 100 heights with a block, and `activity/index.json`, which lists them.
  */
 import { createHash } from 'node:crypto';
 import { createReadStream, lstatSync } from 'node:fs';
@@ -7,20 +7,20 @@ import type { BulkFile } from '../contract/bulk.ts';
 import { codeOf } from '../errors.ts';
 import { ACTIVITY_FOLDER, firstOfRange, rangePath } from '../pages/paths.ts';
 
-/** What tells a file from every other. */
+/** Size and SHA-256 of a file. */
 export interface FileStamp {
   readonly bytes: number;
-  /** Of the content, 64 hex digits. */
+  /** SHA-256 of the content, 64 hex digits. */
   readonly sha256: string;
 }
 
-interface HeldBlock {
+interface BlockSize {
   readonly height: number;
   readonly records: number;
 }
 
-/** Blocks (heights ascending) by the first height of their range. */
-export function byRange<Block extends HeldBlock>(blocks: readonly Block[]): Map<number, Block[]> {
+/** Groups blocks (heights ascending) by the first height of their range. */
+export function byRange<Block extends BlockSize>(blocks: readonly Block[]): Map<number, Block[]> {
   const ranges = new Map<number, Block[]>();
   for (const block of blocks) {
     const first = firstOfRange(block.height);
@@ -31,19 +31,19 @@ export function byRange<Block extends HeldBlock>(blocks: readonly Block[]): Map<
   return ranges;
 }
 
-export const recordsOf = (blocks: readonly HeldBlock[]): number => blocks.reduce((sum, { records }) => sum + records, 0);
+export const recordsOf = (blocks: readonly BlockSize[]): number => blocks.reduce((sum, { records }) => sum + records, 0);
 
-/** `activity/index.json` of these blocks (heights ascending). Throws when the file of a range is not among `stamps`. */
-export function rangesFile(blocks: readonly HeldBlock[], stamps: ReadonlyMap<number, FileStamp>): Buffer {
-  const lines = [...byRange(blocks)].map(([first, held]) => {
+/** Makes `activity/index.json` from blocks (heights ascending). Throws if `stamps` lacks the file of a range. */
+export function rangesFile(blocks: readonly BlockSize[], stamps: ReadonlyMap<number, FileStamp>): Buffer {
+  const lines = [...byRange(blocks)].map(([first, inRange]) => {
     const stamp = stamps.get(first);
-    if (stamp === undefined) throw new Error(`${rangePath(first)} was not made`);
+    if (stamp === undefined) throw new Error(`${rangePath(first)} was not written`);
     const range: BulkFile = {
       file: rangePath(first).slice(ACTIVITY_FOLDER.length + 1),
-      first: held[0]?.height ?? first,
-      last: held.at(-1)?.height ?? first,
-      blocks: held.length,
-      records: recordsOf(held),
+      first: inRange[0]?.height ?? first,
+      last: inRange.at(-1)?.height ?? first,
+      blocks: inRange.length,
+      records: recordsOf(inRange),
       bytes: stamp.bytes,
       sha256: stamp.sha256,
     };
@@ -52,7 +52,7 @@ export function rangesFile(blocks: readonly HeldBlock[], stamps: ReadonlyMap<num
   return Buffer.from(`{"ranges":[\n${lines.join(',\n')}\n]}\n`);
 }
 
-/** Reads a file once; undefined when there is none, or no file. */
+/** Reads a file and computes its stamp. Undefined if the path does not exist or is not a regular file. */
 export async function stampOf(path: string): Promise<FileStamp | undefined> {
   try {
     if (!lstatSync(path).isFile()) return undefined;

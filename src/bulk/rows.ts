@@ -1,30 +1,38 @@
 /**
- * The rows of bulk data: the columns of the flat table form, so that the files are input of a build themselves. Hashes have no prefix in either
- * dialect, and events are counted within their transaction, so that files depend on nothing but the records: not on the form of the input.
+ * Makes the rows of Parquet files. They have the columns of the flat table form, so builds can read them as input. The
+ * files depend only on the records, not on the input format or the dialect: hashes have no prefix, and event indexes
+ * count from 0 in each transaction.
  */
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field } from '../contract/fields.ts';
 import { identifier, int, literal, type Store } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 
-/** The columns in their order. An amount is text: no number type holds 128 bits and as many decimals as were written. */
+/** The columns in order. Amounts are text, because no number type has 128 bits and keeps trailing decimals. */
 export const COLUMNS: readonly (readonly [name: string, type: 'BIGINT' | 'VARCHAR'])[] = [...ACTIVITY_FIELDS, EVENT_INDEX].map(
   ({ column, kind }: Field) => [column, kind === 'integer' ? 'BIGINT' : 'VARCHAR'],
 );
 
 const NAMES = COLUMNS.map(([name]) => identifier(name)).join(', ');
 
-/** Blocks ascending, so that a reader passes over those that it does not want; in a block as it is served, so that a build need not sort. */
+/** Blocks ascending, so that readers can skip row groups. Served order within a block, so that builds need not sort. */
 const ORDER = 'block_height, tx_index DESC, event_index DESC';
 
-/** Ids and addresses are as good as random: matches that a higher level finds in them cost twice the time and more bytes than they save. */
+/**
+ * Level 1, because ids and addresses are nearly random. Higher levels take twice the time, and their matches cost more
+ * bytes than they save.
+ */
 const COMPRESSION = 'COMPRESSION zstd, COMPRESSION_LEVEL 1';
 
-/** A block is some thousand rows: a query for one reads one or two groups. Larger ones would save a hundredth of the bytes. */
+/**
+ * A block has some thousand rows, so a query for one block reads one or two groups. Larger groups save only 1 % of the
+ * size.
+ */
 const ROWS_PER_GROUP = 40_960;
 
 /**
- * SQL of the rows of canonical records (input/recordSql.ts), of which there is all of a transaction or nothing. `where` may only name heights. To count
- * events takes as long as to write them, so it is left out where the input has counted them just so, as an indexer does.
+ * SQL of the rows of canonical records (input/recordSql.ts). `where` may only use heights, so that it selects complete
+ * transactions. Computing event indexes takes as long as writing the rows. So it is skipped if the indexes of the input
+ * already count from 0 in each transaction, as an indexer's do.
  */
 export async function rowsOfRecords(relation: string, where: string, store: Store): Promise<string> {
   const { others } = await store.row(
@@ -40,13 +48,13 @@ export async function rowsOfRecords(relation: string, where: string, store: Stor
   return `SELECT ${cells.join(', ')} FROM ${relation} WHERE ${where}`;
 }
 
-/** SQL of the rows that are in such files. */
+/** SQL of the rows in existing Parquet files of bulk data. */
 export const rowsOfFiles = (paths: readonly string[], where = 'true'): string =>
   `SELECT ${NAMES} FROM ${readFiles('parquet', paths)} WHERE ${where}`;
 
 /**
- * Writes rows to a Parquet file: the same rows make the same bytes, whatever their order and the number of threads. Throws when they are not as many
- * as they should be.
+ * Writes rows to a Parquet file. The same rows make the same bytes, for any order of the rows and number of threads.
+ * Throws if the number of rows is not `count`.
  */
 export async function writeRows(rows: string, count: number, path: string, store: Store): Promise<void> {
   const options = `FORMAT parquet, ${COMPRESSION}, ROW_GROUP_SIZE ${ROWS_PER_GROUP}`;
@@ -54,6 +62,6 @@ export async function writeRows(rows: string, count: number, path: string, store
     Count: int,
   });
   if (written.Count !== count) {
-    throw new Error(`${written.Count} records were found for a file of bulk data, and not ${count}`);
+    throw new Error(`${path} has ${written.Count} records, expected ${count}`);
   }
 }

@@ -1,13 +1,15 @@
 /**
- * The digest of a block. Builds, `npm run verify` and pulls compute it here, so that they cannot differ; output/digests.ts says where it is written.
+ * Computes the digest of a block, for builds, `npm run verify` and pulls. See output/digests.ts for the files with
+ * digests.
  */
 import { createHash } from 'node:crypto';
 import { type ActivityRecord, contractJson } from './contractJson.ts';
 
 /**
- * The digest of a block from the JSON of its records: in the contract dialect, in served order, joined by commas. 64 hex digits of SHA-256.
+ * Computes a block's digest: the SHA-256 of its records in served order, as JSON of the dialect `contract`, joined by
+ * commas. Returns 64 hex digits.
  */
 export const blockDigest = (records: string | Uint8Array): string => createHash('sha256').update(records).digest('hex');
 
-/** The digest of a block from its parsed records, in served order. */
+/** Computes a block's digest from its parsed records in served order. */
 export const digestOfRecords = (records: readonly ActivityRecord[]): string => blockDigest(records.map(contractJson).join(','));

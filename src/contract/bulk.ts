@@ -1,5 +1,5 @@
 /**
- * The list of bulk data, `activity/index.json`. It has no times, so that the same records make the same bytes.
+ * Schema of `activity/index.json`, the list of Parquet files. It has no times, so the same records make the same bytes.
  */
 import { z } from 'zod';
 
@@ -10,20 +10,20 @@ const bulkFile = z
     file: z
       .string()
       .regex(/^[0-9]+\.parquet$/)
-      .describe('Name of the file, beside this list: the first of the hundred heights that it is for.'),
-    first: integer.describe('The lowest block in it.'),
-    last: integer.describe('The highest block in it.'),
-    blocks: z.int().min(1).describe('Blocks in it.'),
-    records: z.int().min(1).describe('Records in it.'),
-    bytes: integer.describe('Its size, in bytes.'),
+      .describe('Name of the file, in the same folder. The number is the first of the 100 heights that the file covers.'),
+    first: integer.describe('Height of the lowest block in the file.'),
+    last: integer.describe('Height of the highest block in the file.'),
+    blocks: z.int().min(1).describe('Blocks in the file.'),
+    records: z.int().min(1).describe('Records in the file.'),
+    bytes: integer.describe('Size of the file, in bytes.'),
     sha256: z
       .string()
       .regex(/^[0-9a-f]{64}$/)
-      .describe('SHA-256 of its content: 64 hex digits.'),
+      .describe('SHA-256 of the file: 64 hex digits.'),
   })
   .describe('A Parquet file.');
 export type BulkFile = z.infer<typeof bulkFile>;
 
 export const bulkFiles = z
-  .strictObject({ ranges: z.array(bulkFile).describe('Heights ascending; a hundred heights without activity have no file.') })
+  .strictObject({ ranges: z.array(bulkFile).describe('Heights ascending. Ranges of 100 heights without activity have no file.') })
   .describe('The Parquet files of all records.');

@@ -1,11 +1,11 @@
 /**
- * A record as the dialect `contract` spells it, made of a parsed one. There are two makers of this text. Builds render millions of records in SQL
- * (render/recordSql.ts), because DuckDB does it on all cores. Pulls and `npm run verify` have parsed records and no database, and use this one.
- * test/verify.test.ts and test/pullMirror.test.ts hold the two together: both compare digests of one with digests of the other.
+ * Formats a parsed record as JSON of the dialect `contract`, for pulls and `npm run verify`. Builds make the same text
+ * in SQL (render/recordSql.ts), because DuckDB formats millions of records on all cores. test/verify.test.ts and
+ * test/pullMirror.test.ts check that both make the same digests.
  */
 import type { Operation } from '../pages/lists.ts';
 
-/** A record of either dialect that was checked. Null counts as no value. */
+/** A valid record of either dialect. Null counts as no value. */
 export interface ActivityRecord {
   readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
   readonly address?: string | null | undefined;
@@ -23,7 +23,7 @@ export interface ActivityRecord {
   };
 }
 
-/** The JSON text, the bytes that digests are made of (contract/blockDigest.ts). */
+/** Formats a record as JSON. Digests are computed from these bytes (contract/blockDigest.ts). */
 export function contractJson({ rune, address, receiver_address, amount, operation, location }: ActivityRecord): string {
   const { block_hash, block_height, tx_id, tx_index, vout, output, timestamp } = location;
   return JSON.stringify({
@@ -44,5 +44,5 @@ export function contractJson({ rune, address, receiver_address, amount, operatio
   });
 }
 
-/** Hex digits in lower case, with `0x`. */
+/** Converts hex digits to lower case, with `0x`. */
 const prefixed = (hex: string): string => `0x${hex.toLowerCase().replace(/^0x/, '')}`;

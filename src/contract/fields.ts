@@ -1,25 +1,25 @@
 /**
- * The fields of an activity record, each with its rule. This table is the source of the zod schemas (schemas.ts), of the bulk
- * check in SQL (input/cellSql.ts) and of the words in error reports, so that the three can't disagree.
+ * Fields of an activity record and their rules. The zod schemas (schemas.ts), the checks in SQL (input/cellSql.ts) and
+ * the error messages all use this table.
  *
- * The regular expressions are in the common subset of JavaScript and RE2 (DuckDB's engine) and match whole values.
+ * The regular expressions match whole values. They work the same in JavaScript and in RE2, the engine of DuckDB.
  */
 import { OPERATIONS } from '../pages/lists.ts';
 
-/** The largest integer that every JSON client reads exactly, 2^53 - 1. */
+/** Largest integer that every JSON client reads exactly, 2^53 - 1. */
 export const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 
-/** The largest amount in smallest units, 2^128 - 1 (runes protocol). */
+/** Largest amount in smallest units, 2^128 - 1 (runes protocol). */
 export const MAX_AMOUNT = 340282366920938463463374607431768211455n;
 
-/** The largest divisibility of a rune (runes protocol). */
+/** Largest divisibility of a rune (runes protocol). */
 export const MAX_DIVISIBILITY = 38;
 
 export type FieldKind = 'integer' | 'text' | 'hash' | 'output' | 'operation' | 'amount' | 'units';
 
 export const RULES: Readonly<Record<FieldKind, { readonly pattern: string; readonly rule: string }>> = {
   integer: { pattern: '(?:0|[1-9][0-9]{0,15})', rule: `must be an integer from 0 to ${MAX_INTEGER} (2^53 - 1)` },
-  /** Any string: the empty pattern stands for no pattern. */
+  /** Any string. An empty pattern is not checked. */
   text: { pattern: '', rule: 'must be a string' },
   hash: { pattern: '(?:0[xX])?[0-9a-fA-F]{64}', rule: 'must be 64 hex digits, with or without 0x' },
   output: {
@@ -38,9 +38,9 @@ export const RULES: Readonly<Record<FieldKind, { readonly pattern: string; reado
 };
 
 export interface Field {
-  /** Column of the flat table form, and of the store. */
+  /** Column in the flat table form and in the store. */
   readonly column: string;
-  /** Where it stands in an Activity, e.g. `location.block_height`; reports name it so. */
+  /** Path in an Activity, such as `location.block_height`. Error messages name the field by it. */
   readonly path: string;
   readonly kind: FieldKind;
   readonly required: boolean;
@@ -48,7 +48,9 @@ export interface Field {
 
 const field = (column: string, path: string, kind: FieldKind, required = true): Field => ({ column, path, kind, required });
 
-/** An Activity, flattened (decisions.md, "Input"; which fields may be missing was recorded). */
+/**
+ * The fields of an Activity, flattened. Recordings of the API showed which fields are optional (decisions.md, "Input").
+ */
 export const ACTIVITY_FIELDS: readonly Field[] = [
   field('rune_id', 'rune.id', 'text'),
   field('rune_number', 'rune.number', 'integer'),
@@ -67,10 +69,10 @@ export const ACTIVITY_FIELDS: readonly Field[] = [
   field('timestamp', 'location.timestamp', 'integer'),
 ];
 
-/** What a flat table may have besides: the order of events in a transaction. */
+/** Optional column of flat tables: the order of events in a transaction. */
 export const EVENT_INDEX: Field = field('event_index', 'event_index', 'integer', false);
 
-/** The columns of the indexer's `ledger` table that are read. `output` is the output's index there. */
+/** Columns to read from the indexer's table `ledger`. Its column `output` has the index of the output. */
 export const LEDGER_FIELDS: readonly Field[] = [
   field('rune_id', 'rune_id', 'text'),
   field('block_hash', 'block_hash', 'hash'),
@@ -86,7 +88,7 @@ export const LEDGER_FIELDS: readonly Field[] = [
   field('timestamp', 'timestamp', 'integer'),
 ];
 
-/** The columns of the indexer's `runes` table that are read. */
+/** Columns to read from the indexer's table `runes`. */
 export const RUNE_FIELDS: readonly Field[] = [
   field('id', 'id', 'text'),
   field('number', 'number', 'integer'),

@@ -1,6 +1,6 @@
 /**
- * The parameters of the API's requests as zod schemas, for documents. Requests themselves are read by pages/request.ts, without the schema library, on
- * every host; test/openapi.test.ts holds the two together.
+ * Schemas of the API's request parameters, for the OpenAPI document. Hosts parse requests with pages/request.ts,
+ * without the schema library. test/openapi.test.ts checks that both agree.
  */
 import { z } from 'zod';
 import { defaultLimit, maximumLimit, OPERATIONS, type Site } from '../pages/lists.ts';
@@ -9,7 +9,7 @@ import { MAX_INTEGER, RULES } from './fields.ts';
 
 const HASH = RULES.hash.pattern;
 
-/** By name, as a mirror of this site takes them. Numbers are plain decimal digits in a query. */
+/** Schemas by parameter name, for a mirror with these options. Numbers in a query are plain decimal digits. */
 export const parameterSchemas = (site: Site) => ({
   tx_id: z.string().regex(new RegExp(`^${HASH}$`)),
   block: z.string().regex(new RegExp(`^(?:${HASH}|[0-9]+)$`)),

@@ -1,5 +1,5 @@
 /**
- * The contract as zod schemas: what is taken in, and what goes out. Field rules come from fields.ts.
+ * Zod schemas of the input, of responses and of the build's documents. Rules of fields come from fields.ts.
  */
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
@@ -10,13 +10,13 @@ import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
-/** Whether an amount's digits, read as smallest units, fit 128 bits. */
+/** Checks that an amount's digits, read as smallest units, fit into 128 bits. */
 const fits128 = (amount: string): boolean => {
   const digits = amount.replace('.', '');
   return digits.length <= 80 && /^[0-9]+$/.test(digits) && BigInt(digits) <= MAX_AMOUNT;
 };
 
-/** The schema of a value that is text already: CSV cells, and table columns cast to text. */
+/** Makes the schema of a text value, such as a CSV cell or a table column cast to text. */
 export function textRule(kind: FieldKind): z.ZodType<string> {
   const { rule } = RULES[kind];
   if (kind === 'text') return z.string({ error: rule });
@@ -27,18 +27,18 @@ export function textRule(kind: FieldKind): z.ZodType<string> {
   return base;
 }
 
-/** The index in an outpoint `txid:vout`; undefined for an output without one. */
+/** Returns the index in an outpoint `txid:vout`. Undefined for an output without index. */
 const outpointIndex = (output: unknown): number | undefined =>
   typeof output === 'string' && output.includes(':') ? Number(output.slice(output.indexOf(':') + 1)) : undefined;
 
-/** An outpoint carries its index, so a `vout` beside it must be the same. */
+/** Checks that `vout` equals the index in an outpoint. Returns a message if it does not. */
 function checkOutpoint(output: unknown, vout: unknown): string | undefined {
   const index = outpointIndex(output);
   if (index === undefined || vout === undefined || vout === null || Number(vout) === index) return undefined;
   return `names output ${index}, but vout is ${String(vout)}`;
 }
 
-/** The schema of a JSON value: integers are numbers there, everything else is a string. */
+/** Makes the schema of a JSON value: integers are numbers, all others strings. */
 const jsonRule = (kind: FieldKind): z.ZodType =>
   kind === 'integer'
     ? z.number({ error: RULES.integer.rule }).int({ error: RULES.integer.rule }).min(0, { error: RULES.integer.rule })
@@ -46,7 +46,7 @@ const jsonRule = (kind: FieldKind): z.ZodType =>
 
 const MISSING = 'is missing';
 
-/** A flat row whose cells are text (null for no value), as tables and CSV files have it. */
+/** Makes the schema of a flat row of a table or CSV file. Cells are text; null means no value. */
 export const textRow = (fields: readonly Field[]): z.ZodType =>
   z
     .object(Object.fromEntries(fields.map((f) => [f.column, f.required ? present(textRule(f.kind)) : textRule(f.kind).nullish()])))
@@ -62,8 +62,8 @@ const present = (schema: z.ZodType): z.ZodType =>
   });
 
 /**
- * An Activity of the input, in either dialect: hashes with or without `0x`, in any case; null counts as no value; keys that the
- * contract does not know are ignored.
+ * Schema of an Activity in the input, in either dialect. Hashes may have `0x` and upper case. Null counts as no value.
+ * Unknown keys are ignored.
  */
 export const activityInput: z.ZodType = nested(
   ACTIVITY_FIELDS.map((f) => [f.path, f.required ? present(jsonRule(f.kind)) : jsonRule(f.kind).nullish()]),
@@ -73,7 +73,7 @@ export const activityInput: z.ZodType = nested(
   if (message !== undefined) context.addIssue({ code: 'custom', path: ['location', 'output'], message });
 });
 
-/** An object schema from dotted paths of one or two parts. */
+/** Makes an object schema from dotted paths with one or two parts. */
 function nested(entries: [string, z.ZodType][]): z.ZodType {
   const groups = new Map<string, Record<string, z.ZodType>>();
   const top: Record<string, z.ZodType> = {};
@@ -88,20 +88,20 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 
 const integer = z.int().min(0);
 
-/** How many runes of rows that were left out a manifest names. */
+/** Most runes that a manifest names in `left_out`. */
 export const MOST_RUNES_NAMED = 20;
 
-/** What a rune is called. */
+/** Id, number and names of a rune. */
 const rune = z
   .strictObject({
     id: z.string().describe('Height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
-    number: integer.describe('Number of the rune: runes are counted in the order of their etchings, from 0.'),
+    number: integer.describe('Number of the rune, in the order of etchings, from 0.'),
     name: z.string().describe('Name without spacers.'),
     spaced_name: z.string().describe('Name with its spacers, the bullets between the letters.'),
   })
-  .describe('What a rune is called.');
+  .describe('Id, number and names of a rune.');
 
-/** The parts of a response as a build of this dialect answers it, each under its name in documents. Fields without a value are left out. */
+/** Makes the schemas of responses in a dialect, by name in the OpenAPI document. */
 export function responseSchemas(dialect: Dialect) {
   const hex = dialect === 'contract' ? '0x[0-9a-f]' : '[0-9a-f]';
   const spelled = dialect === 'contract' ? 'with `0x`' : 'without `0x`';
@@ -120,55 +120,55 @@ export function responseSchemas(dialect: Dialect) {
         .optional()
         .describe(
           dialect === 'contract'
-            ? 'Id of the transaction that the output is of, with `0x`; `vout` is its index. Left out where there is none.'
+            ? 'Id of the transaction of the output, with `0x`; `vout` is its index. Left out where there is none.'
             : 'The output as `txid:vout`, without `0x`. Left out where there is none.',
         ),
       timestamp: integer.describe('Time of the block, in seconds since 1970 (UTC).'),
     })
-    .describe('Where in the chain it happened.');
+    .describe('Block, transaction and output of the event.');
   const activity = z
     .strictObject({
       rune,
-      address: z.string().optional().describe('Address that the event is of. Left out where there is none.'),
-      receiver_address: z.string().optional().describe('Address that received what was sent. Left out where there is none.'),
+      address: z.string().optional().describe('Address of the event. Left out where there is none.'),
+      receiver_address: z.string().optional().describe('Address that received the amount sent. Left out where there is none.'),
       amount: z
         .string()
         .regex(whole('amount'))
         .optional()
-        .describe('Amount of the rune as a decimal number with as many decimals as the rune has: a string, because it may have 128 bits.'),
-      operation: z.enum(OPERATIONS).describe('What happened.'),
+        .describe('Amount of the rune as a decimal number, with the decimals of the rune. A string, because it may need 128 bits.'),
+      operation: z.enum(OPERATIONS).describe('Kind of the event.'),
       location,
     })
-    .describe('One event of a rune. Fields that have no value are left out, and never null.');
+    .describe('One event of a rune. Fields without a value are left out, never null.');
   const list = z
     .strictObject({
       limit: z.int().min(1).describe('The limit that was applied, in records.'),
       offset: integer.describe('The offset that was applied, in records.'),
-      total: integer.describe('Records of the whole list, whatever the window: 0 for an id that this mirror does not hold.'),
-      results: z.array(activity).describe('The records of the window; none when the offset is past the end.'),
+      total: integer.describe('Number of records in the whole list, for any window. 0 for an id that this mirror does not have.'),
+      results: z.array(activity).describe('The records of the window; empty if the offset is past the end.'),
     })
     .describe('A window of a list.');
   return { Rune: rune, Location: location, Activity: activity, ActivityList: list };
 }
 
-/** The response of both operations. */
+/** Makes the schema of a page, the response of both list operations. */
 export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityList;
 
-/** The body of every refusal. */
+/** Body of every error response. */
 export const errorResponse = z
   .strictObject({
     statusCode: z.int().describe('The HTTP status.'),
     error: z.string().describe('The name of the status.'),
-    message: z.string().describe('What is wrong: of a bad request, the parameter and the rule that it broke.'),
+    message: z.string().describe('What is wrong. For a bad request, the parameter and its rule.'),
   })
-  .describe('Why there is no answer.');
+  .describe('Body of an error response.');
 
-/** The body of `/runes/v1/`. */
+/** Body of `/runes/v1/`. */
 export const status = z
   .strictObject({
-    server_version: z.string().describe('The program that made the mirror, and its version.'),
+    server_version: z.string().describe('Name and version of the program that made the mirror.'),
     status: z.literal('ready').describe('Always `ready`.'),
-    block_height: integer.describe('The highest block that is held.'),
+    block_height: integer.describe('Height of the highest block that the mirror has.'),
   })
   .describe('The status of the mirror.');
 
@@ -180,95 +180,91 @@ export const digestsFile = z
         z.strictObject({
           height: z.int().describe('Height of the block.'),
           hash: z.string().describe('Hash of the block: 64 hex digits without `0x`.'),
-          records: z.int().describe('How many records the block has.'),
+          records: z.int().describe('Number of records in the block.'),
           digest: z
             .string()
-            .describe(
-              'SHA-256 of the records in served order, each in the bytes of the dialect `contract`, joined by commas: 64 hex digits.',
-            ),
+            .describe('SHA-256 of the records in served order, as JSON of the dialect `contract`, joined by commas: 64 hex digits.'),
         }),
       )
       .min(1)
-      .describe('Heights ascending; heights without activity are left out.'),
+      .describe('Heights ascending. Heights without activity are left out.'),
   })
-  .describe('Digests of the blocks of a thousand heights.');
+  .describe('Digests of the blocks of 1,000 heights.');
 
-/** A list of page sizes: the first is the default limit and the last the maximum. */
+/** Page sizes, ascending: the first is the default limit, the last the maximum. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
 
 /**
- * `runes/v1/manifest.json`: what a build holds. No times, so that the same input makes the same bytes. Its numbers must fit each other: those who read
- * it make room for what it says.
+ * Schema of `runes/v1/manifest.json`. It has no times, so the same input makes the same bytes. Its numbers must agree,
+ * because readers allocate memory by them.
  */
 export const manifest = z
   .object({
     generator: z.literal('rune-activity-mirror').describe('Always `rune-activity-mirror`.'),
     version: z.string().describe('Version of the program.'),
-    layout: z.enum(LAYOUTS).describe('How the files are laid out. The answers are the same.'),
-    dialect: z.enum(DIALECTS).describe('How responses are spelled: in `contract` hashes begin with `0x`.'),
-    page_sizes: pageSizes.describe('Ascending: the first is the default limit, the last the largest.'),
-    operation_pages: z.boolean().describe('Whether blocks have lists by operation.'),
+    layout: z.enum(LAYOUTS).describe('Layout of the files. All layouts give the same responses.'),
+    dialect: z.enum(DIALECTS).describe('Dialect of responses: in `contract`, hashes begin with `0x`.'),
+    page_sizes: pageSizes.describe('Page sizes, ascending. The first is the default limit, the last the largest.'),
+    operation_pages: z.boolean().describe('True if blocks have lists by operation.'),
     compress: z
       .array(z.enum(ENCODINGS))
       .min(1)
       .refine(areEncodings, { error: 'must be in the order br, gz' })
       .optional()
       .describe(
-        'Compressed files that lie beside pages of three records or more; left out when there are none. `files` and `bytes` are without them.',
+        'Formats of the compressed files beside pages with three or more records. Left out if there are none. `files` and `bytes` do not count these files.',
       ),
     site_url: z
       .string()
       .refine((url) => parseSiteUrl(url) === url, { error: SITE_URL_RULE })
       .optional()
-      .describe('The public address of the mirror, which its feed links to; left out when it was not given.'),
+      .describe('Public URL of the mirror, used in links of its feed. Left out if it was not given.'),
     parquet: z
       .literal(true)
       .optional()
-      .describe('Whether `activity/` has all records as Parquet files; left out when not. `files` and `bytes` are without them.'),
+      .describe('True if `activity/` has all records as Parquet files, left out if not. `files` and `bytes` do not count these files.'),
     transaction_prefix: z
       .int()
       .min(1)
       .max(16)
       .optional()
-      .describe("Hex digits of a transaction's id that name its file of the index; in layout `packed` only."),
-    heights: z.array(z.tuple([integer, integer])).describe('Runs of consecutive heights with activity: first and last, both included.'),
+      .describe("Number of hex digits of a transaction's id that name its index file. Only in layout `packed`."),
+    heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),
     blocks: integer.describe('Blocks with activity.'),
     transactions: integer.describe('Transactions with activity.'),
     records: integer.describe('Records.'),
     left_out: z
       .strictObject({
-        rows: z.int().min(1).describe('How many rows were left out; a row that several files hold counts once.'),
-        runes: z.array(z.string()).min(1).max(MOST_RUNES_NAMED).describe('Ids of their runes, those with the most rows first.'),
-        more_runes: integer.describe('How many runes are not named.'),
+        rows: z.int().min(1).describe('Number of rows that were left out. A row that is in several files counts once.'),
+        runes: z.array(z.string()).min(1).max(MOST_RUNES_NAMED).describe('Ids of their runes, most rows first.'),
+        more_runes: integer.describe('Number of runes that are not listed in `runes`.'),
       })
       .optional()
-      .describe(
-        'Ledger rows of the input whose rune is not in its runes table: they are in no answer. The key is missing when there are none.',
-      ),
+      .describe('Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.'),
     files: integer.describe(
-      'Files of pages (and pointers), hash paths counted as the files that they are to a client. The index of layout `packed` has 16^`transaction_prefix` files more.',
+      'Number of files with pages and pointers, including paths by block hash. The index of layout `packed` has 16^`transaction_prefix` files more.',
     ),
-    bytes: integer.describe('What these files hold, in bytes.'),
+    bytes: integer.describe('Total size of these files, in bytes.'),
     digest: z
       .string()
       .regex(/^[0-9a-f]{64}$/)
-      .describe('SHA-256 over the digests of all blocks: two mirrors with the same digest hold the same data.'),
+      .describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),
   })
-  .describe('What a mirror holds.')
+  .describe('Contents and options of a mirror.')
   .superRefine(({ layout, blocks, transactions, records, transaction_prefix: digits }, context) => {
     const misfit = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message });
-    if (blocks > transactions) misfit('blocks', `${blocks} blocks do not have ${transactions} transactions`);
-    if (transactions > records) misfit('transactions', `${transactions} transactions do not have ${records} records`);
+    if (blocks > transactions) misfit('blocks', `${blocks} blocks cannot have only ${transactions} transactions`);
+    if (transactions > records) misfit('transactions', `${transactions} transactions cannot have only ${records} records`);
     const right = layout === 'packed' ? prefixDigitsFor(transactions) : undefined;
     if (digits === right) return;
     misfit(
       'transaction_prefix',
-      right === undefined ? 'is for layout packed' : `${transactions} transactions have prefixes of ${right} digits`,
+      right === undefined ? 'is only valid in layout packed' : `must be ${right} for ${transactions} transactions`,
     );
   });
 export type Manifest = z.infer<typeof manifest>;
 
-/** What is wrong with a file that cannot be parsed or does not fit its schema, in a line. */
+/** Describes in one line why a file cannot be parsed or does not match its schema. */
 export function misfitOf(error: unknown): string {
   const [issue] = error instanceof z.ZodError ? error.issues : [];
   return issue === undefined ? (messageOf(error).split('\n')[0] ?? '') : [issue.path.join('.'), issue.message].filter(Boolean).join(': ');

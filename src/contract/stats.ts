@@ -1,5 +1,5 @@
 /**
- * The documents of figures: what each block and each rune did, counted. None has a time of its making, so that the same input makes the same bytes.
+ * Schemas of the stats documents. None has the time of the build, so the same input makes the same bytes.
  */
 import { z } from 'zod';
 
@@ -15,23 +15,23 @@ const operations = {
 };
 export const byOperation = z.strictObject(operations).describe('Records by operation.');
 
-/** As the dialect of the build spells it. */
+/** Block hash in the dialect of the build. */
 const blockHash = z
   .string()
   .regex(/^(?:0x)?[0-9a-f]{64}$/)
-  .describe('Hash of the block, spelled as in the lists.');
+  .describe('Hash of the block, in the same form as in lists.');
 
 const height = integer.describe('Height of the block.');
 const timestamp = integer.describe('Time of the block, in seconds since 1970 (UTC).');
 const transactions = integer.describe('Transactions with activity.');
 const records = integer.describe('Records.');
 
-export const blockFigures = z
+export const blockStats = z
   .strictObject({ height, hash: blockHash, timestamp, transactions, records, ...operations })
-  .describe('What a block holds.');
-export type BlockFigures = z.infer<typeof blockFigures>;
+  .describe('Stats of a block.');
+export type BlockStats = z.infer<typeof blockStats>;
 
-export const runeFigures = z
+export const runeStats = z
   .strictObject({
     id: z.string().describe('Height of the block and index of the transaction that etched the rune.'),
     number: integer.describe('Number of the rune.'),
@@ -40,68 +40,68 @@ export const runeFigures = z
     records,
     ...operations,
   })
-  .describe('What was done with a rune.');
-export type RuneFigures = z.infer<typeof runeFigures>;
+  .describe('Stats of a rune.');
+export type RuneStats = z.infer<typeof runeStats>;
 
-/** `runes/v1/stats/840000.json`. All other documents of figures follow from these files. */
+/** Schema of `runes/v1/stats/840000.json`. All other stats documents are computed from these files. */
 export const statsFile = z
   .strictObject({
-    blocks: z.array(blockFigures).min(1).describe('Heights ascending; heights without activity are left out.'),
+    blocks: z.array(blockStats).min(1).describe('Heights ascending. Heights without activity are left out.'),
     runes: z
-      .array(runeFigures)
+      .array(runeStats)
       .min(1)
-      .describe('The runes that these blocks have records of, in the order of their ids (by block and transaction, as numbers).'),
+      .describe('The runes in the records of these blocks, ordered by id (block and transaction, as numbers).'),
   })
-  .describe('The figures of a hundred heights.');
+  .describe('The stats of 100 heights.');
 export type StatsFile = z.infer<typeof statsFile>;
 
 const activityEntry = z
   .strictObject({
-    height: integer.describe('The lowest height that may be in it.'),
-    blocks: z.int().min(1).describe('How many blocks are in it.'),
-    timestamp: integer.describe('Time of its first block held, in seconds since 1970 (UTC).'),
+    height: integer.describe('Lowest height of the bucket.'),
+    blocks: z.int().min(1).describe('Number of blocks in the bucket.'),
+    timestamp: integer.describe('Time of the first block in the bucket, in seconds since 1970 (UTC).'),
     ...operations,
   })
-  .describe('Some heights of a chart.');
+  .describe('One bucket of the activity chart.');
 export type ActivityEntry = z.infer<typeof activityEntry>;
 
-/** `runes/v1/stats.json`. */
+/** Schema of `runes/v1/stats.json`. */
 export const stats = z
   .strictObject({
-    first: integer.nullable().describe('The lowest height held; null when there is no block.'),
-    last: integer.nullable().describe('The highest height held; null when there is no block.'),
+    first: integer.nullable().describe('Height of the lowest block; null without blocks.'),
+    last: integer.nullable().describe('Height of the highest block; null without blocks.'),
     blocks: integer.describe('Blocks with activity.'),
     transactions,
     records,
     operations: byOperation,
-    bucket: z.int().min(1).describe('How many heights share an entry of `activity`: 1, 2, 5, 10, 20, 50 and so on.'),
+    bucket: z.int().min(1).describe('Heights per entry of `activity`: 1, 2, 5, 10, 20, 50 and so on.'),
     activity: z
       .array(activityEntry)
-      .describe('At most 300, heights ascending and multiples of `bucket`; heights without blocks are left out.'),
-    runes: z.array(runeFigures).describe('At most 20, the one with the most records first.'),
+      .describe('At most 300 entries, heights ascending and multiples of `bucket`. Buckets without blocks are left out.'),
+    runes: z.array(runeStats).describe('At most 20 runes, most records first.'),
   })
-  .describe('The figures of all blocks, small however many there are.');
+  .describe('The stats of all blocks. The size of this document has an upper limit.');
 export type Stats = z.infer<typeof stats>;
 
-/** `runes/v1/blocks.json`. */
+/** Schema of `runes/v1/blocks.json`. */
 export const latestBlocks = z
   .strictObject({
-    tip: integer.nullable().describe('The highest height held; null when there is no block.'),
+    tip: integer.nullable().describe('Height of the highest block; null without blocks.'),
     blocks: z
       .array(z.strictObject({ height, hash: blockHash, timestamp, records, transactions, operations: byOperation }))
-      .describe('At most 100, the newest first.'),
+      .describe('At most 100 blocks, newest first.'),
   })
-  .describe('The last blocks held.');
+  .describe('The last blocks of the mirror.');
 export type LatestBlocks = z.infer<typeof latestBlocks>;
 
-/** `runes/v1/feed.json`. Links are absolute in a build with `--site-url`, and else relative to the feed. */
+/** Schema of `runes/v1/feed.json`. Links are absolute in a build with `--site-url`, otherwise relative to the feed. */
 export const feed = z
   .strictObject({
-    version: z.literal('https://jsonfeed.org/version/1.1').describe('The form of the feed.'),
+    version: z.literal('https://jsonfeed.org/version/1.1').describe('Version of the feed format.'),
     title: z.string().describe('Title of the feed.'),
-    home_page_url: z.string().optional().describe('Address of the mirror; left out when the build was not told.'),
-    feed_url: z.string().optional().describe('Address of the feed; left out when the build was not told.'),
-    description: z.string().describe('What the feed is about.'),
+    home_page_url: z.string().optional().describe('URL of the mirror; left out if the build does not know it.'),
+    feed_url: z.string().optional().describe('URL of the feed; left out if the build does not know it.'),
+    description: z.string().describe('Description of the feed.'),
     language: z.string().describe('Language of its texts.'),
     items: z
       .array(
@@ -109,14 +109,14 @@ export const feed = z
           id: z
             .string()
             .regex(/^[0-9a-f]{64}$/)
-            .describe('Hash of the block without `0x`: a block that replaces another is another item.'),
-          url: z.string().describe('Where the block is; relative to the feed when the build was not told its address.'),
+            .describe('Hash of the block without `0x`, so a block that replaces another is a new item.'),
+          url: z.string().describe('URL of the block; relative to the feed if the build does not know the URL of the mirror.'),
           title: z.string().describe('Title of the item.'),
-          content_text: z.string().describe('What the block holds, in words.'),
-          date_published: z.string().optional().describe('In UTC; left out for a time that has no year of four digits.'),
+          content_text: z.string().describe('Number of records by operation, and the hash of the block.'),
+          date_published: z.string().optional().describe('Time of the block, in UTC. Left out from the year 10000 on.'),
         }),
       )
-      .describe('A block each, at most 30, the newest first.'),
+      .describe('At most 30 items, one for each block, newest first.'),
   })
   .describe('A JSON Feed 1.1 of the last blocks.');
 export type Feed = z.infer<typeof feed>;

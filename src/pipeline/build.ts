@@ -28,7 +28,7 @@ import { siteAssets } from '../site/assets.ts';
 import { damageOf, State, setAside } from '../state/state.ts';
 import { type NewBlock, updateBlocks, updateInputs } from '../state/update.ts';
 import { statsDocuments } from '../stats/documents.ts';
-import { figuresOf, writeStats } from '../stats/files.ts';
+import { readStats, writeStats } from '../stats/files.ts';
 import { DUCKDB_VERSION, int, nullable, Store, text } from '../store/duckdb.ts';
 import { withScratch } from '../store/scratch.ts';
 import { explainFiles } from '../write/failure.ts';
@@ -304,7 +304,7 @@ async function writeDataFiles(context: Context, heights: readonly number[], sink
   const digests = await writeDigests(heights, sink, store);
   const shards = site.layout === 'packed' ? await updateShards(context, sink) : [];
   const stats = await writeStats(site.dialect, sink, store);
-  for (const [path, content] of statsDocuments(await figuresOf(site.dialect, store), siteUrl)) sink.file(path, content);
+  for (const [path, content] of statsDocuments(await readStats(site.dialect, store), siteUrl)) sink.file(path, content);
   const ranges = site.parquet ? await writeRanges(out, scratch, sink, store) : [];
   return [digests, shards, stats, ranges].flat();
 }

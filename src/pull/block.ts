@@ -1,37 +1,40 @@
 /**
- * One block as a source gives it: known again by its hash, its number of records and its digest.
+ * Blocks, and how two copies of a block are compared: by hash, number of records and digest.
  */
 import { digestOfRecords } from '../contract/blockDigest.ts';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { parseHexId } from '../pages/lists.ts';
 import { PassingError } from './client.ts';
 
-/** What tells a block from another at its height. */
+/** Tells apart different blocks of the same height. */
 export interface BlockIdentity {
-  /** 64 lower-case hex digits; empty for a block without records, whose hash nobody tells. */
+  /** 64 lower-case hex digits. Empty for a block without records: no source gives its hash. */
   readonly hash: string;
   readonly records: number;
-  /** See contract/blockDigest.ts; undefined where the source does not tell it, and working it out would take all records. */
+  /** See contract/blockDigest.ts. Undefined if the source would have to read all records to compute it. */
   readonly digest?: string;
-  /** MD5 of the block's ledger rows (rows.ts); undefined where a source or a file has no ledger rows. */
+  /** MD5 of the block's ledger rows (rows.ts). Undefined for sources and files without ledger rows. */
   readonly rows?: string;
 }
 
-/** A block's records, in served order. */
+/** A block with its records in served order. */
 export interface Block extends ServedIdentity {
   readonly height: number;
   readonly activity: readonly ActivityRecord[];
 }
 
-/** The identity of a block whose records are known. */
+/** Identity of a block whose records were read. */
 type ServedIdentity = Required<Omit<BlockIdentity, 'rows'>>;
 
-/** What a source said is no block; another try can help, as when the block was replaced meanwhile. The message is for people. */
+/**
+ * A source sent an inconsistent block. A retry can help: the block may have been replaced between two requests.
+ * The message continues a sentence that begins with the name of the block or the source.
+ */
 export class BadBlockError extends PassingError {
   override readonly name = 'BadBlockError';
 }
 
-/** Checks that these are the records of the block at this height, in served order. Throws a BadBlockError. */
+/** Makes a block from its records. Throws a BadBlockError for records of another block or not in served order. */
 export function checkBlock(height: number, activity: readonly ActivityRecord[]): Block {
   for (const [i, { location }] of activity.entries()) {
     if (location.block_height !== height) throw new BadBlockError(`has a record ${i} of block ${location.block_height}`);
@@ -50,18 +53,21 @@ export function checkBlock(height: number, activity: readonly ActivityRecord[]):
   return { height, activity, ...identityOf(activity) };
 }
 
-/** The identity of a block's records. */
+/** Computes the identity of a block from its records. */
 export function identityOf(activity: readonly ActivityRecord[]): ServedIdentity {
   return { hash: parseHexId(activity[0]?.location.block_hash ?? '') ?? '', records: activity.length, digest: digestOfRecords(activity) };
 }
 
-/** Whether both are the same block, as far as both tell. A digest that stands in a file's name is cut short. */
+/**
+ * Compares two identities by the values that both have. Only 16 digits of the digests are compared,
+ * because file names contain no more.
+ */
 export function isSameBlock(a: BlockIdentity, b: BlockIdentity): boolean {
   if (a.digest !== undefined && b.digest !== undefined) return a.digest.slice(0, 16) === b.digest.slice(0, 16);
   if (a.rows !== undefined && b.rows !== undefined && a.rows !== b.rows) return false;
   return a.hash === b.hash && a.records === b.records;
 }
 
-/** The file of a block: a record a line, or an empty array. */
+/** Content of a block's file: one JSON record per line, or `[]` for a block without records. */
 export const blockText = ({ activity }: Block): string =>
   activity.length === 0 ? '[]\n' : activity.map((record) => `${JSON.stringify(record)}\n`).join('');

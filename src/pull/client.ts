@@ -1,47 +1,47 @@
 /**
- * Requests to somebody else's server: at a polite rate, tried again when that can help, and never for ever.
+ * HTTP client with a rate limit, timeouts and a limited number of retries.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { misfitOf } from '../contract/schemas.ts';
 import { BuildError, InputError, messageOf } from '../errors.ts';
 
 export interface ClientOptions {
-  /** Sent with every request. Their values are never shown. */
+  /** Sent with every request. Messages never show their values, which may be API keys. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Requests a second; 0 for as many as the server answers. */
+  /** Requests per second; 0 for no limit. */
   readonly rate: number;
-  /** How often a request is tried again. */
+  /** Retries per request. */
   readonly retries: number;
-  /** How long the server may be silent, in milliseconds. */
+  /** Longest time without data from the server, in milliseconds. */
   readonly timeoutMs: number;
-  /** The first pause before another try, in milliseconds; each further one may be twice as long. */
+  /** Longest pause before the first retry, in milliseconds. The limit doubles with each further retry. */
   readonly pauseMs: number;
   readonly signal: AbortSignal;
-  /** Told of every failure that is tried again. */
+  /** Called before every retry, with the failure. */
   readonly onRetry: (why: string) => void;
 }
 
 export interface Reply<T> {
   readonly status: number;
-  /** What a 200 held; undefined for every other status. */
+  /** Parsed response body; undefined unless the status is 200. */
   readonly body: T | undefined;
-  /** The beginning of the body of every other status. */
+  /** First 2,000 characters of the response body if the status is not 200. */
   readonly refusal: string;
 }
 
-/** Longest pause between two tries, in milliseconds. */
+/** Longest pause before a retry, in milliseconds. */
 const LONGEST_PAUSE_MS = 60_000;
 
-/** Longest pause that a server may ask for with Retry-After, in milliseconds. */
+/** Longest Retry-After that a pull waits for, in milliseconds. */
 const LONGEST_WAIT_MS = 15 * 60_000;
 
-/** An answer that trickles may take so many times as long as a server may be silent. */
+/** Longest time for a whole response, as a multiple of `timeoutMs`: a server could send a byte at a time forever. */
 const LONGEST_ANSWER = 20;
 
-/** Largest body that is read: a page of 100,000 records has some 60 MB. */
+/** Largest response body that is accepted. A page of 100,000 records has about 60 MB. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
 
-/** Another try can help. `waitMs` is what the server asked for. */
+/** A failure that a retry may fix. `waitMs` is the server's Retry-After, in milliseconds. */
 export class PassingError extends Error {
   override readonly name: string = 'PassingError';
   constructor(
@@ -54,7 +54,7 @@ export class PassingError extends Error {
 
 export class Client {
   readonly #options: ClientOptions;
-  /** When the next request may start, as performance.now() counts. */
+  /** Earliest start of the next request, on the clock of performance.now(). */
   #next = 0;
 
   constructor(options: ClientOptions) {
@@ -62,8 +62,8 @@ export class Client {
   }
 
   /**
-   * Gets a URL. `parse` makes something of a 200's body; when it throws, the body counts as damaged and is asked for again. Statuses that another try
-   * cannot change are returned. Throws a BuildError when the server cannot be reached or does not recover.
+   * Gets a URL. `parse` reads the body of a 200; if it throws, the body counts as damaged and the request is retried.
+   * Returns statuses that a retry cannot change. Throws a BuildError if the last retry fails too.
    */
   get<T>(url: string, parse: (text: string) => T): Promise<Reply<T>> {
     return this.persist(withoutQuery(url), async () => {
@@ -72,7 +72,7 @@ export class Client {
     });
   }
 
-  /** Does something again, after a pause, as long as it ends with a PassingError. Throws a BuildError when it does so too often. */
+  /** Runs `step`. Retries it after a pause if it throws a PassingError. Throws a BuildError after the last retry. */
   async persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     const { retries, pauseMs, signal, onRetry } = this.#options;
     for (let attempt = 0; ; attempt += 1) {
@@ -83,20 +83,20 @@ export class Client {
         if (!(error instanceof PassingError)) throw error;
         if (attempt >= retries) {
           throw new BuildError(`${what} ${error.message}; tried ${attempt + 1} times`, [
-            'Check the server and the network; the same command goes on from here.',
+            'Check the server and the network, then run the same command again: it continues from here.',
           ]);
         }
         onRetry(`${what} ${error.message}`);
-        // What a server asks for holds for every request to it.
+        // A Retry-After applies to all requests to the server.
         if (error.waitMs !== undefined) this.#next = Math.max(this.#next, performance.now() + error.waitMs);
-        // Somewhere up to the full pause: clients that failed together do not come back together.
+        // A random pause, so that clients that failed together do not retry together.
         const pause = Math.random() * Math.min(pauseMs * 2 ** attempt, LONGEST_PAUSE_MS);
         await sleep(pause, undefined, { signal });
       }
     }
   }
 
-  /** Waits until another request may start. */
+  /** Waits until the rate limit and Retry-After allow another request. */
   async #turn(): Promise<void> {
     const { rate, signal } = this.#options;
     for (;;) {
@@ -110,7 +110,7 @@ export class Client {
 
   async #attempt<T>(url: string, parse: (text: string) => T): Promise<Reply<T>> {
     const { timeoutMs, signal } = this.#options;
-    // Its own controller: AbortSignal.any() would leave something of every request on the signal of the whole pull.
+    // AbortSignal.any() would leak memory: each request would stay attached to the signal of the whole pull.
     const request = new AbortController();
     const stop = () => request.abort();
     let timedOut: string | undefined;
@@ -119,13 +119,13 @@ export class Client {
         timedOut ??= `${why} ${ms / 1000} s`;
         stop();
       }, ms);
-    const silence = stopAfter(timeoutMs, 'was silent for');
-    const longest = stopAfter(timeoutMs * LONGEST_ANSWER, 'was not answered whole in');
+    const silence = stopAfter(timeoutMs, 'sent no data for');
+    const longest = stopAfter(timeoutMs * LONGEST_ANSWER, 'did not complete within');
     signal.addEventListener('abort', stop);
     let response: Response;
     let text: string;
     try {
-      // A redirect is not followed: it could carry an API key to another host.
+      // Following a redirect could send an API key to another host.
       response = await fetch(url, {
         headers: { accept: 'application/json', ...this.#options.headers },
         redirect: 'manual',
@@ -147,14 +147,14 @@ export class Client {
     }
     if (status >= 300 && status < 400) {
       throw new InputError(`${withoutQuery(url)} redirects to ${JSON.stringify(headers.get('location') ?? '')}`, [
-        'Redirects are not followed, because API keys would go along. Name the address that it leads to with --from.',
+        'Redirects are not followed, because they could send API keys to another host. Give --from the URL that it redirects to.',
       ]);
     }
     if (status !== 200) return { status, body: undefined, refusal: text.slice(0, 2000) };
     try {
       return { status, body: parse(text), refusal: '' };
     } catch (error) {
-      // The parser's own words would repeat a part of the body, which may repeat a key.
+      // The parser's message would quote the body, which may contain a key.
       const why = error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error);
       throw new PassingError(`has an unexpected response body: ${why}`);
     }
@@ -169,7 +169,7 @@ async function readBody(response: Response, onData: () => void): Promise<string>
     bytes += chunk.byteLength;
     if (bytes > LARGEST_BODY_BYTES) {
       throw new InputError(`${withoutQuery(response.url)} answers with more than ${LARGEST_BODY_BYTES / 1024 / 1024} MB`, [
-        'No response of this API is so large. Check the address given with --from.',
+        'No response of this API is that large. Check the URL given with --from.',
       ]);
     }
     text += decoder.decode(chunk as Uint8Array, { stream: true });
@@ -177,26 +177,29 @@ async function readBody(response: Response, onData: () => void): Promise<string>
   return text + decoder.decode();
 }
 
-/** Retry-After in milliseconds: seconds or a date. Undefined when there is none. Throws a BuildError when it is too long to wait. */
+/**
+ * Converts a Retry-After header, which has seconds or a date, to milliseconds. Undefined without a valid header.
+ * Throws a BuildError if the wait is too long.
+ */
 function retryAfter(value: string | null): number | undefined {
   if (value === null) return undefined;
   const ms = /^[0-9]+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   if (Number.isNaN(ms)) return undefined;
   if (ms > LONGEST_WAIT_MS) {
-    throw new BuildError(`the server asks to come back in ${Math.ceil(ms / 60_000)} minutes (Retry-After: ${value})`, [
-      'Run the same command again then: it goes on from here. A lower --rate may avoid it.',
+    throw new BuildError(`the server asks to retry in ${Math.ceil(ms / 60_000)} minutes (Retry-After: ${value})`, [
+      'Run the same command again then: it continues from here. A lower --rate may avoid the wait.',
     ]);
   }
   return Math.max(ms, 0);
 }
 
-/** What lies behind fetch's "fetch failed". */
+/** Message of the network error inside fetch's "fetch failed". */
 function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return messageOf(cause) || String(cause);
 }
 
-/** A URL for messages. Keys are sometimes put into the query, and credentials before the host. */
+/** Removes query and credentials from a URL for messages, because they may contain keys. */
 function withoutQuery(url: string): string {
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;

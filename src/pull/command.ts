@@ -1,5 +1,5 @@
 /**
- * The pull command's flags, and what they mean.
+ * Flags of the pull command, and their parsing.
  */
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
@@ -11,47 +11,56 @@ import { HIGHEST } from './source.ts';
 
 export const PULL_COMMAND: Command = {
   call: 'npm run pull --',
-  about: 'Fetches blocks into the input folder: from a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
+  about: 'Fetches blocks into the input folder from a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
   flags: [
     {
       heading: 'What to fetch',
       name: 'from',
       value: 'URL',
-      about: 'Where the data is: postgres://user:pass@host/db, or https://host[/prefix].',
+      about: 'The source: postgres://user:pass@host/db or https://host[/prefix].',
     },
-    { name: 'to', value: 'DIR', byDefault: 'input', about: 'The input folder; files go into its folder pulled.' },
+    { name: 'to', value: 'DIR', byDefault: 'input', about: 'The input folder. Files are written to its subfolder pulled.' },
     {
       name: 'blocks',
       value: 'RANGE',
-      byDefault: 'from the first held, or the first there is',
-      about: 'A.., A..B or ..B for heights; -N.. for the last N, dropping older ones.',
+      byDefault: 'from the first pulled block, or the first of the source',
+      about: 'Heights as A.., A..B or ..B; or -N.. for the last N blocks, which removes older ones.',
     },
-    { name: 'header', value: 'LINE', repeatable: true, about: "Sent with every HTTP request, as in 'x-api-key: ...'." },
+    { name: 'header', value: 'LINE', repeatable: true, about: "HTTP header to send with every request, such as 'x-api-key: ...'." },
     {
       name: 'confirmations',
       value: 'N',
       byDefault: '6',
-      about: 'The last blocks, which are compared again and replaced when they changed.',
+      about: 'How many of the last blocks to compare again, and to replace if they changed.',
     },
-    { heading: 'How to ask', name: 'concurrency', value: 'N', byDefault: '4', about: 'Requests or database connections at once.' },
-    { name: 'rate', value: 'N', byDefault: '10', about: 'HTTP requests a second; 0 for as many as the server answers.' },
-    { name: 'retries', value: 'N', byDefault: '8', about: 'How often a failed HTTP request is tried again.' },
-    { name: 'timeout', value: 'SECONDS', byDefault: '30', about: 'How long an HTTP server may be silent.' },
+    {
+      heading: 'Speed and retries',
+      name: 'concurrency',
+      value: 'N',
+      byDefault: '4',
+      about: 'Parallel HTTP requests or database connections.',
+    },
+    { name: 'rate', value: 'N', byDefault: '10', about: 'HTTP requests per second; 0 for no limit.' },
+    { name: 'retries', value: 'N', byDefault: '8', about: 'Retries of a failed HTTP request.' },
+    { name: 'timeout', value: 'SECONDS', byDefault: '30', about: 'Longest time without data from an HTTP server.' },
     LOG,
     HELP,
   ],
   examples: [
-    { args: '--from https://host', about: 'From a server of this API, or another mirror.' },
-    { args: '--from postgres://user@host/runes --blocks 840000..', about: 'From a database of bitcoin-indexer, heights from 840,000 on.' },
-    { args: '--from https://host --blocks -2016..', about: 'A window: the last 2,016 blocks, and none that are older.' },
+    { args: '--from https://host', about: 'Pull from a server of this API, or another mirror.' },
+    {
+      args: '--from postgres://user@host/runes --blocks 840000..',
+      about: 'Pull heights from 840,000 on from a database of bitcoin-indexer.',
+    },
+    { args: '--from https://host --blocks -2016..', about: 'Keep only the last 2,016 blocks.' },
   ],
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
-/** Headers that are not on the command line, where other users of the machine could read them: one a line. */
+/** Environment variable with headers, one per line. Other users of the machine can read a command line. */
 const HEADERS_VARIABLE = 'PULL_HEADERS';
 
-/** The first pause before a request is tried again, in milliseconds. */
+/** Longest pause before the first retry of a request, in milliseconds. */
 const PAUSE_MS = 500;
 
 export async function runPull(flags: Flags, log: Log): Promise<void> {
@@ -80,24 +89,24 @@ export async function runPull(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** A `postgres://` or `https://` URL; the latter without a slash at its end and without `/runes/v1`. */
+/** Parses --from: a PostgreSQL or an HTTP URL. Throws a UsageError for any other. */
 function parseFrom(text: string | undefined): URL {
-  if (text === undefined) throw new UsageError('--from must be given: a postgres:// or an https:// URL');
+  if (text === undefined) throw new UsageError('--from is missing: give a postgres:// or an https:// URL');
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['postgres:', 'postgresql:', 'http:', 'https:'].includes(url.protocol)) {
-    // Not repeated here: it may hold a password.
+    // The message does not show the URL, which may contain a password.
     throw new UsageError('--from must be a URL such as postgres://user:pass@host:5432/db or https://host/prefix');
   }
   if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname)) {
     throw new UsageError('--from must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD');
   }
   if (url.protocol.startsWith('http') && (url.username !== '' || url.search !== '' || url.hash !== '')) {
-    throw new UsageError('--from must be an address without a user, a query and a fragment; a key goes into --header');
+    throw new UsageError('--from must be a URL without user, query and fragment; give a key with --header');
   }
   return url;
 }
 
-/** What --blocks asks for. */
+/** Parses --blocks. Throws a UsageError for text that is not a range. */
 export function parseWanted(text: string | undefined): WantedBlocks {
   if (text === undefined) return { from: undefined, to: undefined };
   const [whole, from = '', to = ''] = /^(-?[0-9]{1,15})?[.][.]([0-9]{1,15})?$/.exec(text) ?? [];
@@ -112,7 +121,7 @@ export function parseWanted(text: string | undefined): WantedBlocks {
   return { from: first, to: to === '' ? undefined : Number(to) };
 }
 
-/** Headers that fetch() refuses or sets itself. */
+/** Headers that fetch() rejects or sets itself. */
 const OWN_HEADERS = new Set([
   'connection',
   'content-length',
@@ -129,11 +138,11 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const line of lines) {
     const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e]+?)[ \t]*$/.exec(line) ?? [];
-    // The line is not repeated: it may hold a key.
+    // The message does not show the line, which may contain a key.
     if (name === undefined || value === undefined)
       throw new UsageError("--header must be a name, a colon and a value, as in 'x-api-key: ...'");
     if (OWN_HEADERS.has(name.toLowerCase()))
-      throw new UsageError(`--header ${name} is a header of the connection, which is not yours to set`);
+      throw new UsageError(`--header ${name} is not allowed: the HTTP client sets this header itself`);
     headers[name.toLowerCase()] = value;
   }
   return headers;

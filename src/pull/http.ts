@@ -1,30 +1,30 @@
 /**
- * Blocks from a server of the API: pages of lists by height, up to the tip that its status tells.
+ * Pulls blocks from a server of the API: reads the pages of each block, up to the tip in the server's status.
  */
 import { z } from 'zod';
 import { InputError } from '../errors.ts';
 import { BadBlockError, type BlockIdentity, checkBlock } from './block.ts';
 import type { Client } from './client.ts';
+import type { Heights } from './heights.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
-import type { Heights } from './plan.ts';
 import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { writeBlock } from './write.ts';
 
-/** The first block that can hold runes on Bitcoin's main chain (runes protocol). */
+/** First block of Bitcoin's main chain that can contain runes (runes protocol). */
 const FIRST_RUNE_BLOCK = 840_000;
 
-/** What servers of this API allow when they do not say. */
+/** Limit to use if a server's response does not tell its largest limit. */
 const COMMON_LIMIT = 60;
 
-/** More than any server should be asked for at once, so that its refusal names its limit. */
+/** A limit larger than any server allows, so that the error response names the largest limit. */
 const TOO_MUCH = 1_000_000;
 
-/** Records of a page when the server sets no limit. */
+/** Records per page if the server has no limit. */
 const LARGEST_PAGE = 5000;
 
 const status = z.object({ block_height: z.int().min(0).max(HIGHEST).nullish() });
 
-/** How many blocks without records may be the last. */
+/** Blocks below the tip to search for the last block with records. */
 const MOST_EMPTY = 100;
 
 export class HttpSource implements Source {
@@ -36,7 +36,7 @@ export class HttpSource implements Source {
   readonly #folder: string;
   #limit: number | undefined;
 
-  /** `base` is the address before `/runes/v1`. */
+  /** `base` is the URL before `/runes/v1`. */
   constructor(base: string, client: Client, folder: string) {
     this.name = base;
     this.#base = base;
@@ -48,14 +48,17 @@ export class HttpSource implements Source {
     const { block_height: tip } = await this.#get('/runes/v1/', (text) => status.parse(JSON.parse(text)));
     if (tip === undefined || tip === null) {
       throw new InputError(`${this.#base} has no blocks: its status has no block_height`, [
-        'Wait until its indexer has read blocks, or check that --from is a server of this API.',
+        'Wait until its indexer has read blocks, or check that --from is the URL of a server of this API.',
       ]);
     }
     this.#limit ??= await this.#largestLimit(tip);
     return { first: 0, begin: Math.min(FIRST_RUNE_BLOCK, tip), last: await this.#lastWithRecords(tip), has: () => true };
   }
 
-  /** The tip, or a block before it: one without records at the tip may be one that the server has not read yet, though its status counts it. */
+  /**
+   * Finds the last block with records, at or below the tip. A server may list a new block in its status before
+   * it has read the block's records, so an empty block at the tip is not reliable.
+   */
   async #lastWithRecords(tip: number): Promise<number> {
     for (let height = tip; height >= 0 && height > tip - MOST_EMPTY; height -= 1) {
       if ((await this.#page(height, 1, 0)).total > 0) return height;
@@ -70,7 +73,8 @@ export class HttpSource implements Source {
     for (const height of heights) {
       const identity = await this.#client.persist(`block ${height}`, async () => {
         const { total, results } = await this.#page(height, 1, 0);
-        if (results.length !== Math.min(total, 1)) throw new BadBlockError(`has ${total} records, and its first page ${results.length}`);
+        if (results.length !== Math.min(total, 1))
+          throw new BadBlockError(`has ${total} records, but its first page has ${results.length}`);
         return { hash: checkBlock(height, results).hash, records: total };
       });
       identities.set(height, identity);
@@ -92,7 +96,7 @@ export class HttpSource implements Source {
     return this.#get(`/runes/v1/blocks/${height}/activity?offset=${offset}&limit=${limit}`, parsePage);
   }
 
-  /** The largest limit: what the refusal of a larger one says. */
+  /** Asks for a limit that is too large, and reads the largest limit from the error response. */
   async #largestLimit(tip: number): Promise<number> {
     const path = `/runes/v1/blocks/${tip}/activity?offset=0&limit=${TOO_MUCH}`;
     const { body, refusal } = await this.#client.get(this.#base + path, parsePage);
@@ -106,12 +110,12 @@ export class HttpSource implements Source {
     if (body !== undefined) return body;
     const [url] = (this.#base + path).split('?');
     if (status === 401 || status === 403) {
-      throw new InputError(`${url} was answered with status ${status}: the server wants a key, or refuses this one`, [
-        "Give it with --header 'x-api-key: ...', or in the environment variable PULL_HEADERS.",
+      throw new InputError(`${url} was answered with status ${status}: the API key is missing or not accepted`, [
+        "Give a key with --header 'x-api-key: ...' or in the environment variable PULL_HEADERS.",
       ]);
     }
     throw new InputError(`${url} was answered with status ${status}`, [
-      'Is --from the address of a server of this API, without /runes/v1?',
+      'Check that --from is the URL of a server of this API, without /runes/v1.',
     ]);
   }
 }

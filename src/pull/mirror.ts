@@ -1,6 +1,6 @@
 /**
- * Blocks from another mirror of this program: its digests tell which blocks differ, and prove those that were fetched. They are read from its files by the
- * page map, so its host needs no code.
+ * Pulls blocks from another mirror of this program. The mirror's digests show which blocks differ, and check the
+ * blocks that were fetched. Pages are found in the mirror's files by the page map, so its host needs no code.
  */
 import { type Manifest, manifest, misfitOf } from '../contract/schemas.ts';
 import { CliError, InputError } from '../errors.ts';
@@ -10,14 +10,14 @@ import { maximumLimit, siteOf } from '../pages/lists.ts';
 import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
 import { type Client, PassingError } from './client.ts';
+import { type Heights, heightsOf } from './heights.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
-import { type Heights, heightsOf } from './plan.ts';
 import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { writeBlock } from './write.ts';
 
-/** The mirror's manifest; undefined when there is none, or one that this version does not know. */
+/** Fetches the mirror's manifest. Undefined if the host has none, or one of an unsupported version. */
 export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
-  // What another program answers here need not be JSON; what begins like it and is none was cut off, and is asked for again.
+  // Other programs may answer with other text. JSON that cannot be parsed was cut off, so the request is retried.
   const { body } = await client.get(`${base}/${MANIFEST_PATH}`, (text): unknown => (text.startsWith('{') ? JSON.parse(text) : undefined));
   const found = manifest.safeParse(body);
   return found.success && (found.data.heights.at(-1)?.[1] ?? 0) <= HIGHEST ? found.data : undefined;
@@ -43,14 +43,14 @@ export class MirrorSource implements Source {
     this.#mirror = this.#fresh();
   }
 
-  /** Reads the manifest and all digests, and takes them when they fit together: the mirror may be replaced meanwhile. */
+  /** Reads the manifest and all digests. Retries if they do not match, because the mirror may be being replaced. */
   async look(): Promise<Extent> {
     return this.#client.persist(this.#base, async () => {
       const found = await findManifest(this.#base, this.#client);
-      if (found === undefined) throw new BadBlockError('has no manifest any more');
+      if (found === undefined) throw new BadBlockError('no longer has a manifest');
       const [first, last] = [found.heights[0]?.[0], found.heights.at(-1)?.[1]];
       if (first === undefined || last === undefined) {
-        throw new InputError(`${this.#base} holds no blocks`, ['Name another mirror with --from.']);
+        throw new InputError(`${this.#base} has no blocks`, ['Give another mirror with --from.']);
       }
       const listed: BlockDigest[] = [];
       for (const path of new Set(found.heights.flatMap(([a, b]) => filesOf({ first: a, last: b })))) {
@@ -59,7 +59,7 @@ export class MirrorSource implements Source {
         for (const block of body) listed.push(block);
       }
       if (digestOfBlocks(listed) !== found.digest) {
-        throw new BadBlockError('has digests of blocks that do not make the digest in its manifest');
+        throw new BadBlockError('has block digests that do not match the digest in its manifest');
       }
       if (found.digest !== this.#manifest.digest) this.#mirror = this.#fresh();
       const blocks = new Map(listed.map((block) => [block.height, block]));
@@ -83,18 +83,18 @@ export class MirrorSource implements Source {
       const found = await readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset));
       if (found.digest === expected.digest) return found;
       this.#mirror = this.#fresh();
-      throw new BadBlockError(`has the digest ${found.digest}, and the mirror says ${expected.digest}`);
+      throw new BadBlockError(`has the digest ${found.digest}, but the mirror lists ${expected.digest}`);
     });
     return writeBlock(this.#folder, block);
   }
 
   async close(): Promise<void> {}
 
-  /** The page map over the mirror's files, with nothing in memory yet: what it reads once it keeps. */
+  /** Makes a page map over the mirror's files with an empty cache. */
   #fresh(): FetchMirror {
     return new FetchMirror(async (path) => {
       const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text);
-      if (status !== 200 && status !== 404) throw new BadBlockError(`needs ${path}, which was answered with status ${status}`);
+      if (status !== 200 && status !== 404) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
       return new Response(body ?? null, { status });
     }, Number.POSITIVE_INFINITY);
   }
@@ -104,10 +104,10 @@ export class MirrorSource implements Source {
     try {
       const answer = await this.#mirror.answer(new Request(`http://mirror.invalid${path}`));
       if (answer?.status === 200) return parsePage(await answer.text());
-      throw new BadBlockError(`cannot be read from the mirror's files, which are being replaced or not whole (${answer?.status})`);
+      throw new BadBlockError(`cannot be read from the mirror's files, which are incomplete or being replaced (status ${answer?.status})`);
     } catch (error) {
       if (error instanceof CliError || error instanceof PassingError) throw error;
-      // A file that the page map cannot read: it was damaged, or half of it is uploaded.
+      // The page map cannot read a file: it is damaged, or its upload has not finished.
       this.#mirror = this.#fresh();
       throw new BadBlockError(
         `cannot be read from the mirror's files: ${error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error)}`,
@@ -116,7 +116,7 @@ export class MirrorSource implements Source {
   }
 }
 
-/** The files of digests that heights are in. */
+/** Paths of the digest files that cover a range of heights. */
 function filesOf({ first, last }: Heights): string[] {
   const start = first - (first % DIGESTS_PER_FILE);
   return heightsOf({ first: start, last })

@@ -1,66 +1,63 @@
 /**
- * Which blocks to fetch: from what is wanted, what the source has, and what is held. Pure.
+ * Decides which blocks to fetch, from the wanted range, the source's range and the pulled files. No I/O.
  */
-import type { HeldFile } from './held.ts';
+import { type Heights, heightsOf } from './heights.ts';
+import type { PulledFile } from './pulledFiles.ts';
 import type { Extent } from './source.ts';
 
-/** The blocks that a user asks for. */
+/** The range of blocks that a user asks for. */
 export interface WantedBlocks {
-  /** A height; how many blocks back from the tip; or undefined for where the folder or else the source begins. */
+  /**
+   * First height, or a number of last blocks. Undefined for the first pulled block, or without one the source's first.
+   */
   readonly from: number | { readonly last: number } | undefined;
-  /** Undefined for the tip. */
+  /** Last height; undefined for the tip. */
   readonly to: number | undefined;
-}
-
-/** Heights, both included. */
-export interface Heights {
-  readonly first: number;
-  readonly last: number;
 }
 
 export interface PlanInput {
   readonly wanted: WantedBlocks;
   readonly source: Extent;
-  /** This many of the source's last blocks may still be replaced. */
+  /** How many of the source's last blocks may still be replaced. Older blocks are settled. */
   readonly confirmations: number;
-  /** How many settled heights the source puts into a file; a range begins at a multiple of it. */
+  /** Settled heights per file of the source. Files begin at multiples of it. */
   readonly perFile: number;
-  readonly held: readonly HeldFile[];
-  /** Heights whose held block is not the source's any more. */
+  readonly files: readonly PulledFile[];
+  /** Heights of pulled blocks that differ from the source's blocks. */
   readonly stale: ReadonlySet<number>;
 }
 
 export interface Plan {
-  /** The range that is wanted, as heights. */
+  /** The wanted range of heights. */
   readonly range: Heights;
-  /** What to fetch, ascending; each becomes a file. */
+  /** Ranges to fetch, ascending. Each becomes one file. */
   readonly units: readonly Heights[];
-  /** Held files that nothing of `units` replaces and that are not wanted: below a window that moves with the tip. */
-  readonly outgrown: readonly HeldFile[];
+  /** Files to remove because they are below the wanted last N blocks. */
+  readonly outgrown: readonly PulledFile[];
 }
 
-export function plan({ wanted, source, confirmations, perFile, held, stale }: PlanInput): Plan {
+export function plan({ wanted, source, confirmations, perFile, files, stale }: PlanInput): Plan {
   const last = Math.min(wanted.to ?? Number.MAX_SAFE_INTEGER, source.last);
-  const range = { first: firstOf(wanted, source, perFile, held), last };
-  const fresh = held.filter((file) => !isStale(file, stale));
+  const range = { first: firstOf(wanted, source, perFile, files), last };
+  const fresh = files.filter((file) => !isStale(file, stale));
   const covered = new Set(fresh.flatMap((file) => heightsOf(file)));
   const missing: number[] = [];
   const miss = (height: number) => {
     if (!covered.has(height) && height >= source.first && height <= source.last && source.has(height)) missing.push(height);
   };
   for (let height = range.first; height <= range.last; height += 1) miss(height);
-  // A stale file of several blocks is fetched anew as a whole, or its good blocks would be lost with it.
-  const outside = held.filter((file) => isStale(file, stale)).flatMap((file) => heightsOf(file));
+  // A stale file is removed with all its blocks, so fetch its unchanged blocks too.
+  const outside = files.filter((file) => isStale(file, stale)).flatMap((file) => heightsOf(file));
   for (const height of outside) if (height < range.first || height > range.last) miss(height);
 
   const settled = source.last - confirmations;
   const units: Heights[] = [];
   if (perFile > 1) {
-    // Whole stretches of settled blocks become one file each, also those that were fetched one by one while they were new.
+    // Put each stretch of settled blocks into one file, including blocks that were fetched one by one while new.
     for (let start = range.first - (range.first % perFile); start <= Math.min(range.last, settled); start += perFile) {
       const wantedPart = { first: Math.max(start, range.first), last: Math.min(start + perFile - 1, wanted.to ?? Number.MAX_SAFE_INTEGER) };
       const touching = fresh.filter((file) => file.first <= wantedPart.last && file.last >= wantedPart.first);
-      // All that these files hold, or the new file would hold some of it twice.
+      // Extend the stretch to all heights of these files: the new file replaces them.
       const stretch = {
         first: touching.reduce((least, { first }) => Math.min(least, first), wantedPart.first),
         last: touching.reduce((most, { last }) => Math.max(most, last), wantedPart.last),
@@ -75,17 +72,14 @@ export function plan({ wanted, source, confirmations, perFile, held, stale }: Pl
   units.sort((a, b) => a.first - b.first);
 
   const moves = typeof wanted.from === 'object';
-  return { range, units, outgrown: moves ? held.filter((file) => file.last < range.first) : [] };
+  return { range, units, outgrown: moves ? files.filter((file) => file.last < range.first) : [] };
 }
 
-function firstOf({ from }: WantedBlocks, source: Extent, perFile: number, held: readonly HeldFile[]): number {
+function firstOf({ from }: WantedBlocks, source: Extent, perFile: number, files: readonly PulledFile[]): number {
   if (typeof from === 'number') return Math.max(from, source.first);
-  if (from === undefined) return Math.max(held[0]?.first ?? source.begin, source.first);
+  if (from === undefined) return Math.max(files[0]?.first ?? source.begin, source.first);
   const first = Math.max(source.last - from.last + 1, 0);
   return Math.max(first - (first % perFile), source.first);
 }
 
-const isStale = (file: HeldFile, stale: ReadonlySet<number>): boolean => heightsOf(file).some((height) => stale.has(height));
-
-/** All heights from the first to the last. */
-export const heightsOf = ({ first, last }: Heights): number[] => Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);
+const isStale = (file: PulledFile, stale: ReadonlySet<number>): boolean => heightsOf(file).some((height) => stale.has(height));

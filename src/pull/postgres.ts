@@ -1,5 +1,6 @@
 /**
- * Blocks from the database of a bitcoin-indexer: rows of `ledger` in ranges of heights, and what they need of `runes`, all of one moment. Only reads.
+ * Pulls blocks from the PostgreSQL database of a bitcoin-indexer. Copies rows of `ledger` by ranges of heights, and the
+ * table `runes`, from one snapshot. Writes nothing to the database.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
@@ -12,8 +13,8 @@ import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.t
 import { literal, type Store, toNumber } from '../store/duckdb.ts';
 import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
-import { checkDigest, ledgerFile, RUNES_FILE } from './held.ts';
-import type { Heights } from './plan.ts';
+import type { Heights } from './heights.ts';
+import { checkDigest, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { isDiskFull, putInPlace, saveStream, workFile, writeError } from './write.ts';
@@ -22,31 +23,31 @@ export interface DatabaseOptions {
   /** A `postgres://` URL. */
   readonly url: string;
   readonly folder: string;
-  /** How many connections read at once. */
+  /** Number of connections; each runs one query at a time. */
   readonly connections: number;
   readonly store: Store;
   readonly signal: AbortSignal;
-  /** Told of what makes pulls slow. */
+  /** Called with warnings about slow queries. */
   readonly onNotice: (message: string) => void;
 }
 
-/** Settled heights in a file: some hundred thousand records, so that working memory stays small and all of history is a thousand files. */
+/** Settled heights per file: about 100,000 records. Keeps memory small, and all of history in about 1,000 files. */
 const HEIGHTS_PER_FILE = 100;
 
-/** How long a connection may take, in milliseconds. */
+/** Timeout for opening a connection, in milliseconds. */
 const CONNECT_MS = 30_000;
 
-/** How long a connection may be silent before the kernel asks whether the other side still exists, in milliseconds. */
+/** Idle time of a connection before the kernel sends a keep-alive probe, in milliseconds. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** How long the database may take to say goodbye, in milliseconds: one that is still sending rows does not. */
+/** Longest wait for a connection to close, in milliseconds. A database that still sends rows does not close it. */
 const GOODBYE_MS = 1000;
 
-/** Rows of a table. */
+/** Selects and orders the rows to copy from a table. */
 interface RowsWanted {
   readonly where?: string | undefined;
   readonly order: string;
-  /** A Parquet file whose rows stay that have another id. */
+  /** Path of a Parquet file whose rows are kept, unless the table has a row with the same id. */
   readonly kept?: string | undefined;
 }
 
@@ -55,13 +56,13 @@ export class DatabaseSource implements Source {
   readonly perFile = HEIGHTS_PER_FILE;
   readonly knowsDigests = false;
   readonly #options: DatabaseOptions;
-  /** Each is one connection, in a transaction that sees the same moment as the others'. Empty before the first look. */
+  /** Connections with an open transaction each; all share one snapshot. Empty before the first look(). */
   #connections: readonly pg.Client[] = [];
-  /** Those of them that nobody uses. */
+  /** Connections that are not in use. */
   #idle: pg.Client[] = [];
   #isConnected = false;
   readonly #stop = () => this.#hangUp();
-  /** DuckDB does one thing at a time; it uses all cores for it. */
+  /** The last conversion. Conversions run one after another, because each uses all cores. */
   #conversion: Promise<unknown> = Promise.resolve();
 
   constructor(options: DatabaseOptions) {
@@ -76,35 +77,43 @@ export class DatabaseSource implements Source {
       await this.#begin();
       const [row] = await this.#ask('SELECT min(block_height)::text AS first, max(block_height)::text AS last FROM ledger');
       if (row?.['first'] === null || row === undefined) {
-        throw new InputError(`the table ledger of ${this.name} is empty`, ['Has the indexer begun its work? Is it the right database?']);
+        throw new InputError(`the table ledger of ${this.name} is empty`, [
+          'Check that --from is the right database, and that its indexer has started.',
+        ]);
       }
       const [first = 0, last = 0] = ['first', 'last'].map((end) => {
         const height = Number(row[end]);
         if (Number.isInteger(height) && height >= 0 && height <= HIGHEST) return height;
         throw new InputError(`the table ledger of ${this.name} has block_height ${row[end]}`, [
-          `Heights must be integers from 0 to ${HIGHEST}. Is it the right database?`,
+          `Heights must be integers from 0 to ${HIGHEST}. Check that --from is the right database.`,
         ]);
       });
       return { first, begin: first, last, has: () => true };
     });
   }
 
-  /** Counts what builds count, and other servers of the API: rows whose rune is not in `runes` are no records. They are fetched all the same. */
+  /**
+   * Counts only rows whose rune is in `runes`, as builds and other servers of the API do. Rows of unknown runes are
+   * fetched too, but are not records.
+   */
   async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
     if (heights.length === 0) return new Map();
     const sql = identitiesSql({ ledger: 'ledger', runes: 'runes' }, heights, true);
     return readIdentityRows(await this.#explained(() => this.#ask(sql)), heights);
   }
 
-  /** The runes come before the rows that name them, so that a build in between knows them all. A source that is behind lacks some that are in use. */
+  /**
+   * Fetches the runes before the ledger rows that refer to them, so that a build between the two knows all runes. If
+   * the source is behind, keeps the runes that it lacks, because pulled rows refer to them.
+   */
   async prepare(isBehind: boolean): Promise<void> {
-    const held = join(this.#options.folder, RUNES_FILE);
-    const kept = isBehind && existsSync(held) ? held : undefined;
+    const runesPath = join(this.#options.folder, RUNES_FILE);
+    const kept = isBehind && existsSync(runesPath) ? runesPath : undefined;
     if (kept !== undefined) await checkKept(kept);
     await this.#explained(() =>
       this.#copy('runes', RUNE_FIELDS, { order: 'id', kept }, async (parquet) => {
-        const before = existsSync(held) ? readHeld(this.#options.folder, held) : undefined;
-        // The same bytes are left alone: a build reads a file again whose times are new.
+        const before = existsSync(runesPath) ? readRunes(this.#options.folder, runesPath) : undefined;
+        // Do not rewrite the same bytes: a build reads a file again if its modification time changed.
         if (before?.equals(readFileSync(parquet)) !== true) await putInPlace(this.#options.folder, parquet, RUNES_FILE);
       }),
     );
@@ -126,12 +135,12 @@ export class DatabaseSource implements Source {
     this.#options.signal.removeEventListener('abort', this.#stop);
   }
 
-  /** Ends the connections, whatever they are doing. */
+  /** Closes all sockets at once, even during a query. */
   #hangUp(): void {
     for (const { connection } of this.#connections) connection.stream.destroy();
   }
 
-  /** Throws an InputError when the URL's parameters are wrong, such as a certificate file that does not exist. */
+  /** Throws an InputError for wrong parameters in the URL, such as a certificate file that does not exist. */
   #newConnection(): pg.Client {
     let client: pg.Client;
     try {
@@ -145,12 +154,12 @@ export class DatabaseSource implements Source {
     } catch (error) {
       throw new InputError(`${this.name}: ${messageOf(error)}`, ['Check the parameters of --from, such as sslmode and sslrootcert.']);
     }
-    // A connection that breaks makes the next query fail, which is early enough.
+    // Ignored here: the next query on a broken connection fails with the same error.
     client.on('error', () => undefined);
     return client;
   }
 
-  /** Begins transactions that all see what the first of them sees. */
+  /** Opens connections if needed, and begins a read-only transaction on each, all with the same snapshot. */
   async #begin(): Promise<void> {
     if (!this.#isConnected) {
       this.#connections = Array.from({ length: this.#options.connections }, () => this.#newConnection());
@@ -160,7 +169,7 @@ export class DatabaseSource implements Source {
       for (const connection of this.#connections) await connection.query(WITHOUT_TIMEOUTS);
       if ((await this.#ask(LEDGER_WITHOUT_INDEX)).length > 0) {
         this.#options.onNotice(
-          `the table ledger of ${this.name} has no index on block_height, so PostgreSQL reads the whole table for every ${HEIGHTS_PER_FILE} blocks; create one with: CREATE INDEX ON ledger (block_height);`,
+          `the table ledger of ${this.name} has no index on block_height, so PostgreSQL reads the whole table for every ${HEIGHTS_PER_FILE} blocks. Create an index with: CREATE INDEX ON ledger (block_height);`,
         );
       }
     }
@@ -173,7 +182,7 @@ export class DatabaseSource implements Source {
     }
   }
 
-  /** Runs `work` with a connection that nobody else uses. There are as many of them as there are fetches at once. */
+  /** Runs `work` with an idle connection. Throws if none is idle: there is one connection per parallel fetch. */
   async #with<T>(work: (connection: pg.Client) => Promise<T>): Promise<T> {
     const connection = this.#idle.pop();
     if (connection === undefined) throw new Error('more fetches at once than connections');
@@ -188,7 +197,7 @@ export class DatabaseSource implements Source {
     return this.#with(async (connection) => (await connection.query<Record<string, string | null>>(query)).rows);
   }
 
-  /** Copies rows of a table out, and turns them into a Parquet file that `take` moves to its place. */
+  /** Copies rows of a table into a temporary Parquet file. `take` moves it to its final path. */
   async #copy(
     table: string,
     fields: readonly Field[],
@@ -214,15 +223,15 @@ export class DatabaseSource implements Source {
     }
   }
 
-  /** CSV to Parquet, sorted, so that the same rows make the same bytes in whatever order the database gives them. */
+  /** Converts CSV to Parquet. Sorts the rows, so that the same rows always make the same bytes. */
   async #convert(csv: string | undefined, parquet: string, fields: readonly Field[], { order, kept }: RowsWanted): Promise<void> {
     const columns = fields.map(({ column }) => `'${column}': 'VARCHAR'`).join(', ');
-    // As in PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
+    // The rules of PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
     const options = [
       `auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false`,
       `compression = 'none', columns = {${columns}}`,
     ];
-    // DuckDB refuses to read an empty file.
+    // DuckDB cannot read an empty file.
     const fetched =
       csv === undefined
         ? `SELECT * FROM (${noRows(fields)}) WHERE false`
@@ -240,24 +249,24 @@ export class DatabaseSource implements Source {
     await job;
   }
 
-  /** Throws the error of a conversion in words: a full disk, cells that are not what they should be, or runes that cannot be read back. */
+  /** Rethrows an error of a conversion. Adds advice for a full disk, a wrong type or a damaged runes file. */
   #explainConversion(error: unknown, table: string, kept: string | undefined): never {
     const { folder } = this.#options;
     if (isDiskFull(error)) throw writeError(folder, error);
     const [first = ''] = messageOf(error).split('\n');
     if (error instanceof CliError) throw error;
     if (kept !== undefined && first.includes(kept)) {
-      throw new InputError(`${kept} cannot be read: ${first}`, ['It is damaged. Remove it and pull again.']);
+      throw new InputError(`${kept} cannot be read: ${first}`, ['The file is damaged. Remove it and pull again.']);
     }
     if (/^(?:Conversion|Invalid Input) Error/.test(first)) {
       throw new InputError(`the table ${table} of ${this.name} has a value of the wrong type: ${first}`, [
-        "Check that its columns are those of bitcoin-indexer's database, in UTF-8.",
+        "Check that its columns are the same as in bitcoin-indexer's database, and its encoding is UTF-8.",
       ]);
     }
     throw error;
   }
 
-  /** Turns errors of the database into errors for people. */
+  /** Runs `work`, and adds advice to errors of the database. */
   async #explained<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -278,11 +287,13 @@ export class DatabaseSource implements Source {
       if (code.startsWith('53')) {
         throw new BuildError(`${this.name}: ${message}`, ['Lower --concurrency, which is the number of connections.']);
       }
-      // What PostgreSQL says of itself, and what the client says of a connection that is gone.
+      // Failures of the server, and messages of the client about a lost connection.
       if (/^(?:E[A-Z_]+$|08|25P0|40|55|57|58|XX)/.test(code) || /onnection|timeout|not queryable/.test(message)) {
-        throw new BuildError(`${this.name}: ${message}`, ['Is the database up and reachable? The same command goes on from here.']);
+        throw new BuildError(`${this.name}: ${message}`, [
+          'Check that the database is running and reachable, then run the same command again: it continues from here.',
+        ]);
       }
-      // It refuses a query that bitcoin-indexer's database answers.
+      // The database rejects a query that works in bitcoin-indexer's database.
       if (error instanceof pg.DatabaseError) {
         throw new InputError(`${this.name}: ${message}`, ['Check that --from is the runes database of bitcoin-indexer.']);
       }
@@ -291,8 +302,8 @@ export class DatabaseSource implements Source {
   }
 }
 
-/** The bytes of the runes file. Throws a BuildError when it cannot be read. */
-function readHeld(folder: string, path: string): Buffer {
+/** Reads the runes file. Throws a BuildError if it cannot be read. */
+function readRunes(folder: string, path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
@@ -300,49 +311,57 @@ function readHeld(folder: string, path: string): Buffer {
   }
 }
 
-/** A transaction is idle while others read, and a COPY may take long. A version of PostgreSQL does not have all of these settings. */
+/**
+ * SQL that turns timeouts off: a transaction may be idle while others read, and a COPY may take long. Reads pg_settings
+ * because no version of PostgreSQL has all of these settings.
+ */
 const WITHOUT_TIMEOUTS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
 
-/** Selects a row when ledger is a table without an index that begins with block_height. For a view or a partitioned table there is no telling. */
+/**
+ * SQL that returns a row if ledger has no index that begins with block_height. Returns none for views and partitioned
+ * tables, whose indexes it cannot check.
+ */
 const LEDGER_WITHOUT_INDEX = `SELECT relname FROM pg_class AS ledger WHERE oid = to_regclass('ledger') AND relkind IN ('r', 'm') AND NOT EXISTS (
   SELECT FROM pg_index AS i JOIN pg_attribute AS first ON first.attrelid = i.indrelid AND first.attnum = i.indkey[0]
   WHERE i.indrelid = ledger.oid AND first.attname = 'block_height' AND i.indisvalid AND i.indpred IS NULL)`;
 
 const CREDENTIALS = 'Check user and password in --from, or in the environment variables PGUSER and PGPASSWORD.';
 
-/** What to do about errors of PostgreSQL, by their codes. */
+/** Advice by error code of PostgreSQL. */
 const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [/^28/, CREDENTIALS],
   [/^3D000$/, 'Check the name of the database at the end of --from.'],
   [
     /^42P01$/,
-    "The tables ledger and runes of bitcoin-indexer's runes database are needed. Name their schema, if it is not public, with ?options=-csearch_path%3DNAME at the end of --from.",
+    '--from must be the runes database of bitcoin-indexer, with the tables ledger and runes. If their schema is not public, add ?options=-csearch_path%3DNAME to --from.',
   ],
   [
     /^42703$/,
-    `ledger needs the columns ${LEDGER_FIELDS.map((f) => f.column).join(', ')}; runes ${RUNE_FIELDS.map((f) => f.column).join(', ')}.`,
+    `ledger needs the columns ${LEDGER_FIELDS.map((f) => f.column).join(', ')}; runes needs ${RUNE_FIELDS.map((f) => f.column).join(', ')}.`,
   ],
-  [/^42501$/, 'The user needs the right to SELECT from ledger and runes.'],
+  [/^42501$/, 'Grant the user SELECT on ledger and runes.'],
 ];
 
-/** Throws an InputError when the runes that a pull keeps were damaged. */
+/** Throws an InputError if the runes file does not match its checksum. */
 async function checkKept(path: string): Promise<void> {
   try {
     await checkDigest(path);
   } catch (error) {
-    throw new InputError(`${path} cannot be read: ${messageOf(error)}`, ['It was damaged after it was pulled. Remove it and pull again.']);
+    throw new InputError(`${path} cannot be read: ${messageOf(error)}`, ['The file was damaged after the pull. Remove it and pull again.']);
   }
 }
 
-/** SQL of a column in the type that holds its values exactly. */
+/** SQL of a column, cast to its type in the Parquet file. */
 const typed = ({ column, kind }: Field): string => (kind === 'integer' ? `"${column}"::BIGINT AS "${column}"` : `"${column}"`);
 
-/** SQL of no rows with the columns' types. */
+/** SQL of an empty result with these columns. */
 const noRows = (fields: readonly Field[]): string =>
   `SELECT ${fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS "${column}"`).join(', ')}`;
 
-/** The URL with `sslmode` meaning what it means to PostgreSQL's own programs: `require` does not ask for a certificate that can be verified. */
+/**
+ * Makes `sslmode` in the URL work as in libpq and psql: `require` does not verify the certificate.
+ */
 function withLibpqSsl(text: string): string {
   const url = new URL(text);
   if (url.searchParams.has('sslmode') && !url.searchParams.has('uselibpqcompat')) url.searchParams.set('uselibpqcompat', 'true');

@@ -1,5 +1,6 @@
 /**
- * Brings blocks from a source into the input folder: look what the source has and what is held, fetch what differs, and look again until nothing does.
+ * Pulls blocks from a source into the input folder. Compares the pulled files with the source, fetches what differs,
+ * and repeats until nothing differs.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,39 +10,40 @@ import { BuildError, InputError } from '../errors.ts';
 import { CHECKSUM_ENDING } from '../input/checksums.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
-import { type HeldFile, listHeld, PULLED_FOLDER, readIdentities } from './held.ts';
-import { type Heights, heightsOf, plan, type WantedBlocks } from './plan.ts';
+import { type Heights, heightsOf } from './heights.ts';
+import { plan, type WantedBlocks } from './plan.ts';
+import { listPulledFiles, PULLED_FOLDER, type PulledFile, readIdentities } from './pulledFiles.ts';
 import type { Extent, Source } from './source.ts';
 import { writeError } from './write.ts';
 
 export interface PullOptions {
-  /** The input folder; files go into its folder `pulled`. */
+  /** The input folder. Files are written to its subfolder `pulled`. */
   readonly to: string;
   readonly wanted: WantedBlocks;
-  /** This many of the last blocks are compared at every pull, and replaced when they changed. */
+  /** How many of the last blocks each pull compares, and replaces if they changed. Older blocks are settled. */
   readonly confirmations: number;
   readonly concurrency: number;
   readonly signal: AbortSignal;
 }
 
 export interface PullResult {
-  /** Blocks fetched, those without records included. */
+  /** Number of fetched blocks, including blocks without records. */
   readonly blocks: number;
   readonly records: number;
-  /** Of the files that were written. */
+  /** Total size of the files that were written. */
   readonly bytes: number;
-  /** Blocks that took the place of others. */
+  /** Number of pulled blocks that changed at the source. */
   readonly replaced: number;
-  /** Runs of heights that are held now. */
-  readonly held: readonly Heights[];
+  /** Ranges of heights that the pulled files cover, ascending. */
+  readonly heights: readonly Heights[];
 }
 
-/** A tip that moves faster than blocks are fetched is left to the next pull. */
+/** Most rounds per pull. Limits a pull whose source gets new blocks faster than they are fetched. */
 const MOST_ROUNDS = 5;
 
 /**
- * Pulls once. Throws an InputError when the source disagrees on a settled block, and a BuildError when the source or the disk fails; what was fetched
- * stays, and the next pull goes on from there.
+ * Pulls once. Throws an InputError if a settled block differs, and a BuildError if the source or the disk fails.
+ * Fetched files stay, so the next pull continues from there.
  */
 export async function pull(options: PullOptions, source: Source, store: Store, log: Log, progress: Progress): Promise<PullResult> {
   const folder = join(options.to, PULLED_FOLDER);
@@ -49,16 +51,18 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
   for (let round = 0; ; round += 1) {
     options.signal.throwIfAborted();
     const has = await source.look();
-    const held = listHeld(folder);
-    const stale = await findStale(options, source, has, held, folder, store);
-    const { range, units, outgrown } = plan({ ...options, source: has, perFile: source.perFile, held, stale: stale.heights });
+    const files = listPulledFiles(folder);
+    const stale = await findStale(options, source, has, files, folder, store);
+    const { range, units, outgrown } = plan({ ...options, source: has, perFile: source.perFile, files, stale: stale.heights });
     if (round === 0) announce(source, has, range, units, stale.replaced, log);
     if (round === MOST_ROUNDS && units.length > 0) {
-      throw new BuildError(`${source.name} changed during each of ${MOST_ROUNDS} rounds`, ['The same command goes on from here.']);
+      throw new BuildError(`${source.name} changed during each of ${MOST_ROUNDS} rounds`, [
+        'Run the same command again: it continues from here.',
+      ]);
     }
     remove(folder, stale.orphans);
     totals.replaced += stale.replaced;
-    if (round === 0 || units.length > 0) await source.prepare(highest(held) > has.last);
+    if (round === 0 || units.length > 0) await source.prepare(highest(files) > has.last);
     const written = new Set<string>();
     const all = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
     let done = 0;
@@ -67,20 +71,23 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
       options.signal.throwIfAborted();
       const { path, records, bytes } = await source.fetch(unit);
       written.add(path);
-      const within = held.filter((file) => file.path !== path && unit.first <= file.first && file.last <= unit.last);
+      const within = files.filter((file) => file.path !== path && unit.first <= file.first && file.last <= unit.last);
       remove(folder, within);
       done += unit.last - unit.first + 1;
       totals.records += records;
       totals.bytes += bytes;
       progress.show(done, all, 'blocks');
     };
-    // First what takes the place of other blocks, ascending: which these are is told by the highest block held, so none may be fetched above it before all of
-    // them are right. Then the lowest alone: where the held blocks begin is where the next pull begins. So a pull may be killed at any moment.
+    // The order lets a later pull continue if this pull is killed:
+    // 1. Replace changed blocks, ascending. findStale() compares the last blocks below the highest pulled block, so a
+    //    block above it must not be fetched while a changed block remains.
+    // 2. Fetch the lowest missing block alone, because the next pull begins at the first pulled block.
+    // 3. Fetch all others in parallel.
     const repairs = units.filter((unit) => heightsOf(unit).some((height) => stale.heights.has(height)));
     await inParallel(repairs, 1, fetchUnit);
     remove(
       folder,
-      held.filter((file) => !written.has(file.path) && heightsOf(file).some((height) => stale.heights.has(height))),
+      files.filter((file) => !written.has(file.path) && heightsOf(file).some((height) => stale.heights.has(height))),
     );
     const others = units.filter((unit) => !repairs.includes(unit));
     await inParallel(others.slice(0, 1), 1, fetchUnit);
@@ -89,49 +96,52 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     totals.blocks += all;
     if (units.length === 0) break;
   }
-  return { ...totals, held: runsOf(listHeld(folder)) };
+  return { ...totals, heights: runsOf(listPulledFiles(folder)) };
 }
 
-const highest = (held: readonly HeldFile[]): number => held.reduce((top, file) => Math.max(top, file.last), -1);
+const highest = (files: readonly PulledFile[]): number => files.reduce((top, file) => Math.max(top, file.last), -1);
 
 interface Stale {
-  /** Held blocks that the source has otherwise now, and those that two files hold. */
+  /** Heights of pulled blocks that differ from the source's, or that are in two files. */
   readonly heights: ReadonlySet<number>;
-  /** How many of them the chain replaced. */
+  /** Number of pulled blocks that differ from the source's. */
   readonly replaced: number;
-  /** Files of blocks that the source has no more, on a branch of the chain that it left: above its tip, or without records now. */
-  readonly orphans: readonly HeldFile[];
+  /** Files of blocks that the source dropped in a reorganisation: above its tip, or without records now. */
+  readonly orphans: readonly PulledFile[];
 }
 
-/** Compares what is held with the source: its last blocks, or all where the source tells digests. */
+/**
+ * Compares pulled blocks with the source: the last ones, or all if the source knows digests.
+ * Throws an InputError if a settled block differs.
+ */
 async function findStale(
   { confirmations }: PullOptions,
   source: Source,
   has: Extent,
-  held: readonly HeldFile[],
+  files: readonly PulledFile[],
   folder: string,
   store: Store,
 ): Promise<Stale> {
-  const heights = held.flatMap((file) => heightsOf(file)).filter((height) => height >= has.first && height <= has.last);
+  const heights = files.flatMap((file) => heightsOf(file)).filter((height) => height >= has.first && height <= has.last);
   const top = heights.reduce((most, height) => Math.max(most, height), -1);
-  // Besides those that may change, the highest one that may not: it tells whether the chains part further down.
+  // The highest settled block is compared too: if it differs, the chains fork below it.
   const settled = heights.filter((height) => height <= top - confirmations).reduce((most, height) => Math.max(most, height), -1);
   const compared = (height: number) => height >= has.first && height <= top && (height >= settled || source.knowsDigests);
-  const compare = async (file: HeldFile, asked: readonly number[]): Promise<Map<number, Comparison>> => {
+  const compare = async (file: PulledFile, asked: readonly number[]): Promise<Map<number, Comparison>> => {
     const theirs = await source.identities(asked);
     const withRows = [...theirs.values()].some(({ rows }) => rows !== undefined);
-    const ours = heldIdentities(file, theirs) ?? (await readIdentities(folder, file, asked, withRows, store));
+    const ours = identitiesInName(file, theirs) ?? (await readIdentities(folder, file, asked, withRows, store));
     return new Map(asked.map((height) => [height, comparisonOf(ours.get(height), theirs.get(height))]));
   };
   const different: number[] = [];
-  for (const file of held) {
+  for (const file of files) {
     const asked = heightsOf(file).filter(compared);
     if (asked.length === 0) continue;
     for (const [height, comparison] of await compare(file, asked)) if (comparison === 'other') different.push(height);
   }
   const deepest = different.reduce((least, height) => Math.min(least, height), Number.POSITIVE_INFINITY);
   if (deepest <= settled) {
-    const fileAt = new Map(held.flatMap((file) => heightsOf(file).map((height) => [height, file])));
+    const fileAt = new Map(files.flatMap((file) => heightsOf(file).map((height) => [height, file])));
     const below = [...new Set(heights)].filter((height) => height <= deepest).sort((a, b) => a - b);
     const fork = source.knowsDigests
       ? deepest
@@ -148,20 +158,20 @@ async function findStale(
     );
   }
   const gone = new Set(different.filter((height) => !has.has(height)));
-  const stale = new Set([...different, ...heldTwice(heights)]);
-  const cut = held.find((file) => file.first < has.first && heightsOf(file).some((height) => stale.has(height)));
+  const stale = new Set([...different, ...inTwoFiles(heights)]);
+  const cut = files.find((file) => file.first < has.first && heightsOf(file).some((height) => stale.has(height)));
   if (cut !== undefined) {
-    throw new InputError(`${join(folder, cut.path)} must be fetched again, and ${source.name} begins only with block ${has.first}`, [
-      'Pull from where it came from, or remove it.',
+    throw new InputError(`${join(folder, cut.path)} must be fetched again, but ${source.name} begins at block ${has.first}`, [
+      'Pull from the source of this file, or remove the file.',
     ]);
   }
-  const orphans = held.filter(
+  const orphans = files.filter(
     (file) => (different.length > 0 && file.first > has.last) || heightsOf(file).every((height) => gone.has(height)),
   );
   return { heights: stale, replaced: different.length, orphans };
 }
 
-/** What a held block is to the source's at its height. Two blocks without records are alike on every chain, which tells nothing. */
+/** Result of comparing a pulled block with the source's. `empty`: neither has records, which proves nothing. */
 type Comparison = 'same' | 'other' | 'empty';
 
 function comparisonOf(ours: BlockIdentity | undefined, theirs: BlockIdentity | undefined): Comparison {
@@ -170,8 +180,8 @@ function comparisonOf(ours: BlockIdentity | undefined, theirs: BlockIdentity | u
 }
 
 /**
- * The lowest of these ascending heights from which the source's chain is another one, when the block at the last of them is. It compares few
- * blocks: first close ones, because most reorganisations are shallow, and then by halves.
+ * Finds the lowest of these ascending heights whose block differs from the source's. The block at the last height must
+ * differ. Searches close heights first, because most reorganisations are shallow, then by bisection.
  */
 async function findFork(heights: readonly number[], compare: (height: number) => Promise<Comparison>): Promise<number> {
   let [same, other] = [-1, heights.length - 1];
@@ -189,14 +199,14 @@ async function findFork(heights: readonly number[], compare: (height: number) =>
   return heights[other] ?? 0;
 }
 
-/** Heights that are there twice: of a file and what was to take its place, when a pull was killed between them. */
-function heldTwice(heights: readonly number[]): number[] {
+/** Returns heights that are in two files, because a pull was killed before it removed the old file. */
+function inTwoFiles(heights: readonly number[]): number[] {
   const seen = new Set<number>();
   return heights.filter((height) => seen.size === seen.add(height).size);
 }
 
-/** What the name of the file tells, when that is enough for the comparison. */
-function heldIdentities(file: HeldFile, theirs: ReadonlyMap<number, BlockIdentity>): Map<number, BlockIdentity> | undefined {
+/** Returns the identity in the file's name, if its digest is enough for the comparison. */
+function identitiesInName(file: PulledFile, theirs: ReadonlyMap<number, BlockIdentity>): Map<number, BlockIdentity> | undefined {
   if (file.digest === undefined || theirs.get(file.first)?.digest === undefined) return undefined;
   return new Map([[file.first, { hash: '', records: 0, digest: file.digest }]]);
 }
@@ -204,7 +214,7 @@ function heldIdentities(file: HeldFile, theirs: ReadonlyMap<number, BlockIdentit
 function announce(source: Source, has: Extent, range: Heights, units: readonly Heights[], replaced: number, log: Log): void {
   const blocks = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
   const todo = blocks === 0 ? 'nothing to fetch' : `${count(blocks, 'block')} to fetch`;
-  const changed = replaced === 0 ? '' : `, ${replaced} held ones are others now`;
+  const changed = replaced === 0 ? '' : `, ${replaced} pulled blocks changed`;
   log.info('looked', `${source.name} has blocks up to ${has.last}: ${todo}${changed}.`, {
     source: source.name,
     tip: has.last,
@@ -216,7 +226,7 @@ function announce(source: Source, has: Extent, range: Heights, units: readonly H
   if (range.first > range.last) log.notice(`the source has none of the wanted blocks: its blocks are ${has.first}..${has.last}`);
 }
 
-/** Runs `work` on all items, so many at once. After the first failure none is begun any more; it is thrown when all have ended. */
+/** Runs `work` on all items, `atOnce` in parallel. After a failure starts no more, waits for the others, and throws. */
 async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const waiting = items.values();
   let failure: { readonly error: unknown } | undefined;
@@ -234,7 +244,7 @@ async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T
   if (failure !== undefined) throw failure.error;
 }
 
-function remove(folder: string, files: readonly HeldFile[]): void {
+function remove(folder: string, files: readonly PulledFile[]): void {
   try {
     for (const { path } of files) {
       for (const ending of ['', CHECKSUM_ENDING]) rmSync(join(folder, `${path}${ending}`), { force: true });
@@ -244,8 +254,8 @@ function remove(folder: string, files: readonly HeldFile[]): void {
   }
 }
 
-/** Consecutive heights of files, ascending. */
-function runsOf(files: readonly HeldFile[]): Heights[] {
+/** Joins the heights of files (ascending) to ranges without gaps. */
+function runsOf(files: readonly PulledFile[]): Heights[] {
   const runs: { first: number; last: number }[] = [];
   for (const { first, last } of files) {
     const run = runs.at(-1);

@@ -1,20 +1,23 @@
 /**
- * Hash, number and MD5 of blocks' ledger rows, by SQL that means the same to PostgreSQL (a table) and DuckDB (a pulled file).
+ * Computes hash, record count and MD5 of blocks from ledger rows. The same SQL runs in PostgreSQL (on a table) and in
+ * DuckDB (on a pulled file).
  */
 import { LEDGER_FIELDS } from '../contract/fields.ts';
 import { parseHexId } from '../pages/lists.ts';
 import type { BlockIdentity } from './block.ts';
 
-/** Cells as text: NULL is bare, everything else is quoted. Integers may be NUMERIC in a table; a file has them as BIGINT. */
+/** SQL of each cell as text. Only NULL is unquoted. Integers are cast because a table may have them as NUMERIC. */
 const CELLS = LEDGER_FIELDS.map(({ column, kind }) => {
   const text = `CAST(${kind === 'integer' ? `CAST("${column}" AS BIGINT)` : `"${column}"`} AS VARCHAR)`;
   return `coalesce('"' || replace(${text}, '"', '""') || '"', 'NULL')`;
 });
 
 /**
- * SQL of the blocks at these heights, a row each; blocks without ledger rows are left out. Hash and number count only rows whose rune is in `runes`, as
- * builds and other servers of the API do (without it, all rows). `withRows` adds the MD5 of all rows, sorted by the MD5 of each because neither a table
- * nor a query promises an order.
+ * SQL that returns a row for each block at these heights, except for blocks without ledger rows.
+ *
+ * Hash and count cover only rows whose rune is in `runes`, as in builds and other servers of the API. Without `runes`
+ * they cover all rows. `withRows` adds the MD5 of all rows. It is computed from the sorted MD5s of the rows, because
+ * rows have no defined order.
  */
 export function identitiesSql(
   { ledger, runes }: { readonly ledger: string; readonly runes: string | undefined },
@@ -31,7 +34,7 @@ export function identitiesSql(
     GROUP BY block_height`;
 }
 
-/** Identities by height from the rows of `identitiesSql`; a height without a row is a block without records. */
+/** Converts the rows of `identitiesSql` to identities by height. A height without a row is a block without records. */
 export function readIdentityRows(
   rows: readonly Readonly<Record<string, unknown>>[],
   heights: readonly number[],

@@ -1,5 +1,5 @@
 /**
- * One pull from its beginning to its end: the lock, the source, and what is said of it.
+ * Runs one pull: takes the lock, opens the source, pulls and reports.
  */
 import { setMaxListeners } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
@@ -12,27 +12,30 @@ import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
 import { Store } from '../store/duckdb.ts';
 import { withLock } from '../store/lock.ts';
 import { Client, type ClientOptions } from './client.ts';
-import { PULLED_FOLDER, WORK_FOLDER } from './held.ts';
 import { HttpSource } from './http.ts';
 import { findManifest, MirrorSource } from './mirror.ts';
 import { DatabaseSource } from './postgres.ts';
 import { type PullOptions, type PullResult, pull } from './pull.ts';
+import { PULLED_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import type { Source } from './source.ts';
 import { writeError } from './write.ts';
 
-/** What a user asks for. */
+/** Options of the pull command. */
 export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'> {
-  /** A `postgres:` or an `http(s):` URL; the latter is the address before `/runes/v1`, or with it. */
+  /** A `postgres:` or `http(s):` URL. An HTTP URL may end with `/runes/v1`. */
   readonly from: URL;
 }
 
-/** What DuckDB and this program may use. A file's rows are sorted in it, or spilled. */
+/** Memory for DuckDB and this program. DuckDB sorts a file's rows in memory, or spills to disk. */
 const MEMORY_LIMIT = '700MB';
 
-/** Pulls. Throws as pull() does, a LockedError when another pull is at work in the folder, and an error of its own when it was told to stop. */
+/**
+ * Pulls into the input folder. Throws the errors of pull(), a LockedError if another pull is using the folder, and an
+ * InterruptedError if the signal aborts.
+ */
 export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
   const clock = new Stopwatch();
-  // Each request or connection listens to it for as long as it works, which Node takes for a leak when there are more than ten.
+  // Each request or connection listens to the signal. Node would warn of a leak above ten listeners.
   setMaxListeners(request.concurrency + 10, request.signal);
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
@@ -49,7 +52,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
       return result;
     });
   } catch (error) {
-    // Whatever failed on the way: it was told to stop, and stopped.
+    // An abort can make any step fail with any error.
     throw request.signal.aborted ? new InterruptedError() : error;
   } finally {
     progress.end();
@@ -62,7 +65,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
 class InterruptedError extends CliError {
   override readonly name = 'InterruptedError';
   constructor() {
-    super('stopped; what was fetched is kept, and the same command goes on from here', EXIT.interrupted);
+    super('stopped; fetched blocks are kept, and the same command continues from here', EXIT.interrupted);
   }
 }
 
@@ -78,19 +81,20 @@ async function openSource(request: PullRequest, folder: string, store: Store, lo
   return manifest === undefined ? new HttpSource(base, client, folder) : new MirrorSource(base, manifest, client, folder);
 }
 
-/** The folder for working files and the lock. */
+/** Makes the folder for temporary files and the lock. Returns its path. */
 function openWork(folder: string): string {
   const work = resolve(folder, WORK_FOLDER);
   try {
     mkdirSync(work, { recursive: true });
   } catch (error) {
-    if (['EEXIST', 'ENOTDIR'].includes(codeOf(error) ?? '')) throw new InputError(`${folder} is no folder`, ['Name another with --to.']);
+    if (['EEXIST', 'ENOTDIR'].includes(codeOf(error) ?? ''))
+      throw new InputError(`${folder} is not a folder`, ['Give another folder with --to.']);
     throw writeError(folder, error);
   }
   return work;
 }
 
-/** Removes what a pull that was killed left behind. */
+/** Removes temporary files of pulls that were killed. */
 function clearWork(folder: string, work: string): void {
   try {
     for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
@@ -99,35 +103,36 @@ function clearWork(folder: string, work: string): void {
   }
 }
 
-/** Removes the folder for working files, unless somebody uses it by now. */
+/** Removes the folder for temporary files, unless another pull is using it. */
 function closeWork(work: string): void {
   try {
     rmdirSync(work);
   } catch {
-    // Another pull is at work in it.
+    // The folder is not empty: another pull is using it.
   }
 }
 
 function report(result: PullResult, to: string, clock: Stopwatch, log: Log): void {
   const seconds = clock.total;
-  const { blocks, records, bytes, replaced, held } = result;
-  const runs = held.map(({ first, last }) => `${first}..${last}`);
+  const { blocks, records, bytes, replaced, heights } = result;
+  const runs = heights.map(({ first, last }) => `${first}..${last}`);
   const size = (bytes / 1e6).toFixed(1);
-  const shown = runs.length > 5 ? [...runs.slice(0, 4), `${runs.length - 4} more runs`] : runs;
-  const fetched = blocks === 0 ? 'Nothing was fetched' : `Fetched ${count(blocks, 'block')} with ${count(records, 'record')} (${size} MB)`;
-  log.info('pulled', `${fetched} in ${seconds} s. ${join(to, PULLED_FOLDER)} holds blocks ${shown.join(', ') || 'none'}.`, {
+  const shown = runs.length > 5 ? [...runs.slice(0, 4), `${runs.length - 4} more ranges`] : runs;
+  const fetched =
+    blocks === 0 ? 'No blocks were fetched' : `Fetched ${count(blocks, 'block')} with ${count(records, 'record')} (${size} MB)`;
+  log.info('pulled', `${fetched} in ${seconds} s. ${join(to, PULLED_FOLDER)} has blocks ${shown.join(', ') || 'none'}.`, {
     blocks,
     records,
     bytes,
     replaced,
     seconds,
     peak_rss_mb: peakMegabytes(),
-    held: held.map(({ first, last }) => [first, last]),
+    held: heights.map(({ first, last }) => [first, last]),
   });
   const number = (n: number) => n.toLocaleString('en-US');
   if (blocks > 0) {
     log.summary([
-      ['blocks', `${number(blocks)} fetched, ${number(replaced)} of those held are others now`],
+      ['blocks', `${number(blocks)} fetched, ${number(replaced)} pulled before were replaced`],
       ['records', number(records)],
       ['bytes', number(bytes)],
       ...costRows(clock),
@@ -138,7 +143,7 @@ function report(result: PullResult, to: string, clock: Stopwatch, log: Log): voi
     : [];
   if (others.length > 0) {
     log.notice(
-      `${to} also holds ${others.slice(0, 3).join(', ')}${others.length > 3 ? ' ...' : ''}, which a build reads too; remove the sample if it is that`,
+      `${to} also has ${others.slice(0, 3).join(', ')}${others.length > 3 ? ' ...' : ''}, which builds read too. If these are sample files, remove them.`,
     );
   }
 }

@@ -1,10 +1,10 @@
 /**
- * What a pull asks of the place that the data is at.
+ * Interface between a pull and its source: a database, a server or a mirror.
  */
 import type { BlockIdentity } from './block.ts';
-import type { Heights } from './plan.ts';
+import type { Heights } from './heights.ts';
 
-/** What was fetched and is in its place. */
+/** A file that was fetched and moved to its final path. */
 export interface Fetched {
   /** Relative to the folder `pulled`. */
   readonly path: string;
@@ -12,31 +12,34 @@ export interface Fetched {
   readonly bytes: number;
 }
 
-/** No chain is as high, for centuries: a source that says so is wrong. */
+/** Highest valid height. Bitcoin's chain reaches it in about 170 years; a source with a higher block has wrong data. */
 export const HIGHEST = 10_000_000;
 
-/** What a source has. */
+/** The range of blocks that a source has; it may lack some blocks in between. */
 export interface Extent extends Heights {
-  /** Where a pull begins that names no range and finds nothing held. `first` is the lowest block that the source may have. */
+  /** First height to pull if no range is given and nothing was pulled yet. May be above `first`. */
   readonly begin: number;
-  /** Whether the source has a block at this height, as far as it tells: a block without records may be one that it does not hold. */
+  /** False if the source lists no records at this height. Then the block is empty, or the source lacks it. */
   has(height: number): boolean;
 }
 
 export interface Source {
-  /** What it is, for people: without keys and passwords. */
+  /** Name for messages, without keys and passwords. */
   readonly name: string;
-  /** How many settled heights share a file. */
+  /** Settled heights per file. */
   readonly perFile: number;
-  /** Whether it tells every block's digest at no cost, so that everything held is compared and not only the last blocks. */
+  /** True if digests of all blocks cost nothing. Then a pull compares all pulled blocks, not only the last ones. */
   readonly knowsDigests: boolean;
-  /** Looks at the source anew, and at one moment of it where it can: what it has now. */
+  /** Reads the range of blocks that the source has now. A database source begins a new snapshot. */
   look(): Promise<Extent>;
-  /** What the blocks at these heights are now. */
+  /** Reads the identities of the source's blocks at these heights. */
   identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>>;
-  /** Called before blocks are fetched: brings what their files depend on. `isBehind` when more is held than the source has. */
+  /**
+   * Fetches data that block files refer to, before blocks are fetched. `isBehind`: some pulled block is above the
+   * source's tip.
+   */
   prepare(isBehind: boolean): Promise<void>;
-  /** Fetches these blocks into one file. */
+  /** Fetches a range of blocks into one file. */
   fetch(unit: Heights): Promise<Fetched>;
   close(): Promise<void>;
 }

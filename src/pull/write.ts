@@ -1,5 +1,5 @@
 /**
- * Files that are whole from the moment that they are there: written aside, forced to the disk, and renamed.
+ * Writes files atomically: to a temporary file, synced to disk, then renamed.
  */
 import { createWriteStream, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
@@ -11,14 +11,14 @@ import { gzip } from 'node:zlib';
 import { BuildError, codeOf, messageOf } from '../errors.ts';
 import { CHECKSUM_ENDING, checksumText, sha256Of } from '../input/checksums.ts';
 import { type Block, blockText } from './block.ts';
-import { blockFile, WORK_FOLDER } from './held.ts';
+import { blockFile, WORK_FOLDER } from './pulledFiles.ts';
 import type { Fetched } from './source.ts';
 
 const compress = promisify(gzip);
 
 let count = 0;
 
-/** A path for a working file that nobody else uses. */
+/** Returns a unique path for a temporary file. */
 export const workFile = (folder: string, ending: string): string => {
   count += 1;
   return join(folder, WORK_FOLDER, `${process.pid}-${count}${ending}`);
@@ -46,8 +46,8 @@ export async function writeBlock(folder: string, block: Block): Promise<Fetched>
 }
 
 /**
- * Puts a file that was written aside into its place, and its checksum beside it. The old checksum goes first: a pull that is killed on the way leaves
- * a file without a checksum, never one with another's.
+ * Moves a temporary file to its final path and writes its checksum file. Removes the old checksum first, so a pull that
+ * is killed can leave a file without a checksum, but never with a wrong one.
  */
 export async function putInPlace(folder: string, temporary: string, path: string): Promise<void> {
   const checksum = `${join(folder, path)}${CHECKSUM_ENDING}`;
@@ -69,8 +69,8 @@ export async function putInPlace(folder: string, temporary: string, path: string
 }
 
 /**
- * Saves a stream as a file. Throws a BuildError when the disk fails, and otherwise the stream's own error. `pipeline` passes one stream's error on
- * to the other, so the first of the two events tells which one failed.
+ * Saves a stream as a file. Throws a BuildError if the disk fails, otherwise the stream's own error. `pipeline` passes
+ * an error to both streams, so the stream with the first error event is the cause.
  */
 export async function saveStream(folder: string, stream: Readable, path: string, signal: AbortSignal): Promise<void> {
   let first: { readonly error: unknown } | undefined;
@@ -87,11 +87,11 @@ export async function saveStream(folder: string, stream: Readable, path: string,
   }
 }
 
-/** Whether an error says that the disk is full: the system's own, or DuckDB's, which has no code. */
+/** Recognises errors about a full disk. DuckDB's errors have no code, so their message is searched. */
 export const isDiskFull = (error: unknown): boolean => codeOf(error) === 'ENOSPC' || /No space left|ould not write/.test(messageOf(error));
 
-/** The error for a disk that fails. */
+/** Makes the error for a folder that cannot be written. */
 export const writeError = (folder: string, error: unknown): BuildError =>
   new BuildError(isDiskFull(error) ? `the disk of ${folder} is full` : `${folder} cannot be written: ${messageOf(error)}`, [
-    'Make room or change its rights; the same command goes on from here.',
+    'Free space or change its permissions, then run the same command again: it continues from here.',
   ]);

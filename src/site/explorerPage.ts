@@ -95,7 +95,7 @@ ${figure('Highest block', tip)}
 <ul class="links">
 <li><a href="docs/">API reference</a> with a console, and its <a href="openapi.json">OpenAPI description</a></li>
 <li><a href="client.js">Client module</a> for browsers and servers</li>
-<li><a href="runes/v1/feed.json">Feed</a> of the newest blocks, and <a href="runes/v1/stats.json">figures</a></li>
+<li><a href="runes/v1/feed.json">Feed</a> of the newest blocks, and <a href="runes/v1/stats.json">stats</a></li>
 ${manifest.parquet === true ? `<li><a href="${RANGES_PATH}">Parquet files</a> of all records</li>\n` : ''}<li><a href="runes/v1/manifest.json">Manifest</a> of what is held, and the <a href="runes/v1/index.json">status</a></li>
 </ul>
 </div>

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { bulkFiles } from '../contract/bulk.ts';
 import { parameterSchemas } from '../contract/parameters.ts';
 import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from '../contract/schemas.ts';
-import { blockFigures, byOperation, feed, latestBlocks, runeFigures, stats, statsFile } from '../contract/stats.ts';
+import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/stats.ts';
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
 import { defaultLimit, maximumLimit, type Site, siteOf } from '../pages/lists.ts';
@@ -45,7 +45,7 @@ function openapiDocument(manifest: Manifest): Json {
     tags: [
       { name: 'Activity', description: 'What happened to runes, by transaction and by block.' },
       { name: 'Mirror', description: 'What this mirror holds.' },
-      { name: 'Figures', description: 'What blocks and runes did, counted when the mirror was made.' },
+      { name: 'Stats', description: 'What blocks and runes did, counted when the mirror was made.' },
       ...(subject.site.parquet
         ? [{ name: 'Bulk data', description: 'All records as Parquet files, for programs that want more than pages.' }]
         : []),
@@ -88,8 +88,8 @@ function componentSchemas(site: Site): Json {
     Manifest: manifestSchema,
     Digests: digestsFile,
     ByOperation: byOperation,
-    BlockFigures: blockFigures,
-    RuneFigures: runeFigures,
+    BlockStats: blockStats,
+    RuneStats: runeStats,
     Stats: stats,
     StatsOfHundred: statsFile,
     LatestBlocks: latestBlocks,
@@ -306,15 +306,15 @@ function fileOperations({ site, tip, version }: Subject): FileOperation[] {
     {
       path: '/runes/v1/blocks.json',
       id: 'getLatestBlocks',
-      tag: 'Figures',
+      tag: 'Stats',
       summary: 'The last blocks',
-      description: 'The last hundred blocks with their figures, for clients that poll.',
+      description: 'The last hundred blocks with their stats, for clients that poll.',
       schema: 'LatestBlocks',
     },
     {
       path: '/runes/v1/feed.json',
       id: 'getFeed',
-      tag: 'Figures',
+      tag: 'Stats',
       summary: 'A feed of the last blocks',
       description: 'JSON Feed 1.1, for feed readers.',
       schema: 'Feed',
@@ -322,17 +322,17 @@ function fileOperations({ site, tip, version }: Subject): FileOperation[] {
     {
       path: '/runes/v1/stats.json',
       id: 'getStats',
-      tag: 'Figures',
-      summary: 'Figures of all blocks',
+      tag: 'Stats',
+      summary: 'Stats of all blocks',
       description: 'Totals, activity over time, and the runes with the most records, for charts.',
       schema: 'Stats',
     },
     {
       path: '/runes/v1/stats/{first_of_hundred}.json',
       id: 'getStatsOfHundred',
-      tag: 'Figures',
-      summary: 'Figures of a hundred heights',
-      description: 'The figures of each block and of each rune in these blocks. 404 when none of the heights has activity.',
+      tag: 'Stats',
+      summary: 'Stats of a hundred heights',
+      description: 'The stats of each block and of each rune in these blocks. 404 when none of the heights has activity.',
       schema: 'StatsOfHundred',
       parameters: ['first_of_hundred'],
     },

@@ -1,19 +1,19 @@
 /**
- * The entries of the charts in `stats.json`.
+ * Makes the data of the activity chart in `stats.json`.
  */
-import type { ActivityEntry, BlockFigures } from '../contract/stats.ts';
-import { addCounts, type Counts, noCounts } from './figures.ts';
+import type { ActivityEntry, BlockStats } from '../contract/stats.ts';
+import { addCounts, type Counts, noCounts } from './totals.ts';
 
-/** The most entries: what a chart on a screen can show. */
+/** Most entries of a chart; a screen cannot show more. */
 const MOST_ENTRIES = 300;
 
-/** 1, 2, 5, 10, 20, 50 and so on. */
+/** Yields bucket sizes in heights: 1, 2, 5, 10, 20, 50 and so on. */
 function* bucketSizes(): Generator<number> {
   for (let power = 1; ; power *= 10) yield* [power, 2 * power, 5 * power];
 }
 
-/** How many entries these heights, ascending, come to. Heights far apart do not make more: entries without blocks are left out. */
-function entriesOf(blocks: readonly Pick<BlockFigures, 'height'>[], size: number): number {
+/** Counts the entries of blocks (heights ascending) for a bucket size. Buckets without blocks have no entry. */
+function entriesOf(blocks: readonly Pick<BlockStats, 'height'>[], size: number): number {
   let entries = 0;
   let next = 0;
   for (const { height } of blocks) {
@@ -24,8 +24,10 @@ function entriesOf(blocks: readonly Pick<BlockFigures, 'height'>[], size: number
   return entries;
 }
 
-/** Sums of blocks, heights ascending, by the smallest size of buckets that makes few enough of them. */
-export function activityOf(blocks: readonly (Counts & Pick<BlockFigures, 'height' | 'timestamp'>)[]): {
+/**
+ * Sums up blocks (heights ascending) by bucket, with the smallest bucket size that gives at most MOST_ENTRIES entries.
+ */
+export function activityOf(blocks: readonly (Counts & Pick<BlockStats, 'height' | 'timestamp'>)[]): {
   readonly bucket: number;
   readonly activity: ActivityEntry[];
 } {
@@ -33,7 +35,7 @@ export function activityOf(blocks: readonly (Counts & Pick<BlockFigures, 'height
   throw new Error('no size of buckets is large enough');
 }
 
-function entries(blocks: readonly (Counts & Pick<BlockFigures, 'height' | 'timestamp'>)[], bucket: number): ActivityEntry[] {
+function entries(blocks: readonly (Counts & Pick<BlockStats, 'height' | 'timestamp'>)[], bucket: number): ActivityEntry[] {
   const all: ActivityEntry[] = [];
   for (const block of blocks) {
     const height = block.height - (block.height % bucket);

@@ -1,12 +1,12 @@
 /**
- * Counts records by block, rune and operation: one GROUP BY over all that is written, for which a scan of a few columns is enough.
+ * Counts records by block, rune and operation, with one GROUP BY over a few columns of the written blocks.
  */
 import { OPERATIONS } from '../pages/lists.ts';
 import type { Store } from '../store/duckdb.ts';
 
 /**
- * Makes the tables `counted` and `times` of the blocks in the table `written`, from
- * the records in `kept`. A block's time is the first that its records have: in valid data they all have the same.
+ * Makes the tables `counted` and `times` from the records in `kept`, for the blocks in `written`. A block's timestamp is
+ * the lowest of its records; in valid data all are the same.
  */
 export async function countWritten(store: Store): Promise<void> {
   const counts = OPERATIONS.map((name) => `count(*) FILTER (operation = '${name}')::INTEGER AS ${name}`);

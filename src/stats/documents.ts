@@ -1,29 +1,29 @@
 /**
- * The documents about all blocks: for charts, for clients that poll, for feed readers. They follow from the figures, whether these were counted by a
- * build, read from files, or counted again.
+ * Makes the documents about all blocks: for charts, for clients that poll, and for feed readers. Builds and
+ * verification both make them here, from the same stats.
  */
-import type { BlockFigures, LatestBlocks, Stats } from '../contract/stats.ts';
+import type { BlockStats, LatestBlocks, Stats } from '../contract/stats.ts';
 import { FEED_PATH, LATEST_PATH, STATS_PATH } from '../pages/paths.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { activityOf } from './activity.ts';
 import { feedOf } from './feed.ts';
-import { addCounts, countsOf, type Figures, noCounts, runeOf } from './figures.ts';
+import { addCounts, type BuildStats, countsOf, noCounts, runeOf } from './totals.ts';
 
-/** How many blocks `blocks.json` has. */
+/** Number of blocks in `blocks.json`. */
 const LATEST_BLOCKS = 100;
 
-/** Paths and contents of the documents; `siteUrl` is the address of the mirror, with a slash at its end, if it is known. */
-export function statsDocuments(figures: Figures, siteUrl: string | undefined): OwnFile[] {
+/** Makes the path and content of each document. `siteUrl`: public URL of the mirror, ending with a slash, if known. */
+export function statsDocuments(stats: BuildStats, siteUrl: string | undefined): OwnFile[] {
   const documents = [
-    [STATS_PATH, statsOf(figures)],
-    [LATEST_PATH, latestOf(figures.blocks)],
-    [FEED_PATH, feedOf(figures.blocks, siteUrl)],
+    [STATS_PATH, statsOf(stats)],
+    [LATEST_PATH, latestOf(stats.blocks)],
+    [FEED_PATH, feedOf(stats.blocks, siteUrl)],
   ] as const;
   return documents.map(([path, document]) => [path, Buffer.from(`${JSON.stringify(document)}\n`)]);
 }
 
-/** The figures of all blocks. */
-function statsOf({ blocks, runes }: Figures): Stats {
+/** Makes `stats.json`. */
+function statsOf({ blocks, runes }: BuildStats): Stats {
   const operations = noCounts();
   let [transactions, records] = [0, 0];
   for (const block of blocks) {
@@ -35,8 +35,8 @@ function statsOf({ blocks, runes }: Figures): Stats {
   return { first, last, blocks: blocks.length, transactions, records, operations, ...activityOf(blocks), runes: runes.map(runeOf) };
 }
 
-/** The last blocks of these, heights ascending. */
-function latestOf(blocks: readonly BlockFigures[]): LatestBlocks {
+/** Makes `blocks.json` from blocks with ascending heights. */
+function latestOf(blocks: readonly BlockStats[]): LatestBlocks {
   return {
     tip: blocks.at(-1)?.height ?? null,
     blocks: blocks

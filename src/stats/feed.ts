@@ -1,18 +1,20 @@
 /**
- * The last blocks as a JSON Feed (https://jsonfeed.org/version/1.1).
+ * Makes a JSON Feed of the last blocks (https://jsonfeed.org/version/1.1).
  */
-import type { BlockFigures, Feed } from '../contract/stats.ts';
+import type { BlockStats, Feed } from '../contract/stats.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { FEED_PATH } from '../pages/paths.ts';
 
-/** How many blocks a feed has: five hours of them, for readers that ask once an hour or so. */
+/** Number of blocks in the feed: about five hours, so readers that poll every hour miss none. */
 const FEED_ITEMS = 30;
 
-/** From the feed to the root of the mirror. */
+/** Relative path from the feed to the root of the mirror. */
 const TO_ROOT = '../'.repeat(FEED_PATH.split('/').length - 1);
 
-/** The feed of blocks, heights ascending; `siteUrl` is the address of the mirror, with a slash at its end, if it is known. */
-export function feedOf(blocks: readonly BlockFigures[], siteUrl: string | undefined): Feed {
+/**
+ * Makes the feed from blocks (heights ascending). `siteUrl`: public URL of the mirror, ending with a slash, if known.
+ */
+export function feedOf(blocks: readonly BlockStats[], siteUrl: string | undefined): Feed {
   return {
     version: 'https://jsonfeed.org/version/1.1',
     title: 'Rune activity by block',
@@ -26,7 +28,7 @@ export function feedOf(blocks: readonly BlockFigures[], siteUrl: string | undefi
   };
 }
 
-function itemOf(block: BlockFigures, root: string): Feed['items'][number] {
+function itemOf(block: BlockStats, root: string): Feed['items'][number] {
   const published = utcOf(block.timestamp);
   return {
     id: block.hash.slice(-64),
@@ -39,17 +41,17 @@ function itemOf(block: BlockFigures, root: string): Feed['items'][number] {
 
 const PLURALS = { etching: 'etchings', mint: 'mints', burn: 'burns', send: 'sends', receive: 'receives' } as const;
 
-/** The counts in words: `1 etching, 2 mints and 3 sends`. */
-function wordsOf(block: BlockFigures): string {
+/** Formats the counts of a block: `1 etching, 2 mints and 3 sends`. */
+function wordsOf(block: BlockStats): string {
   const words = OPERATIONS.filter((operation) => block[operation] > 0).map((o) => `${block[o]} ${block[o] === 1 ? o : PLURALS[o]}`);
   return words.length < 2 ? words.join() : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
 const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? '' : 's'}`;
 
-/** The first second after the year 9999, where dates of the feed's form end. */
+/** First second of the year 10000, which has no RFC 3339 date. In seconds since 1970. */
 const END_OF_DATES = Date.UTC(10_000, 0) / 1000;
 
-/** Seconds since 1970 as `2024-04-20T00:09:27Z`. */
+/** Formats seconds since 1970 as `2024-04-20T00:09:27Z`. Undefined from the year 10000 on. */
 const utcOf = (timestamp: number): string | undefined =>
   timestamp < END_OF_DATES ? new Date(timestamp * 1000).toISOString().replace('.000Z', 'Z') : undefined;

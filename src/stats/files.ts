@@ -1,20 +1,21 @@
 /**
- * The files of figures: a hundred heights each, `runes/v1/stats/840000.json`. Builds make them in SQL, text and all: of all history they are millions
- * of lines, each of which is some 10 µs of objects in JavaScript. Verification, which counts again, makes the same bytes from objects.
+ * Writes the stats files, one for each 100 heights: `runes/v1/stats/840000.json`. Builds make the JSON text in SQL,
+ * because all history has millions of lines, and objects in JavaScript take about 10 µs per line. Verification makes
+ * the same bytes from objects.
  */
-import type { BlockFigures, RuneFigures, StatsFile } from '../contract/stats.ts';
+import type { BlockStats, RuneStats, StatsFile } from '../contract/stats.ts';
 import { type Dialect, OPERATIONS, spellHex } from '../pages/lists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../pages/paths.ts';
 import { JSON_TEXT, jsonOf } from '../render/recordSql.ts';
 import { readBlobs, readDoubles } from '../store/columns.ts';
 import { int, literal, type Store } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
-import { blockOf, type Figures, ID_FORM, MOST_ACTIVE, mostActive, runeOf } from './figures.ts';
+import { type BuildStats, blockOf, ID_FORM, MOST_ACTIVE, mostActive, runeOf } from './totals.ts';
 
-/** What stands before each line but the first. */
+/** Separator between lines. */
 const BETWEEN = ',\n';
 
-/** The bytes of a file from lines that each begin with BETWEEN. */
+/** Joins lines to the bytes of a file. Each line must begin with BETWEEN. */
 const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
   Buffer.concat([
     Buffer.from('{"blocks":[\n'),
@@ -26,13 +27,13 @@ const fileOf = (blocks: Uint8Array, runes: Uint8Array): Buffer =>
 
 const linesOf = (values: readonly object[]): Buffer => Buffer.from(values.map((value) => BETWEEN + JSON.stringify(value)).join(''));
 
-/** The bytes of a file: blocks with ascending heights, runes in the order of their ids. */
+/** Makes the bytes of a file. Blocks must have ascending heights; runes must be sorted by id. */
 export const statsBytes = ({ blocks, runes }: StatsFile): Buffer => fileOf(linesOf(blocks.map(blockOf)), linesOf(runes.map(runeOf)));
 
 const recordsSql = OPERATIONS.join(' + ');
 const countsSql = OPERATIONS.flatMap((name) => [`',"${name}":'`, name]);
 
-/** SQL of a block's line, for a row of the state's blocks. */
+/** SQL of a block's line, from a row of the state's table of blocks. */
 function blockLine(dialect: Dialect): string {
   const counts = OPERATIONS.flatMap((name, code) => [`',"${name}":'`, `split_part(operations, ',', ${code + 1})`]);
   const pieces = [
@@ -52,7 +53,7 @@ function blockLine(dialect: Dialect): string {
   return `encode(concat(${pieces.join(', ')}))`;
 }
 
-/** SQL of a rune's line, for a row of sums. */
+/** SQL of a rune's line, from a row of SUMS. */
 const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) => [
   `'${BETWEEN}{"id":"'`,
   text('rune_id'),
@@ -70,24 +71,24 @@ const RUNE_LINE = `encode(${jsonOf(['rune_id', 'name', 'spaced_name'], (text) =>
 
 const SUMS = `rune_id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, ${OPERATIONS.map((name) => `sum(${name}) AS ${name}`).join(', ')}`;
 
-/** SQL of the order of ids, as in figures.ts: those of the usual form by their two numbers, and then all by their bytes. */
+/** SQL of the order of ids, the same as in totals.ts: by block and transaction as numbers, then by bytes. */
 const ID_ORDER = [1, 2]
   .map((i) => `TRY_CAST(regexp_extract(rune_id, ${literal(`^${ID_FORM}$`)}, ${i}) AS BIGINT) NULLS LAST`)
   .concat('rune_id')
   .join(', ');
 
 const FIRST = `block_height - block_height % ${STATS_PER_FILE}`;
-/** SQL of "a file with one of the blocks that were written or are gone". */
+/** SQL condition for blocks in a file with a block that was written or removed. */
 const IS_TOUCHED = `${FIRST} IN (SELECT ${FIRST} FROM replaced)`;
 
-/** Lines that follow each other and belong into the same file. */
+/** Consecutive lines of the same file. */
 interface Lines {
-  /** Lowest height of the file. */
+  /** Lowest height that the file covers. */
   readonly first: number;
   readonly bytes: Uint8Array;
 }
 
-/** The lines of rows (first DOUBLE, line BLOB). */
+/** Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines by file. */
 async function* readLines(sql: string, store: Store): AsyncGenerator<Lines> {
   for await (const chunk of store.stream(sql)) {
     const [firsts, lines] = [readDoubles(chunk, 0), readBlobs(chunk, 1)];
@@ -101,7 +102,10 @@ async function* readLines(sql: string, store: Store): AsyncGenerator<Lines> {
   }
 }
 
-/** Writes the files of blocks that were written or are gone (the table `replaced`). Returns the paths of files that have no block any more. */
+/**
+ * Writes the stats files of changed blocks (the table `replaced`). Returns the paths of files that no longer have
+ * blocks.
+ */
 export async function writeStats(dialect: Dialect, sink: DiskSink, store: Store): Promise<string[]> {
   await store.run(JSON_TEXT);
   const blocks = new Map<number, Uint8Array[]>();
@@ -129,17 +133,17 @@ export async function writeStats(dialect: Dialect, sink: DiskSink, store: Store)
     .map(statsFilePath);
 }
 
-/** The figures of the state. */
-export async function figuresOf(dialect: Dialect, store: Store): Promise<Figures> {
+/** Reads the stats of all blocks, and of the most active runes, from the state. */
+export async function readStats(dialect: Dialect, store: Store): Promise<BuildStats> {
   await store.run(JSON_TEXT);
   const read = async <T>(sql: string): Promise<T[]> => {
     const all: Uint8Array[] = [];
     for await (const { bytes } of readLines(sql, store)) all.push(bytes);
     return JSON.parse(`[${Buffer.concat(all).subarray(BETWEEN.length).toString('utf8')}]`) as T[];
   };
-  const blocks = await read<BlockFigures>(`SELECT 0::DOUBLE, ${blockLine(dialect)} FROM state.blocks ORDER BY block_height`);
-  // Names are only asked of the few whose counts are high enough; which of equals come first is not decided here.
-  const runes = await read<RuneFigures>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM state.block_runes SEMI JOIN (
+  const blocks = await read<BlockStats>(`SELECT 0::DOUBLE, ${blockLine(dialect)} FROM state.blocks ORDER BY block_height`);
+  // Only the runes with the highest ranks are summed with their names. mostActive() orders runes of equal rank.
+  const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM state.block_runes SEMI JOIN (
       SELECT rune_id FROM state.block_runes GROUP BY rune_id QUALIFY rank() OVER (ORDER BY sum(${recordsSql}) DESC) <= ${MOST_ACTIVE}) USING (rune_id) GROUP BY rune_id)`);
   return { blocks, runes: mostActive(runes) };
 }

@@ -1,5 +1,5 @@
 /**
- * Reads a block's records back from its largest pages, as a batch like the one that they were written from.
+ * Reads a block from its largest pages, into a batch like the batch that builds write pages from.
  */
 import { z } from 'zod';
 import { blockDigest, digestOfRecords } from '../contract/blockDigest.ts';
@@ -17,15 +17,15 @@ import type { Findings } from './findings.ts';
 type Envelope = ReturnType<typeof envelope>;
 export type Activity = z.infer<Envelope>['results'][number];
 
-/** A block as it was read. */
+/** A block and its records, read from its pages. */
 export interface ReadBlock {
-  /** All of it, as it was written from. */
+  /** The block as input for the page writer. */
   readonly batch: Batch;
-  /** Its records, in served order. */
+  /** The records of the block, in served order. */
   readonly records: readonly Activity[];
 }
 
-/** The whole block; undefined, with a finding, when its pages cannot be read or do not hold it. */
+/** Reads all records of a block. If its pages are damaged, adds a finding and returns undefined. */
 export function readBlock(root: string, site: Site, schema: Envelope, block: BlockDigest, findings: Findings): ReadBlock | undefined {
   const records: Activity[] = [];
   const bytes = new RecordBytes(block.records, block.records * 640);
@@ -33,9 +33,11 @@ export function readBlock(root: string, site: Site, schema: Envelope, block: Blo
     try {
       const text = readRegularFile(`${root}/${path}`).toString('utf8');
       const { results, total, limit, offset } = schema.parse(JSON.parse(text));
-      if (total !== block.records) throw new Error(`its total is ${total}, and the block has ${block.records} records`);
-      if (limit !== page.limit || offset !== page.offset) throw new Error(`it says limit ${limit}, offset ${offset}`);
-      if (results.length !== Math.min(limit, total - offset)) throw new Error(`it holds ${results.length} records`);
+      if (total !== block.records) throw new Error(`its total is ${total}, but the block has ${block.records} records`);
+      if (limit !== page.limit || offset !== page.offset)
+        throw new Error(`it has limit ${limit} and offset ${offset}, expected ${page.limit} and ${page.offset}`);
+      if (results.length !== Math.min(limit, total - offset))
+        throw new Error(`it has ${results.length} records, expected ${Math.min(limit, total - offset)}`);
       for (const record of readPage(text).records) bytes.add(Buffer.from(record));
       for (const record of results) records.push(record);
     } catch (error) {
@@ -51,7 +53,7 @@ export function readBlock(root: string, site: Site, schema: Envelope, block: Blo
   return { batch: toBatch(records, bytes, block, site), records };
 }
 
-/** The pages of the largest size that a block has: together they hold all of it. */
+/** Lists the block's pages of the largest size. Together they have all of its records. */
 function largestPages(block: BlockDigest, site: Site): [page: PageId, path: string][] {
   if (site.layout === 'packed') {
     const stem = blockStem(editionName(block.height, block.digest, site.dialect));
@@ -65,14 +67,14 @@ function largestPages(block: BlockDigest, site: Site): [page: PageId, path: stri
 
 function firstIssue(error: z.ZodError): string {
   const [issue] = error.issues;
-  return issue === undefined ? 'does not fit the contract' : `${issue.path.join('.')}: ${issue.message}`;
+  return issue === undefined ? 'does not match the contract' : `${issue.path.join('.')}: ${issue.message}`;
 }
 
-/** What is wrong with the order or the place of a block's records. */
+/** Describes the first record that belongs to another block or is not in served order. Undefined if there is none. */
 function disorder(records: readonly Activity[], block: BlockDigest, site: Site): string | undefined {
   for (const [i, { location }] of records.entries()) {
     if (location.block_height !== block.height || location.block_hash !== spellHex(block.hash, site.dialect)) {
-      return `record ${i} is of block ${location.block_height}, ${location.block_hash}`;
+      return `record ${i} belongs to block ${location.block_height}, ${location.block_hash}`;
     }
     const before = records[i - 1]?.location;
     if (before === undefined) continue;

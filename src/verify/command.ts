@@ -1,5 +1,5 @@
 /**
- * The verify command: its flags, and what it says.
+ * The verify command: flags and report.
  */
 
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
@@ -10,16 +10,16 @@ import { verify } from './verify.ts';
 
 export const VERIFY_COMMAND: Command = {
   call: 'npm run verify --',
-  about: 'Reads a whole output again, and says what in it is not as it should be.',
+  about: 'Checks every file of a build and reports what is wrong.',
   flags: [{ name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The output folder of a build.' }, LOG, HELP],
   examples: [
-    { args: '', about: 'Reads dist/ again.' },
-    { args: '--dir site --log json', about: 'Reads site/ again, and says the outcome to a program.' },
+    { args: '', about: 'Verify dist/.' },
+    { args: '--dir site --log json', about: 'Verify site/, and report as JSON lines.' },
   ],
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed'],
 };
 
-/** Verifies as the flags say. Rejects with a VerificationError when the output is not as it should be. */
+/** Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong. */
 export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const dir = flags.one('dir') ?? 'dist';
   const clock = new Stopwatch();
@@ -27,7 +27,7 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const number = (n: number) => n.toLocaleString('en-US');
   log.info(
     'verified',
-    `${dir} is whole: ${number(files)} files of ${number(manifest.blocks)} blocks, digest ${manifest.digest}, in ${clock.total} s.`,
+    `${dir} is correct: ${number(files)} files of ${number(manifest.blocks)} blocks, digest ${manifest.digest}, in ${clock.total} s.`,
     {
       files,
       bytes: manifest.bytes,

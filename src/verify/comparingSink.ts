@@ -1,5 +1,5 @@
 /**
- * Takes the files that should be there and compares them with those that are: the end of the writer's way, turned round.
+ * A file sink that compares instead of writing: it checks that each file in the output has the expected content.
  */
 import { lstatSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
@@ -14,10 +14,10 @@ import type { Findings } from './findings.ts';
 export class ComparingSink implements FileSink {
   readonly #root: string;
   readonly #findings: Findings;
-  /** Files that were there, and their bytes, without compressed ones. */
+  /** Number and total size of the files that were found, without compressed files. */
   files = 0;
   bytes = 0;
-  /** Compressed files that were there. */
+  /** Number of compressed files that were found. */
   sidecars = 0;
 
   constructor(root: string, findings: Findings) {
@@ -34,12 +34,12 @@ export class ComparingSink implements FileSink {
       present.toString('latin1', 0, head.length) === head &&
       present.subarray(head.length, length - ENVELOPE_TAIL.length).equals(records) &&
       present.toString('latin1', length - ENVELOPE_TAIL.length) === ENVELOPE_TAIL;
-    if (!isSame) this.#findings.add(`${path} is not the page that follows from its block's records`);
+    if (!isSame) this.#findings.add(`${path} is not the page that a build makes of its block's records`);
     for (const encoding of encodings) this.#compareSidecar(sidecarPath(path, encoding), encoding, present);
     return length;
   }
 
-  /** A compressed file has other bytes where zlib is another, so it is compared by what it unpacks to. */
+  /** Compares decompressed content, because other versions of zlib make other bytes. */
   #compareSidecar(path: string, encoding: Encoding, page: Buffer): void {
     const present = this.#readOrFind(path);
     if (present === undefined) return;
@@ -48,9 +48,9 @@ export class ComparingSink implements FileSink {
     try {
       isSame = decompress(present, encoding, page.length).equals(page);
     } catch {
-      // Damaged, or of a longer page.
+      // The file is damaged, or of a longer page.
     }
-    if (!isSame) this.#findings.add(`${path} is not its page, compressed`);
+    if (!isSame) this.#findings.add(`${path} is not the compressed content of its page`);
   }
 
   link(path: string, target: string, _length: number, encodings: readonly Encoding[]): void {
@@ -71,16 +71,17 @@ export class ComparingSink implements FileSink {
     } catch (error) {
       if (!isAbsence(error)) throw error;
     }
-    // A copy, where there are no hard links; or one of the two is missing.
+    // Not a hard link: either a copy, on file systems without hard links, or one of the two is missing.
     const present = this.#read(path);
     if (present !== undefined && !present.equals(this.#readQuietly(target) ?? present)) {
-      this.#findings.add(`${path} is not the same as ${target}`);
+      this.#findings.add(`${path} differs from ${target}`);
     }
   }
 
   file(path: string, bytes: Uint8Array): void {
     const present = this.#read(path);
-    if (present !== undefined && !present.equals(bytes)) this.#findings.add(`${path} is not what follows from the manifest and the blocks`);
+    if (present !== undefined && !present.equals(bytes))
+      this.#findings.add(`${path} is not the file that a build makes of the manifest and the blocks`);
   }
 
   #read(path: string): Buffer | undefined {
@@ -89,7 +90,7 @@ export class ComparingSink implements FileSink {
     return present;
   }
 
-  /** The content of a file; undefined, with a finding, when there is none. */
+  /** Reads a file. If it is missing or not a regular file, adds a finding and returns undefined. */
   #readOrFind(path: string): Buffer | undefined {
     try {
       return readRegularFile(`${this.#root}/${path}`);
@@ -116,5 +117,5 @@ export class ComparingSink implements FileSink {
   }
 }
 
-/** There is no such file. */
+/** True if the error says that a file does not exist. */
 const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');

@@ -1,9 +1,9 @@
 /**
- * What verification found wrong.
+ * Collects what verification found wrong.
  */
 import { CliError, EXIT } from '../errors.ts';
 
-/** How many findings are shown. */
+/** Findings to show; further ones are only counted. */
 const SHOWN = 20;
 
 export class Findings {
@@ -15,19 +15,19 @@ export class Findings {
     if (this.#shown.length < SHOWN) this.#shown.push(finding);
   }
 
-  /** Throws a VerificationError when there are any. */
+  /** Throws a VerificationError if there are findings. */
   throwIfAny(dir: string): void {
     if (this.count === 0) return;
     const rest = this.count - this.#shown.length;
-    throw new VerificationError(`${dir} is not as it should be: ${this.count} finding(s)`, [
+    throw new VerificationError(`${dir} failed verification: ${this.count} finding(s)`, [
       ...this.#shown,
       ...(rest > 0 ? [`… and ${rest} more`] : []),
-      'Repair it with the flags of its build and --full, or remove it and build again.',
+      'Build again with the same flags and --full, or remove the folder and build again.',
     ]);
   }
 }
 
-/** The output does not hold what it should. */
+/** The output differs from what a build makes. */
 export class VerificationError extends CliError {
   override readonly name = 'VerificationError';
   constructor(message: string, details: readonly string[]) {

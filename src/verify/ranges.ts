@@ -1,6 +1,6 @@
 /**
- * Verifies bulk data: every Parquet file is read whole, and from its rows the digests of its blocks are worked out again, as they were from the
- * records that the pages were made of. A digest covers every value of a record and the order of records; what is left of a file is compared by itself.
+ * Verifies bulk data: reads every Parquet file, and computes the digests of its blocks from its rows. A digest covers
+ * every value of a record and the order of records. Columns, order of rows and event indexes are checked separately.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -21,8 +21,8 @@ import type { Findings } from './findings.ts';
 const MEMORY = '1GB';
 
 /**
- * Compares the Parquet files below `root` and their list with the blocks (heights ascending), whose digests are known to be those of their pages.
- * Returns the paths that belong into the output.
+ * Compares the Parquet files below `root` and their list with these blocks (heights ascending). The digests of the
+ * blocks must already match their pages. Returns the paths of all files that the output must have.
  */
 export async function verifyRanges(
   root: string,
@@ -39,14 +39,14 @@ export async function verifyRanges(
   try {
     store = await Store.open({ memoryLimit: MEMORY, threads: availableParallelism(), scratch });
     let done = 0;
-    for (const [first, held] of ranges) {
+    for (const [first, inRange] of ranges) {
       progress.show(done, ranges.size, 'Parquet files');
       done += 1;
       const path = rangePath(first);
       const stamp = await stampOf(join(root, path));
       if (stamp === undefined) findings.add(`${path} is missing`);
       else stamps.set(first, stamp);
-      const wrong = stamp === undefined ? undefined : await misfit(resolve(root, path), held, site, store);
+      const wrong = stamp === undefined ? undefined : await misfit(resolve(root, path), inRange, site, store);
       if (wrong !== undefined) findings.add(`${path}: ${wrong}`);
     }
   } finally {
@@ -58,7 +58,7 @@ export async function verifyRanges(
   return [RANGES_PATH, ...[...ranges.keys()].map(rangePath)];
 }
 
-/** What is wrong with a file that is to hold these blocks. */
+/** Describes what is wrong with a Parquet file that must have these blocks. Undefined if it is correct. */
 async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
   try {
     const columns = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [path])}`);
@@ -74,18 +74,18 @@ async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, 
     }));
     const expected = blocks.map(({ height, hash, records }) => ({ height, hash, records }));
     if (JSON.stringify(heights) !== JSON.stringify(expected)) {
-      return `it holds ${recordsOf(heights)} records of ${heights.length} blocks, or of others than the ${recordsOf(expected)} of ${expected.length}`;
+      return `it has ${recordsOf(heights)} records of ${heights.length} blocks, expected ${recordsOf(expected)} of ${expected.length}, or the blocks differ`;
     }
-    if (await isOutOfOrder(path, store)) return 'its rows are not in their order, or their events are not counted as they should be';
+    if (await isOutOfOrder(path, store)) return 'its rows are not in order, or its event indexes are wrong';
     return await otherBlock(path, blocks, site, store);
   } catch (error) {
-    // What the machine lacks is no fault of the file.
+    // A lack of memory or disk space is not a fault of the file.
     if (error instanceof BuildError) throw error;
     return messageOf(error).split('\n')[0];
   }
 }
 
-/** Whether a row does not come before its successor: blocks ascend, and in them transactions and events descend, the last event being 0. */
+/** Checks the order of rows: blocks ascend; in a block, transactions and events descend, and the last event is 0. */
 async function isOutOfOrder(path: string, store: Store): Promise<boolean> {
   const next = (column: string) => `lead(${column}) OVER (ORDER BY file_row_number)`;
   const { odd } = await store.row(`SELECT count(*) AS odd FROM (
@@ -97,7 +97,7 @@ async function isOutOfOrder(path: string, store: Store): Promise<boolean> {
   return toNumber(odd) > 0;
 }
 
-/** The first block whose rows come to another digest than its pages, in words. */
+/** Describes the first block whose rows have another digest than its pages. Undefined if all digests match. */
 async function otherBlock(path: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
   const digests = new Map(blocks.map(({ height, digest }) => [height, digest]));
   const rows = `(SELECT *, event_index AS ord FROM ${readFiles('parquet', [path])})`;
@@ -105,7 +105,7 @@ async function otherBlock(path: string, blocks: readonly BlockDigest[], site: Si
   for await (const batch of renderBatches(store, { ...site, layout: 'files', dialect: 'contract' }, blocks, rows)) {
     for (const { height, digest } of batch.blocks) {
       if (digest !== digests.get(height))
-        found ??= `its rows of block ${height} come to the digest ${digest}, and its pages to ${digests.get(height)}`;
+        found ??= `its rows of block ${height} have the digest ${digest}, but the pages have ${digests.get(height)}`;
     }
   }
   return found;

@@ -1,6 +1,7 @@
 /**
- * Checks the index of layout `packed` against the blocks. The transactions of all history do not fit into memory, so for each file of the index only a
- * sum over the fingerprints of its entries is kept while the blocks are read; then every file is read once and must come to the same sum.
+ * Checks the index of layout `packed` against the blocks. The transactions of all history do not fit into memory. So
+ * this keeps only a sum of fingerprints for each index file while the blocks are read. Then it reads every index file
+ * once, and compares the sums.
  */
 import { createHash } from 'node:crypto';
 import { codeOf } from '../errors.ts';
@@ -11,7 +12,7 @@ import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder
 import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
 import type { Findings } from './findings.ts';
 
-/** Fingerprints have 48 bits, so that a sum of two is exact. */
+/** Fingerprints have 48 bits, so a number holds the sum of two exactly. */
 const MODULUS = 2 ** 48;
 const fingerprint = (entry: string): number => createHash('sha256').update(entry).digest().readUIntBE(0, 6);
 
@@ -20,14 +21,14 @@ export class ShardSums {
   readonly #dialect: Dialect;
   readonly #sums: Float64Array;
 
-  /** `digits` is how many hex digits name a file of the index. */
+  /** `digits`: number of hex digits in the name of an index file. */
   constructor(digits: number, dialect: Dialect) {
     this.#digits = digits;
     this.#dialect = dialect;
     this.#sums = new Float64Array(16 ** digits);
   }
 
-  /** Adds the entries that the transactions of a block must have. */
+  /** Adds the expected index entries of a block's transactions. */
   add(batch: Batch, block: BatchBlock, edition: string): void {
     const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
     const [beforeEdition, beforeFirst, beforeTotal, end] = ENTRY_PIECES;
@@ -49,13 +50,13 @@ export class ShardSums {
     this.#sums[at] = ((this.#sums[at] ?? 0) + MODULUS + sign * fingerprint(entry)) % MODULUS;
   }
 
-  /** Reads every file of the index below `root`, and adds those that do not fit to the findings. */
+  /** Reads every index file below `root`, and adds a finding for each that does not match. */
   check(root: string, findings: Findings): void {
     for (const prefix of prefixes(this.#digits)) {
       const path = shardPath(prefix);
       try {
         if (!this.#isRight(prefix, readShard(readRegularFile(`${root}/${path}`).toString('latin1'))))
-          findings.add(`${path} is not the index that follows from the blocks`);
+          findings.add(`${path} is not the index file that a build makes of the blocks`);
       } catch (error) {
         if (error instanceof IndexFormatError) findings.add(`${path}: ${error.message}`);
         else if (error instanceof NotAFileError) findings.add(`${path} ${error.message}`);
@@ -68,7 +69,7 @@ export class ShardSums {
   #isRight(prefix: string, entries: readonly string[]): boolean {
     const begin = entryHead(this.#dialect) + prefix;
     for (const [i, entry] of entries.entries()) {
-      // The ids stand at the same place in each.
+      // Entries have the same form, so comparing them as text compares their ids.
       if (!entry.startsWith(begin) || entry <= (entries[i - 1] ?? '')) return false;
       this.#sum(prefix, entry, -1);
     }

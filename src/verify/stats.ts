@@ -1,31 +1,31 @@
 /**
- * Counts again what the files of figures say, while the blocks are read.
+ * Counts the stats again from the records of the blocks, and makes the stats files that the output must have.
  */
-import type { BlockFigures } from '../contract/stats.ts';
+import type { BlockStats } from '../contract/stats.ts';
 import { statsFilePath } from '../pages/paths.ts';
 import { statsDocuments } from '../stats/documents.ts';
-import { mostActive, noCounts, RuneTotals } from '../stats/figures.ts';
 import { statsBytes } from '../stats/files.ts';
+import { mostActive, noCounts, RuneTotals } from '../stats/totals.ts';
 import type { FileSink } from '../write/pageFiles.ts';
 import type { Activity } from './blocks.ts';
 
 export class Recount {
   readonly #sink: Pick<FileSink, 'file'>;
-  readonly #all: BlockFigures[] = [];
+  readonly #all: BlockStats[] = [];
   readonly #totals = new RuneTotals();
-  /** The blocks of the file that is counted, and their runes. */
-  #blocks: BlockFigures[] = [];
+  /** Blocks and runes of the current stats file. */
+  #blocks: BlockStats[] = [];
   #runes = new RuneTotals();
-  /** Whether it has a block that could not be counted. */
+  /** True if the current file has a block that could not be read. */
   #isPartial = false;
   #path: string | undefined;
 
-  /** `sink` is given each file as it should be. */
+  /** `sink` receives each file with its expected content. */
   constructor(sink: Pick<FileSink, 'file'>) {
     this.#sink = sink;
   }
 
-  /** Counts the block that these are all records of; heights ascend. */
+  /** Counts a block from all of its records. Blocks must come with ascending heights. */
   add(records: readonly Activity[]): void {
     const [first] = records;
     if (first === undefined) throw new Error('a block without records');
@@ -43,20 +43,20 @@ export class Recount {
     this.#blocks.push(block);
   }
 
-  /** The block at this height cannot be read, so the file that it counts in is not compared. */
+  /** Skips a block that cannot be read. The stats file of its height is then not compared. */
   skip(height: number): void {
     this.#turnTo(height);
     this.#isPartial = true;
   }
 
-  /** Hands over the last file, and the documents about all blocks, each of which was counted. */
+  /** Sends the last stats file and the documents about all blocks to the sink. No block may have been skipped. */
   finish(siteUrl: string | undefined): void {
     this.#endFile();
-    const figures = { blocks: this.#all, runes: mostActive(this.#totals.all) };
-    for (const [path, content] of statsDocuments(figures, siteUrl)) this.#sink.file(path, content);
+    const stats = { blocks: this.#all, runes: mostActive(this.#totals.all) };
+    for (const [path, content] of statsDocuments(stats, siteUrl)) this.#sink.file(path, content);
   }
 
-  /** Turns to the file of a height. */
+  /** Begins the stats file of a height, unless it is the current one. */
   #turnTo(height: number): void {
     const path = statsFilePath(height);
     if (path !== this.#path) this.#endFile();

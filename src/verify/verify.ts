@@ -1,6 +1,6 @@
 /**
- * Verification: reads a whole output again. Every block's records are taken from its largest pages, and from these all other files of the
- * block and its transactions follow, as they did when they were written; each must be there, byte for byte, and nothing else.
+ * Verifies an output: reads every block's records from its largest pages, and makes all files of the build from them
+ * again. Each file must exist with the same bytes, and there must be no other file.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,11 +36,11 @@ import { Recount } from './stats.ts';
 
 export interface Verified {
   readonly manifest: Manifest;
-  /** Files of pages and pointers, all of which were read. */
+  /** Number of files with pages and pointers. */
   readonly files: number;
 }
 
-/** Throws a VerificationError that lists what does not hold, and an InputError when the folder is no output at all. */
+/** Verifies an output folder. Throws a VerificationError with the findings, or an InputError if it is not an output. */
 export async function verify(root: string, progress: Progress): Promise<Verified> {
   const findings = new Findings();
   const manifest = readManifest(root, findings);
@@ -52,28 +52,28 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   const blocks = readBlocks(root, own, findings);
   const sink = new ComparingSink(root, findings);
   const shards = site.layout === 'packed' ? new ShardSums(site.prefixDigits, site.dialect) : undefined;
-  const figures = new Recount(own);
+  const recount = new Recount(own);
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   const schema = envelope(site.dialect);
   for (const [i, block] of blocks.entries()) {
     progress.show(i, blocks.length, 'blocks');
     totals.records += block.records;
     if (block.records > manifest.records) {
-      findings.add(`${digestsPath(block.height)} gives block ${block.height} ${block.records} records, more than there are in all`);
-      figures.skip(block.height);
+      findings.add(`${digestsPath(block.height)} lists ${block.records} records for block ${block.height}, more than the whole build has`);
+      recount.skip(block.height);
       continue;
     }
     const read = readBlock(root, site, schema, block, findings);
     const [whole] = read?.batch.blocks ?? [];
     if (read === undefined || whole === undefined) {
-      figures.skip(block.height);
+      recount.skip(block.height);
       continue;
     }
     const { batch, records } = read;
-    figures.add(records);
+    recount.add(records);
     totals.transactions += whole.transactions;
     if (whole.digest !== block.digest)
-      findings.add(`block ${block.height}: its records have the digest ${whole.digest}, not ${block.digest}`);
+      findings.add(`block ${block.height}: its records have the digest ${whole.digest}, expected ${block.digest}`);
     emitFiles(batch, whole, site, sink);
     shards?.add(batch, whole, editionName(block.height, block.digest, site.dialect));
   }
@@ -86,7 +86,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
       manifest,
       findings,
     );
-    figures.finish(manifest.site_url);
+    recount.finish(manifest.site_url);
     const index = shards === undefined ? [] : [...prefixes(site.prefixDigits)].map(shardPath);
     const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
     const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...index, ...bulk];
@@ -101,8 +101,8 @@ function readManifest(root: string, findings: Findings): Manifest {
   if (!existsSync(path)) {
     if (existsSync(join(root, MARKER))) findings.add(`${MANIFEST_PATH} is missing`);
     findings.throwIfAny(root);
-    throw new InputError(`${root} is no output of a build: ${MANIFEST_PATH} is not there`, [
-      'Build first, or name another folder with --dir.',
+    throw new InputError(`${root} is not the output of a build: ${MANIFEST_PATH} not found`, [
+      'Build first, or give another folder with --dir.',
     ]);
   }
   if (inspectOutput(root).manifest === undefined) findings.add(`${MARKER} says that the last build did not finish`);
@@ -124,7 +124,7 @@ function entriesOf(folder: string, findings: Findings): string[] {
   }
 }
 
-/** The blocks that the files of digests name, heights ascending. */
+/** Reads the blocks listed in the digest files, heights ascending. Adds a finding for each file that is damaged. */
 function readBlocks(root: string, sink: ComparingSink, findings: Findings): BlockDigest[] {
   const all: BlockDigest[] = [];
   const names = entriesOf(join(root, DIGESTS_FOLDER), findings);
@@ -143,14 +143,14 @@ function readBlocks(root: string, sink: ComparingSink, findings: Findings): Bloc
 
 function compare(found: Partial<Manifest>, manifest: Manifest, findings: Findings): void {
   for (const key of ['blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights'] as const) {
-    const [there, said] = [JSON.stringify(found[key]), JSON.stringify(manifest[key])];
-    if (there !== said) findings.add(`${MANIFEST_PATH} says ${key} ${shorten(said)}, and there are ${shorten(there)}`);
+    const [actual, listed] = [JSON.stringify(found[key]), JSON.stringify(manifest[key])];
+    if (actual !== listed) findings.add(`${MANIFEST_PATH} has ${key} ${shorten(listed)}, but the output has ${shorten(actual)}`);
   }
 }
 
 const shorten = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
-/** Every path that belongs into the output; only made when there is one too many. */
+/** Lists every path of the output. Slow, so it is called only if the number of files is wrong. */
 function expectedPaths(
   root: string,
   site: Site,
@@ -177,21 +177,24 @@ function expectedPaths(
   return paths;
 }
 
-/** Adds the files that no block accounts for. All that should be there was seen, so mostly it is enough to count. */
+/**
+ * Adds a finding for each file that is not part of the build. All expected files were found before, so the paths are
+ * compared only if there are more files than expected.
+ */
 function reportStrangers(root: string, expected: number, paths: () => ReadonlySet<string>, findings: Findings): void {
   let count = 0;
-  // Files behind a link are not counted, so a link in the place of a folder is told by their number.
+  // walk() does not follow links, so a link in place of a folder makes the count wrong.
   for (const { isFile } of walk(root)) if (isFile) count += 1;
   if (count === expected) return;
   const known = paths();
   for (const { path } of walk(root)) {
     if (known.has(path)) continue;
     const isSwept = isRangeFile(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
-    findings.add(`${path} belongs to nothing${isSwept ? '' : ', and no build removes it: do it yourself'}`);
+    findings.add(`${path} is not part of this build${isSwept ? '' : '; builds do not remove it, so remove it yourself'}`);
   }
 }
 
-/** All that is below the folder, but folders. Follows no links. */
+/** Lists everything below the folder except folders and the lock. Does not follow links. */
 function* walk(root: string, folder = ''): Generator<{ readonly path: string; readonly isFile: boolean }> {
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`;

@@ -72,7 +72,7 @@ it.each(VIEWS)('%s is no wider than a phone', async (_, search) => {
 });
 
 describe('the overview', () => {
-  it('has the figures as charts, as tables and as a list of blocks', async () => {
+  it('has the stats as charts, as tables and as a list of blocks', async () => {
     const { page, problems } = await openAt('');
     await page.waitForSelector('.plot svg');
     expect(await page.getAttribute('.plot svg', 'aria-label')).toMatch(/from block 840,000 to 2,000,010/);

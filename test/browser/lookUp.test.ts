@@ -165,7 +165,7 @@ describe('an error', () => {
     expect(await page.textContent('h1:visible')).toBe('Block 840,000');
   });
 
-  it('of figures that are missing leaves look-ups alone', async () => {
+  it('of stats that are missing leaves look-ups alone', async () => {
     const damaged = copyOf(dist);
     for (const name of ['runes/v1/stats.json', 'runes/v1/blocks.json', 'charts.js'])
       renameSync(join(damaged, name), join(damaged, `${name}.away`));

@@ -58,7 +58,7 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     const lines = (plain.stderr + plain.stdout).replace(/^(?:load|write|finish): .*\n/gm, '');
     expect(withoutFigures(seen(written))).toBe(withoutFigures(lines).replaceAll('plain', 'terminal'));
     const again = onTerminal('verify --dir terminal', work);
-    expect(withoutFigures(seen(again))).toMatch(/^terminal is whole: .*\n {2}records +30,001\n/);
+    expect(withoutFigures(seen(again))).toMatch(/^terminal is correct: .*\n {2}records +30,001\n/);
   });
 
   it('with --log json, or where TERM is dumb, there is no such line and no colour', async () => {

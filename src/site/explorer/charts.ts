@@ -2,7 +2,7 @@
  * The charts of the overview, a bundle of its own that is asked for after the page is shown. They are drawn by hand: two of them are a hundredth of a
  * charting library, and the second is a table anyhow.
  */
-import type { RuneFigures, Stats } from '../../contract/stats.ts';
+import type { RuneStats, Stats } from '../../contract/stats.ts';
 import { OPERATIONS } from '../../pages/lists.ts';
 import { count, groupDigits, utc } from '../format.ts';
 import { el, svg } from './dom.ts';
@@ -71,7 +71,7 @@ function columnChart(stats: Stats, width: number, readout: HTMLElement): SVGElem
     role: 'img',
     width: String(width),
     height: String(HEIGHT),
-    'aria-label': `Records of rune activity from block ${groupDigits(columns[0]?.first ?? 0)} to ${groupDigits(columns.at(-1)?.last ?? 0)}, stacked by operation. The same figures are in the table below.`,
+    'aria-label': `Records of rune activity from block ${groupDigits(columns[0]?.first ?? 0)} to ${groupDigits(columns.at(-1)?.last ?? 0)}, stacked by operation. The same stats are in the table below.`,
   });
   for (const tick of scale.ticks) {
     chart.append(
@@ -217,7 +217,7 @@ export function drawRunes(content: Element, stats: Stats): void {
   );
 }
 
-function runeRow(rune: RuneFigures, most: number, { first, last }: Stats): HTMLElement {
+function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLElement {
   const parts = FROM_BELOW.filter((name) => rune[name] > 0);
   const bar = el(
     'span',

@@ -42,19 +42,19 @@ export function neighboursOf(height: number, held: Heights): Neighbours {
   return { previous, next: undefined };
 }
 
-/** A file of the mirror's figures cannot be had. They are an extra: look-ups work without. */
-export class MissingFigures extends Error {}
+/** A stats file of the mirror cannot be loaded. Lookups work without it. */
+export class MissingStats extends Error {}
 
-/** The figures of all data. Rejects with MissingFigures. */
-export const fetchStats = (): Promise<Stats> => fetchFigures('runes/v1/stats.json', (value): value is Stats => isStats(value));
+/** Loads the stats of all blocks. Rejects with MissingStats. */
+export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.json', (value): value is Stats => isStats(value));
 
-/** The newest blocks, the newest first. Rejects with MissingFigures. */
+/** Loads the last blocks, newest first. Rejects with MissingStats. */
 export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
-  (await fetchFigures('runes/v1/blocks.json', (value): value is LatestBlocks => Array.isArray(Object(value)['blocks']))).blocks;
+  (await fetchStatsFile('runes/v1/blocks.json', (value): value is LatestBlocks => Array.isArray(Object(value)['blocks']))).blocks;
 
 const isStats = (value: unknown): boolean => Array.isArray(Object(value)['activity']) && Array.isArray(Object(value)['runes']);
 
-async function fetchFigures<T>(path: string, isRight: (value: unknown) => value is T): Promise<T> {
+async function fetchStatsFile<T>(path: string, isRight: (value: unknown) => value is T): Promise<T> {
   try {
     const response = await fetch(new URL(path, BASE));
     // Read in any case: an answer that is left unread keeps its connection.
@@ -62,7 +62,7 @@ async function fetchFigures<T>(path: string, isRight: (value: unknown) => value 
     const value: unknown = response.ok ? JSON.parse(text) : undefined;
     if (isRight(value)) return value;
   } catch (error) {
-    throw new MissingFigures(path, { cause: error });
+    throw new MissingStats(path, { cause: error });
   }
-  throw new MissingFigures(path);
+  throw new MissingStats(path);
 }

@@ -1,24 +1,25 @@
 /**
- * Figures of blocks and runes, and how they add up. Builds count in SQL (stats/counting.ts, stats/files.ts); this is for those who have records or files.
+ * Stats of blocks and runes as objects, and functions to sum and order them. Builds count in SQL instead
+ * (stats/counting.ts, stats/files.ts).
  */
-import type { BlockFigures, RuneFigures } from '../contract/stats.ts';
+import type { BlockStats, RuneStats } from '../contract/stats.ts';
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
 
 export type Counts = Record<Operation, number>;
 
-/** All that the documents of a build say follows from this. */
-export interface Figures {
+/** Stats of a build, from which its documents are made. */
+export interface BuildStats {
   /** Heights ascending. */
-  readonly blocks: readonly BlockFigures[];
-  /** The most active runes, see `mostActive`. */
-  readonly runes: readonly RuneFigures[];
+  readonly blocks: readonly BlockStats[];
+  /** The most active runes, in the order of `mostActive`. */
+  readonly runes: readonly RuneStats[];
 }
 
-/** The counts of something that has them, in the order of OPERATIONS. */
+/** Picks the counts, with keys in the order of OPERATIONS. */
 export const countsOf = ({ etching, mint, burn, send, receive }: Readonly<Counts>): Counts => ({ etching, mint, burn, send, receive });
 
-/** A block's figures and no more, with their keys in the order in which files have them. */
-export const blockOf = ({ height, hash, timestamp, transactions, records, ...counts }: BlockFigures): BlockFigures => ({
+/** Picks the stats of a block, with keys in the order of the stats files. */
+export const blockOf = ({ height, hash, timestamp, transactions, records, ...counts }: BlockStats): BlockStats => ({
   height,
   hash,
   timestamp,
@@ -27,8 +28,8 @@ export const blockOf = ({ height, hash, timestamp, transactions, records, ...cou
   ...countsOf(counts),
 });
 
-/** The same of a rune. */
-export const runeOf = ({ id, number, name, spaced_name, records, ...counts }: RuneFigures): RuneFigures => ({
+/** Picks the stats of a rune, with keys in the order of the stats files. */
+export const runeOf = ({ id, number, name, spaced_name, records, ...counts }: RuneStats): RuneStats => ({
   id,
   number,
   name,
@@ -44,19 +45,19 @@ export function addCounts(sum: Counts, counts: Readonly<Counts>): void {
 
 export const noCounts = (): Counts => ({ etching: 0, mint: 0, burn: 0, send: 0, receive: 0 });
 
-/** How many runes `stats.json` names. */
+/** Most runes in `stats.json`. */
 export const MOST_ACTIVE = 20;
 
-/** The runes with the most records, of runes in any order; those with equally many in the order of their ids. */
-export const mostActive = (runes: Iterable<RuneFigures>): RuneFigures[] =>
+/** Returns the MOST_ACTIVE runes with the most records. Sorts runes with equal records by id. */
+export const mostActive = (runes: Iterable<RuneStats>): RuneStats[] =>
   [...runes].sort((a, b) => b.records - a.records || compareIds(keyOf(a.id), keyOf(b.id))).slice(0, MOST_ACTIVE);
 
-/** Runes by id, and what was done with each. */
+/** Sums up the stats of runes by id. */
 export class RuneTotals {
-  readonly #runes = new Map<string, RuneFigures>();
+  readonly #runes = new Map<string, RuneStats>();
 
-  /** A rune with two names, which only wrong data has, gets the smaller one, as in SQL. */
-  add(rune: Readonly<RuneFigures>): void {
+  /** Adds a rune. If a rune has two names, which only occurs in wrong data, keeps the smaller name, as the SQL does. */
+  add(rune: Readonly<RuneStats>): void {
     const sum = this.#runes.get(rune.id);
     if (sum === undefined) {
       this.#runes.set(rune.id, { ...rune });
@@ -69,13 +70,13 @@ export class RuneTotals {
     addCounts(sum, rune);
   }
 
-  /** In any order. */
-  get all(): Iterable<RuneFigures> {
+  /** Stats of all runes, in any order. */
+  get all(): Iterable<RuneStats> {
     return this.#runes.values();
   }
 
-  /** In the order of their ids. */
-  get sorted(): RuneFigures[] {
+  /** Stats of all runes, sorted by id. */
+  get sorted(): RuneStats[] {
     return [...this.#runes.values()]
       .map((rune) => ({ rune, key: keyOf(rune.id) }))
       .sort((a, b) => compareIds(a.key, b.key))
@@ -83,12 +84,12 @@ export class RuneTotals {
   }
 }
 
-/** What an id is ordered by. Its form is the only one of valid data, but any text can be an id. */
+/** Regular expression for rune ids of valid data, `block:tx`. The input may have any text as an id. */
 export const ID_FORM = '([0-9]{1,15}):([0-9]{1,15})';
 const id = new RegExp(`^${ID_FORM}$`);
 
 interface IdKey {
-  /** Infinity for an id of another form. */
+  /** Height in the id; infinity if the id does not match ID_FORM. */
   readonly block: number;
   readonly tx: number;
   readonly id: string;
@@ -99,7 +100,7 @@ function keyOf(text: string): IdKey {
   return { block: block === undefined ? Number.POSITIVE_INFINITY : Number(block), tx: Number(tx ?? 0), id: text };
 }
 
-/** By block and transaction as numbers, then by the bytes of the text. */
+/** Compares by block and transaction as numbers, then by the bytes of the text. */
 function compareIds(a: IdKey, b: IdKey): number {
   if (a.block !== b.block) return a.block < b.block ? -1 : 1;
   return a.tx - b.tx || compareText(a.id, b.id);
@@ -107,5 +108,5 @@ function compareIds(a: IdKey, b: IdKey): number {
 
 const smallerText = (a: string, b: string): string => (a === b || compareText(a, b) < 0 ? a : b);
 
-/** In the order of their UTF-8 bytes, as databases compare them. */
+/** Compares texts by their UTF-8 bytes, as databases do. */
 const compareText = (a: string, b: string): number => (a === b ? 0 : Buffer.compare(Buffer.from(a), Buffer.from(b)));

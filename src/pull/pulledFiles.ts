@@ -1,12 +1,12 @@
 /**
- * What earlier pulls brought: the names of the files in the folder `pulled` tell which blocks they hold, so a listing is all that a pull has to
- * know, and a file that was renamed into its place is all that it has to remember.
+ * The files that pulls wrote to the folder `pulled`. A file's name says which blocks it has, so a directory listing
+ * is the whole state of a pull: there is no other record of what was fetched.
  *
- *     pulled/840000/840157-1f2e3d4c5b6a7988.ndjson.gz   one block's records, in served order; the digits begin its digest
- *     pulled/840000/840100-840199.parquet               rows of the indexer's ledger, of all blocks from 840100 to 840199
- *     pulled/runes.parquet                              what these rows need of the indexer's runes
+ *     pulled/840000/840157-1f2e3d4c5b6a7988.ndjson.gz   one block's records, in served order; named by its digest
+ *     pulled/840000/840100-840199.parquet               rows of the indexer's ledger for blocks 840100 to 840199
+ *     pulled/runes.parquet                              the indexer's runes, which these rows refer to
  *
- * A block without records is a file too (an empty array, or no rows): it need not be asked for again.
+ * A block without records has a file too (an empty array, or no rows), so it is not fetched again.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,59 +21,65 @@ import { readFiles } from '../store/files.ts';
 import { type BlockIdentity, identityOf } from './block.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 
-/** Where in the input folder pulls write; nothing else is ever replaced or removed. */
+/** Subfolder of the input folder. Pulls replace and remove files only here. */
 export const PULLED_FOLDER = 'pulled';
 
-/** Working files, passed over by builds. */
+/** Subfolder for temporary files. Builds ignore it. */
 export const WORK_FOLDER = '.work';
 
 export const RUNES_FILE = 'runes.parquet';
 
-/** Heights that share a folder. */
+/** Heights per subfolder. */
 const HEIGHTS_PER_FOLDER = 1000;
 
-export interface HeldFile {
+export interface PulledFile {
   /** Relative to the folder `pulled`. */
   readonly path: string;
   readonly first: number;
   readonly last: number;
-  /** The first 16 digits of the block's digest; undefined in a file of ledger rows. */
+  /** The first 16 digits of the block's digest; undefined for a file of ledger rows. */
   readonly digest: string | undefined;
 }
 
 const folderOf = (height: number): string => String(height - (height % HEIGHTS_PER_FOLDER));
 
-/** The name of a block's file from its whole digest. */
+/** Path of a block's file, relative to the folder `pulled`. `digest` has all 64 digits. */
 export const blockFile = (height: number, digest: string): string => `${folderOf(height)}/${height}-${digest.slice(0, 16)}.ndjson.gz`;
 
-/** The name of a file with the ledger rows of these blocks. */
+/** Path of the file with the ledger rows of these heights, relative to the folder `pulled`. */
 export const ledgerFile = (first: number, last: number): string => `${folderOf(first)}/${first}-${last}.parquet`;
 
 const NAME = /^([0-9]{1,8})-(?:([0-9a-f]{16})\.ndjson\.gz|([0-9]{1,8})\.parquet)$/;
 
-/** The files that pulls made, lowest blocks first; files with other names are left out. Throws a BuildError when a folder cannot be read. */
-export function listHeld(folder: string): HeldFile[] {
+/**
+ * Lists the files of pulled blocks, heights ascending. Ignores files with other names.
+ * Throws a BuildError if a folder cannot be read.
+ */
+export function listPulledFiles(folder: string): PulledFile[] {
   if (!existsSync(folder)) return [];
-  const held: HeldFile[] = [];
+  const files: PulledFile[] = [];
   try {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       if (!entry.isDirectory() || !/^[0-9]+$/.test(entry.name)) continue;
       for (const name of readdirSync(join(folder, entry.name))) {
         const [, first, digest, last] = NAME.exec(name) ?? [];
         if (first === undefined) continue;
-        held.push({ path: `${entry.name}/${name}`, first: Number(first), last: Number(last ?? first), digest });
+        files.push({ path: `${entry.name}/${name}`, first: Number(first), last: Number(last ?? first), digest });
       }
     }
   } catch (error) {
-    throw new BuildError(`${folder} cannot be read: ${messageOf(error)}`, ['Check the rights of its folders.']);
+    throw new BuildError(`${folder} cannot be read: ${messageOf(error)}`, ['Check the permissions of its folders.']);
   }
-  return held.sort((a, b) => a.first - b.first || a.last - b.last);
+  return files.sort((a, b) => a.first - b.first || a.last - b.last);
 }
 
-/** What the file holds of the blocks at these heights, `withRows` with the MD5 of ledger rows. Throws an InputError when it cannot be read. */
+/**
+ * Reads the identities of the blocks at these heights from a file. `withRows` adds the MD5 of their ledger rows.
+ * Throws an InputError if the file is damaged.
+ */
 export async function readIdentities(
   folder: string,
-  file: HeldFile,
+  file: PulledFile,
   heights: readonly number[],
   withRows: boolean,
   store: Store,
@@ -85,17 +91,17 @@ export async function readIdentities(
     const tables = { ledger: readFiles('parquet', [path]), runes: existsSync(runes) ? readFiles('parquet', [runes]) : undefined };
     return readIdentityRows(await store.rows(identitiesSql(tables, heights, withRows)), heights);
   } catch (error) {
-    const why = error instanceof z.ZodError ? 'it has no activity records' : messageOf(error);
+    const why = error instanceof z.ZodError ? 'it does not contain activity records' : messageOf(error);
     throw new InputError(`${why.includes(runes) ? runes : path} cannot be read: ${why}`, [
-      'It was damaged after it was pulled. Remove it and pull again.',
+      'The file was damaged after the pull. Remove it and pull again.',
     ]);
   }
 }
 
-/** Throws an Error when a file does not have the checksum that stands beside it. */
+/** Throws an Error if a file does not match the checksum file beside it, if any. */
 export async function checkDigest(path: string): Promise<void> {
   const expected = new Checksums().expected({ path, name: path });
-  if (expected !== undefined && expected !== (await sha256Of(path))) throw new Error('its SHA-256 is not the one beside it');
+  if (expected !== undefined && expected !== (await sha256Of(path))) throw new Error('its SHA-256 differs from its checksum file');
 }
 
 function blockIdentity(path: string): BlockIdentity {

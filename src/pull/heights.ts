@@ -1,0 +1,10 @@
+/** Ranges of block heights. */
+
+/** A range of heights, both ends included. */
+export interface Heights {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Every height of a range, ascending. */
+export const heightsOf = ({ first, last }: Heights): number[] => Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);
