@@ -10,20 +10,20 @@ const bulkFile = z
     file: z
       .string()
       .regex(/^[0-9]+\.parquet$/)
-      .describe('Name of the file, beside this list: the first of the hundred heights that it is for.'),
-    first: integer.describe('The lowest block in it.'),
-    last: integer.describe('The highest block in it.'),
-    blocks: z.int().min(1).describe('Blocks in it.'),
-    records: z.int().min(1).describe('Records in it.'),
-    bytes: integer.describe('Its size, in bytes.'),
+      .describe('File name, beside this list: the first of its hundred heights.'),
+    first: integer.describe('Lowest block of the file.'),
+    last: integer.describe('Highest block of the file.'),
+    blocks: z.int().min(1).describe('Number of blocks.'),
+    records: z.int().min(1).describe('Number of records.'),
+    bytes: integer.describe('Size in bytes.'),
     sha256: z
       .string()
       .regex(/^[0-9a-f]{64}$/)
-      .describe('SHA-256 of its content: 64 hex digits.'),
+      .describe('SHA-256 of the content: 64 hex digits.'),
   })
   .describe('A Parquet file.');
 export type BulkFile = z.infer<typeof bulkFile>;
 
 export const bulkFiles = z
-  .strictObject({ ranges: z.array(bulkFile).describe('Heights ascending; a hundred heights without activity have no file.') })
+  .strictObject({ ranges: z.array(bulkFile).describe('Files by ascending height. A hundred heights without activity have no file.') })
   .describe('The Parquet files of all records.');

@@ -94,12 +94,12 @@ export const MOST_RUNES_NAMED = 20;
 /** What a rune is called. */
 const rune = z
   .strictObject({
-    id: z.string().describe('Height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
-    number: integer.describe('Number of the rune: runes are counted in the order of their etchings, from 0.'),
+    id: z.string().describe('Rune id: height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
+    number: integer.describe('Rune number, in the order of etchings, from 0.'),
     name: z.string().describe('Name without spacers.'),
-    spaced_name: z.string().describe('Name with its spacers, the bullets between the letters.'),
+    spaced_name: z.string().describe('Name with spacers, the bullets between letters.'),
   })
-  .describe('What a rune is called.');
+  .describe('A rune.');
 
 /** The parts of a response as a build of this dialect answers it, each under its name in documents. Fields without a value are left out. */
 export function responseSchemas(dialect: Dialect) {
@@ -109,43 +109,43 @@ export function responseSchemas(dialect: Dialect) {
   const output = dialect === 'contract' ? /^0x[0-9a-f]+$/ : /^[0-9a-f]+(?::[0-9]+)?$/;
   const location = z
     .strictObject({
-      block_hash: hash.describe(`Hash of the block, in lower case, ${spelled}.`),
-      block_height: integer.describe('Height of the block.'),
-      tx_id: hash.describe(`Id of the transaction, in lower case, ${spelled}.`),
-      tx_index: integer.describe('Index of the transaction in its block, from 0.'),
-      vout: integer.optional().describe('Index of the output in its transaction. Left out where there is none.'),
+      block_hash: hash.describe(`Block hash, in lower case, ${spelled}.`),
+      block_height: integer.describe('Block height.'),
+      tx_id: hash.describe(`Transaction id, in lower case, ${spelled}.`),
+      tx_index: integer.describe('Index of the transaction in the block, from 0.'),
+      vout: integer.optional().describe('Index of the output in the transaction. Omitted if there is no output.'),
       output: z
         .string()
         .regex(output)
         .optional()
         .describe(
           dialect === 'contract'
-            ? 'Id of the transaction that the output is of, with `0x`; `vout` is its index. Left out where there is none.'
-            : 'The output as `txid:vout`, without `0x`. Left out where there is none.',
+            ? 'Transaction id of the output, with `0x`; `vout` is its index. Omitted if there is no output.'
+            : 'Output as `txid:vout`, without `0x`. Omitted if there is no output.',
         ),
-      timestamp: integer.describe('Time of the block, in seconds since 1970 (UTC).'),
+      timestamp: integer.describe('Block time, in seconds since 1970 (UTC).'),
     })
-    .describe('Where in the chain it happened.');
+    .describe('Place of the event in the chain.');
   const activity = z
     .strictObject({
       rune,
-      address: z.string().optional().describe('Address that the event is of. Left out where there is none.'),
-      receiver_address: z.string().optional().describe('Address that received what was sent. Left out where there is none.'),
+      address: z.string().optional().describe('Address of the event. Omitted if there is none.'),
+      receiver_address: z.string().optional().describe('Address of the receiver. Omitted if there is none.'),
       amount: z
         .string()
         .regex(whole('amount'))
         .optional()
-        .describe('Amount of the rune as a decimal number with as many decimals as the rune has: a string, because it may have 128 bits.'),
-      operation: z.enum(OPERATIONS).describe('What happened.'),
+        .describe('Amount as a decimal number with the decimals of the rune. A string, because it may have 128 bits.'),
+      operation: z.enum(OPERATIONS).describe('Operation of the event.'),
       location,
     })
-    .describe('One event of a rune. Fields that have no value are left out, and never null.');
+    .describe('A record: one event of a rune. Fields without a value are omitted, never null.');
   const list = z
     .strictObject({
-      limit: z.int().min(1).describe('The limit that was applied, in records.'),
-      offset: integer.describe('The offset that was applied, in records.'),
-      total: integer.describe('Records of the whole list, whatever the window: 0 for an id that this mirror does not hold.'),
-      results: z.array(activity).describe('The records of the window; none when the offset is past the end.'),
+      limit: z.int().min(1).describe('Applied limit, in records.'),
+      offset: integer.describe('Applied offset, in records.'),
+      total: integer.describe('Number of records of the list, independent of the window. 0 for an unknown id.'),
+      results: z.array(activity).describe('Records of the window; empty if the offset is past the end.'),
     })
     .describe('A window of a list.');
   return { Rune: rune, Location: location, Activity: activity, ActivityList: list };
@@ -157,20 +157,20 @@ export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityL
 /** The body of every refusal. */
 export const errorResponse = z
   .strictObject({
-    statusCode: z.int().describe('The HTTP status.'),
-    error: z.string().describe('The name of the status.'),
-    message: z.string().describe('What is wrong: of a bad request, the parameter and the rule that it broke.'),
+    statusCode: z.int().describe('HTTP status.'),
+    error: z.string().describe('Name of the status.'),
+    message: z.string().describe('What is wrong. For a bad request: the parameter and its rule.'),
   })
-  .describe('Why there is no answer.');
+  .describe('An error.');
 
 /** The body of `/runes/v1/`. */
 export const status = z
   .strictObject({
-    server_version: z.string().describe('The program that made the mirror, and its version.'),
+    server_version: z.string().describe('Program that built the mirror, and its version.'),
     status: z.literal('ready').describe('Always `ready`.'),
-    block_height: integer.describe('The highest block that is held.'),
+    block_height: integer.describe('Highest block of the mirror.'),
   })
-  .describe('The status of the mirror.');
+  .describe('Status of the mirror.');
 
 /** A file of digests, `runes/v1/digests/840000.json` (output/digests.ts). */
 export const digestsFile = z
@@ -178,20 +178,16 @@ export const digestsFile = z
     blocks: z
       .array(
         z.strictObject({
-          height: z.int().describe('Height of the block.'),
-          hash: z.string().describe('Hash of the block: 64 hex digits without `0x`.'),
-          records: z.int().describe('How many records the block has.'),
-          digest: z
-            .string()
-            .describe(
-              'SHA-256 of the records in served order, each in the bytes of the dialect `contract`, joined by commas: 64 hex digits.',
-            ),
+          height: z.int().describe('Block height.'),
+          hash: z.string().describe('Block hash: 64 hex digits without `0x`.'),
+          records: z.int().describe('Number of records of the block.'),
+          digest: z.string().describe('SHA-256 (64 hex digits) of the records in served order, in dialect `contract`, joined by commas.'),
         }),
       )
       .min(1)
-      .describe('Heights ascending; heights without activity are left out.'),
+      .describe('Blocks by ascending height, without heights that have no activity.'),
   })
-  .describe('Digests of the blocks of a thousand heights.');
+  .describe('Digests of blocks of a thousand heights.');
 
 /** A list of page sizes: the first is the default limit and the last the maximum. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
@@ -204,9 +200,9 @@ export const manifest = z
   .object({
     generator: z.literal('rune-activity-mirror').describe('Always `rune-activity-mirror`.'),
     version: z.string().describe('Version of the program.'),
-    layout: z.enum(LAYOUTS).describe('How the files are laid out. The answers are the same.'),
-    dialect: z.enum(DIALECTS).describe('How responses are spelled: in `contract` hashes begin with `0x`.'),
-    page_sizes: pageSizes.describe('Ascending: the first is the default limit, the last the largest.'),
+    layout: z.enum(LAYOUTS).describe('Layout of the files. Answers are the same in both.'),
+    dialect: z.enum(DIALECTS).describe('Spelling of responses: in `contract` hashes begin with `0x`.'),
+    page_sizes: pageSizes.describe('Ascending: the first is the default limit, the last the maximum.'),
     operation_pages: z.boolean().describe('Whether blocks have lists by operation.'),
     compress: z
       .array(z.enum(ENCODINGS))
@@ -214,47 +210,45 @@ export const manifest = z
       .refine(areEncodings, { error: 'must be in the order br, gz' })
       .optional()
       .describe(
-        'Compressed files that lie beside pages of three records or more; left out when there are none. `files` and `bytes` are without them.',
+        'Compressed files beside pages of three or more records; omitted if there are none. `files` and `bytes` do not count them.',
       ),
     site_url: z
       .string()
       .refine((url) => parseSiteUrl(url) === url, { error: SITE_URL_RULE })
       .optional()
-      .describe('The public address of the mirror, which its feed links to; left out when it was not given.'),
+      .describe('Public URL of the mirror, for links of its feed; omitted if unknown.'),
     parquet: z
       .literal(true)
       .optional()
-      .describe('Whether `activity/` has all records as Parquet files; left out when not. `files` and `bytes` are without them.'),
+      .describe('True if `activity/` has all records as Parquet files, otherwise omitted. `files` and `bytes` do not count them.'),
     transaction_prefix: z
       .int()
       .min(1)
       .max(16)
       .optional()
-      .describe("Hex digits of a transaction's id that name its file of the index; in layout `packed` only."),
-    heights: z.array(z.tuple([integer, integer])).describe('Runs of consecutive heights with activity: first and last, both included.'),
-    blocks: integer.describe('Blocks with activity.'),
-    transactions: integer.describe('Transactions with activity.'),
-    records: integer.describe('Records.'),
+      .describe('Number of hex digits of a transaction id that name its index file; only in layout `packed`.'),
+    heights: z.array(z.tuple([integer, integer])).describe('Runs of consecutive heights with activity: first and last, inclusive.'),
+    blocks: integer.describe('Number of blocks with activity.'),
+    transactions: integer.describe('Number of transactions with activity.'),
+    records: integer.describe('Number of records.'),
     left_out: z
       .strictObject({
-        rows: z.int().min(1).describe('How many rows were left out; a row that several files hold counts once.'),
-        runes: z.array(z.string()).min(1).max(MOST_RUNES_NAMED).describe('Ids of their runes, those with the most rows first.'),
-        more_runes: integer.describe('How many runes are not named.'),
+        rows: z.int().min(1).describe('Number of rows left out. Copies of a row in several files count once.'),
+        runes: z.array(z.string()).min(1).max(MOST_RUNES_NAMED).describe('Ids of their runes, most rows first.'),
+        more_runes: integer.describe('Number of runes not named.'),
       })
       .optional()
-      .describe(
-        'Ledger rows of the input whose rune is not in its runes table: they are in no answer. The key is missing when there are none.',
-      ),
+      .describe('Ledger rows that are in no answer, because their rune is not in the runes table of the input. Omitted if there are none.'),
     files: integer.describe(
-      'Files of pages (and pointers), hash paths counted as the files that they are to a client. The index of layout `packed` has 16^`transaction_prefix` files more.',
+      'Number of files with pages or pointers, as a client sees them, hash paths included. The index of layout `packed` has 16^`transaction_prefix` more files.',
     ),
-    bytes: integer.describe('What these files hold, in bytes.'),
+    bytes: integer.describe('Size of these files in bytes.'),
     digest: z
       .string()
       .regex(/^[0-9a-f]{64}$/)
-      .describe('SHA-256 over the digests of all blocks: two mirrors with the same digest hold the same data.'),
+      .describe('SHA-256 over the digests of all blocks. Mirrors with equal digests have the same data.'),
   })
-  .describe('What a mirror holds.')
+  .describe('Content and options of a mirror.')
   .superRefine(({ layout, blocks, transactions, records, transaction_prefix: digits }, context) => {
     const misfit = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message });
     if (blocks > transactions) misfit('blocks', `${blocks} blocks do not have ${transactions} transactions`);

@@ -1,37 +1,37 @@
 /**
- * The overview: charts and newest blocks below what the page's HTML says already. Each part that cannot be had is left out.
+ * The overview: adds charts and newest blocks to the page's HTML. A part that fails to load is omitted.
  */
 import type { Stats } from '../../contract/stats.ts';
 import { OPERATIONS } from '../../pages/lists.ts';
 import { groupDigits } from '../format.ts';
 import { byId, el } from './dom.ts';
 import { blockLink, timeOf } from './parts.ts';
-import { fetchBlocks, fetchStats, MissingFigures, type NewBlock } from './source.ts';
+import { fetchBlocks, fetchStats, MissingStats, type NewBlock } from './source.ts';
 
 let isShown = false;
 
-/** Fills the overview, once a visit. */
+/** Fills the overview once per page load. */
 export async function showOverview(): Promise<void> {
   if (isShown) return;
   isShown = true;
   await Promise.all([part('newest', fillNewest), charts()]);
 }
 
-/** A section's content; the section is hidden when there are no figures for it. */
+/** Fills a section, and hides it when its statistics fail to load. */
 async function part(id: string, fill: (content: Element) => Promise<void>): Promise<void> {
   const section = byId(id);
   try {
     await fill(section.querySelector('.content') ?? section);
   } catch (error) {
     section.hidden = true;
-    if (!(error instanceof MissingFigures)) throw error;
+    if (!(error instanceof MissingStats)) throw error;
   }
 }
 
 async function charts(): Promise<void> {
-  // The ending of the file that will be there: esbuild leaves this import as it is (src/site/assets.ts).
+  // `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
   const drawing = import('./charts.js').catch((error: unknown) => {
-    throw new MissingFigures('charts.js', { cause: error });
+    throw new MissingStats('charts.js', { cause: error });
   });
   const both = Promise.all([drawing, fetchStats()]);
   const draw = async (id: string, how: (charts: Awaited<typeof drawing>, content: Element, stats: Stats) => void) =>
