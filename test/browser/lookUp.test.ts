@@ -64,7 +64,7 @@ describe('a look-up', () => {
     ['63 digits', TX.slice(1), /have 64 hex digits; this has 63/],
     ['a wrong digit', `${TX.slice(1)}z`, /this has “z” in it/],
     ['words', '<b>doge</b>', /neither/],
-    ['a rune', '840000:3', /id of a rune.*Show block 840000/],
+    ['a rune', '840000:3', /rune id.*Show block 840000/],
   ])('of %s is explained, and changes nothing', async (_, text, words) => {
     const { page, problems, requested } = await openAt();
     const before = requested.length;
