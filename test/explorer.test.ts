@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { columnsOf, linear } from '../src/site/explorer/scales.ts';
 import { apiTarget, readLookUp, searchOf, viewOf } from '../src/site/explorer/views.ts';
-import { groupDigits, heightsInWords, inWords, isoTime, shorten, utc } from '../src/site/format.ts';
+import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../src/site/format.ts';
 
 const TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 const HASH = `00000000${TX.slice(8)}`;
@@ -86,24 +86,24 @@ describe('spelling', () => {
     expect(shorten('bc1q')).toBe('bc1q');
   });
 
-  it('says times in words and in full, also those that are no dates', () => {
-    expect(inWords(1_000_000, 1_000_000 + 3 * 86_400)).toBe('3 days ago');
-    expect(inWords(1_000_000, 1_000_000 + 30)).toBe('just now');
-    expect(inWords(1_000_000 + 20 * 31_556_952, 1_000_000)).toBe('in 20 years');
+  it('formats relative and exact times, also beyond the date range', () => {
+    expect(relativeTime(1_000_000, 1_000_000 + 3 * 86_400)).toBe('3 days ago');
+    expect(relativeTime(1_000_000, 1_000_000 + 30)).toBe('just now');
+    expect(relativeTime(1_000_000 + 20 * 31_556_952, 1_000_000)).toBe('in 20 years');
     expect([utc(1_713_571_767), isoTime(1_713_571_767)]).toEqual(['2024-04-20 00:09:27 UTC', '2024-04-20T00:09:27Z']);
     expect([utc(Number.MAX_SAFE_INTEGER), isoTime(Number.MAX_SAFE_INTEGER)]).toEqual(['9007199254740991', '']);
   });
 
-  it('says which heights are held', () => {
-    expect(heightsInWords([])).toBe('none');
-    expect(heightsInWords([[5, 5]])).toBe('5');
+  it('formats runs of heights', () => {
+    expect(formatHeights([])).toBe('none');
+    expect(formatHeights([[5, 5]])).toBe('5');
     expect(
-      heightsInWords([
+      formatHeights([
         [1, 1000],
         [2000, 2000],
       ]),
     ).toBe('1 to 1,000 and 2,000');
-    expect(heightsInWords(Array.from({ length: 20 }, (_, i) => [i * 2, i * 2] as const))).toBe('0, 2, 4, 6, …, 34, 36 and 38');
+    expect(formatHeights(Array.from({ length: 20 }, (_, i) => [i * 2, i * 2] as const))).toBe('0, 2, 4, 6, …, 34, 36 and 38');
   });
 });
 

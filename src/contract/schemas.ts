@@ -97,7 +97,7 @@ const rune = z
     id: z.string().describe('Height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
     number: integer.describe('Number of the rune, in the order of etchings, from 0.'),
     name: z.string().describe('Name without spacers.'),
-    spaced_name: z.string().describe('Name with its spacers, the bullets between the letters.'),
+    spaced_name: z.string().describe('Name with spacers, the bullets between letters.'),
   })
   .describe('Id, number and names of a rune.');
 
@@ -109,11 +109,11 @@ export function responseSchemas(dialect: Dialect) {
   const output = dialect === 'contract' ? /^0x[0-9a-f]+$/ : /^[0-9a-f]+(?::[0-9]+)?$/;
   const location = z
     .strictObject({
-      block_hash: hash.describe(`Hash of the block, in lower case, ${spelled}.`),
-      block_height: integer.describe('Height of the block.'),
-      tx_id: hash.describe(`Id of the transaction, in lower case, ${spelled}.`),
-      tx_index: integer.describe('Index of the transaction in its block, from 0.'),
-      vout: integer.optional().describe('Index of the output in its transaction. Left out where there is none.'),
+      block_hash: hash.describe(`Block hash, in lower case, ${spelled}.`),
+      block_height: integer.describe('Block height.'),
+      tx_id: hash.describe(`Transaction id, in lower case, ${spelled}.`),
+      tx_index: integer.describe('Index of the transaction in the block, from 0.'),
+      vout: integer.optional().describe('Index of the output in the transaction. Omitted if there is no output.'),
       output: z
         .string()
         .regex(output)
@@ -123,7 +123,7 @@ export function responseSchemas(dialect: Dialect) {
             ? 'Id of the transaction of the output, with `0x`; `vout` is its index. Left out where there is none.'
             : 'The output as `txid:vout`, without `0x`. Left out where there is none.',
         ),
-      timestamp: integer.describe('Time of the block, in seconds since 1970 (UTC).'),
+      timestamp: integer.describe('Block time, in seconds since 1970 (UTC).'),
     })
     .describe('Block, transaction and output of the event.');
   const activity = z
@@ -170,7 +170,7 @@ export const status = z
     status: z.literal('ready').describe('Always `ready`.'),
     block_height: integer.describe('Height of the highest block that the mirror has.'),
   })
-  .describe('The status of the mirror.');
+  .describe('Status of the mirror.');
 
 /** A file of digests, `runes/v1/digests/840000.json` (output/digests.ts). */
 export const digestsFile = z

@@ -7,13 +7,13 @@ const integer = z.int().min(0);
 
 /** Records by operation. */
 const operations = {
-  etching: integer.describe('Records of etchings.'),
-  mint: integer.describe('Records of mints.'),
-  burn: integer.describe('Records of burns.'),
-  send: integer.describe('Records of sends.'),
-  receive: integer.describe('Records of receives.'),
+  etching: integer.describe('Number of etching records.'),
+  mint: integer.describe('Number of mint records.'),
+  burn: integer.describe('Number of burn records.'),
+  send: integer.describe('Number of send records.'),
+  receive: integer.describe('Number of receive records.'),
 };
-export const byOperation = z.strictObject(operations).describe('Records by operation.');
+export const byOperation = z.strictObject(operations).describe('Number of records by operation.');
 
 /** Block hash in the dialect of the build. */
 const blockHash = z
@@ -21,10 +21,10 @@ const blockHash = z
   .regex(/^(?:0x)?[0-9a-f]{64}$/)
   .describe('Hash of the block, in the same form as in lists.');
 
-const height = integer.describe('Height of the block.');
-const timestamp = integer.describe('Time of the block, in seconds since 1970 (UTC).');
-const transactions = integer.describe('Transactions with activity.');
-const records = integer.describe('Records.');
+const height = integer.describe('Block height.');
+const timestamp = integer.describe('Block time, in seconds since 1970 (UTC).');
+const transactions = integer.describe('Number of transactions with activity.');
+const records = integer.describe('Number of records.');
 
 export const blockStats = z
   .strictObject({ height, hash: blockHash, timestamp, transactions, records, ...operations })
@@ -33,8 +33,8 @@ export type BlockStats = z.infer<typeof blockStats>;
 
 export const runeStats = z
   .strictObject({
-    id: z.string().describe('Height of the block and index of the transaction that etched the rune.'),
-    number: integer.describe('Number of the rune.'),
+    id: z.string().describe('Rune id: height of the block and index of the transaction that etched the rune.'),
+    number: integer.describe('Rune number.'),
     name: z.string().describe('Name without spacers.'),
     spaced_name: z.string().describe('Name with its spacers.'),
     records,
@@ -118,5 +118,5 @@ export const feed = z
       )
       .describe('At most 30 items, one for each block, newest first.'),
   })
-  .describe('A JSON Feed 1.1 of the last blocks.');
+  .describe('JSON Feed 1.1 of the last blocks.');
 export type Feed = z.infer<typeof feed>;

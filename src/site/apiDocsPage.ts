@@ -1,13 +1,13 @@
 /**
- * The page at `docs/`: Swagger UI on the mirror's own `openapi.json`. Its files are those of the package `swagger-ui-dist`, unchanged, so that the page asks
- * no other host for anything.
+ * The page at `docs/`: Swagger UI for the mirror's `openapi.json`. The files of the package `swagger-ui-dist` are
+ * copied unchanged, so the page loads nothing from other hosts.
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { OwnFile } from './assets.ts';
 
-/** Its own paths lead through the folder, so that they hold also where a host shows the page at `/docs`. */
+/** Links start with `../docs/`, so that they also work on hosts that serve the page at `/docs`. */
 const HTML = `<!doctype html>
 <html lang="en">
 <head>
@@ -32,7 +32,7 @@ a { color: light-dark(#0b57d0, #a8c7fa) }
 <nav aria-label="Mirror"><a href="../">Back to the mirror</a><a href="../openapi.json">openapi.json</a></nav>
 </header>
 <div id="swagger-ui"></div>
-<noscript>This page needs JavaScript. The same description, for programs, is <a href="../openapi.json">openapi.json</a>.</noscript>
+<noscript>This page needs JavaScript. The description for programs is <a href="../openapi.json">openapi.json</a>.</noscript>
 <footer>Shown with Swagger UI. <a href="../docs/LICENSE.txt">Its licences</a></footer>
 <script src="../docs/swagger-ui-bundle.js" defer></script>
 <script type="module" src="../docs/init.js"></script>
@@ -41,8 +41,8 @@ a { color: light-dark(#0b57d0, #a8c7fa) }
 `;
 
 /**
- * The page, Swagger UI's script and styles, and the licences that have to come along: Swagger UI's (Apache 2.0) with its notice, and those of what is bundled in
- * its script. Throws when the package is not there.
+ * Returns the page, Swagger UI's script and styles, and the required licences: Apache 2.0 with its notice, and the
+ * licences of programs bundled in the script. Throws when the package is missing.
  */
 export function docsFiles(): OwnFile[] {
   const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
@@ -50,7 +50,7 @@ export function docsFiles(): OwnFile[] {
   const licences = [
     read('NOTICE'),
     read('LICENSE'),
-    'swagger-ui-bundle.js holds other programs too, under these licences (in the package: swagger-ui-bundle.js.LICENSE.txt):\n',
+    'swagger-ui-bundle.js contains other programs under these licences (in the package: swagger-ui-bundle.js.LICENSE.txt):\n',
     read('swagger-ui-bundle.js.LICENSE.txt'),
   ];
   return [

@@ -1,6 +1,6 @@
 /**
- * The files of a build that are the same for all data: scripts and styles of the pages for people, and the page of the API's description. Scripts are bundled
- * from this source when a build asks for them, once in a process.
+ * Files of a build that do not depend on the data: scripts and styles of the explorer, the client and the API page.
+ * Scripts are bundled from source at the first request of a process.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -10,10 +10,10 @@ import type { BuildOptions } from 'esbuild';
 import { BuildError, messageOf } from '../errors.ts';
 import { docsFiles } from './apiDocsPage.ts';
 
-/** A path in the output, and what it holds. */
+/** A path in the output, with the file's content. */
 export type OwnFile = readonly [path: string, content: Buffer];
 
-/** What is bundled: paths in the output without their endings, and in this source. */
+/** Bundled scripts: the path in the output without extension, and the path below `src`. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   client: 'client/index.ts',
   'docs/init': 'site/apiDocs/startSwagger.ts',
@@ -22,16 +22,16 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 };
 const STYLES: Readonly<Record<string, string>> = { explorer: 'site/explorer/explorer.css' };
 
-/** What is passed on as it is, as paths in this source, and what it is called. */
+/** Files that are copied unchanged: the path below `src`, and the path in the output. */
 const COPIES: readonly (readonly [source: string, path: string])[] = [['client/client.d.ts', 'client.d.ts']];
 
-/** Bundling takes a tenth of a second. */
-const PATIENCE_MS = 60_000;
-const MOST_BYTES = 16 * 1024 * 1024;
+/** Time limit for the bundler, which normally takes 0.1 seconds. */
+const TIMEOUT_MS = 60_000;
+const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
 let assets: readonly OwnFile[] | undefined;
 
-/** All of them. Throws a BuildError when this program is not whole, or the bundler cannot be run. */
+/** Returns all site assets. Throws a BuildError when a source file or package is missing, or when the bundler fails. */
 export function siteAssets(): readonly OwnFile[] {
   if (assets !== undefined) return assets;
   try {
@@ -39,13 +39,13 @@ export function siteAssets(): readonly OwnFile[] {
     assets = [...bundles([SCRIPTS, STYLES]), ...copies, ...docsFiles()];
     return assets;
   } catch (error) {
-    throw new BuildError(`the scripts of the pages for people cannot be made: ${messageOf(error)}`, ['Run npm ci, then build again.']);
+    throw new BuildError(`the scripts of the explorer cannot be bundled: ${messageOf(error)}`, ['Run npm ci, then build again.']);
   }
 }
 
 const inSource = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
-/** Bundles all in one process. */
+/** Bundles all entries in one child process. */
 function bundles(all: readonly Readonly<Record<string, string>>[]): OwnFile[] {
   const folder = join(inSource('.'), 'out');
   const options = all.map(
@@ -53,7 +53,7 @@ function bundles(all: readonly Readonly<Record<string, string>>[]): OwnFile[] {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // A bundle of its own, which the explorer asks for when there is something to draw.
+      // The explorer loads charts.js later, as a bundle of its own.
       external: ['./charts.js'],
       minify: true,
       write: false,
@@ -64,8 +64,8 @@ function bundles(all: readonly Readonly<Record<string, string>>[]): OwnFile[] {
   );
   const { error, status, stdout, stderr } = spawnSync(process.execPath, [inSource('site/bundle.cjs'), JSON.stringify(options)], {
     encoding: 'utf8',
-    timeout: PATIENCE_MS,
-    maxBuffer: MOST_BYTES,
+    timeout: TIMEOUT_MS,
+    maxBuffer: MAX_OUTPUT_BYTES,
   });
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(/^.*(?:Error|error).*$/m.exec(stderr)?.[0] ?? `the bundler ended with exit code ${status}`);

@@ -1,5 +1,5 @@
-// Bundles, in a process of its own: a bundler that cannot start its helper ends the process that asked for it, or never answers it.
-// Takes a list of esbuild's options as JSON, and writes what came of all as JSON: paths and contents.
+// Runs esbuild in a child process, because esbuild ends its process, or never answers, when its helper cannot start.
+// Takes a JSON list of esbuild options as its argument and writes a JSON list of [path, content].
 const { build } = require('esbuild');
 
 Promise.all(JSON.parse(process.argv[2]).map((options) => build(options))).then(

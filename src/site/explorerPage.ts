@@ -1,28 +1,28 @@
 /**
- * The page at `/`: the explorer. It says what this mirror holds and how to ask it without any script; with them, ids are looked up and charts drawn
- * (src/site/explorer). All addresses in it are relative, so a mirror may be in any folder of a host.
+ * The page at `/`: the explorer. Without scripts it shows the mirror's totals and the API's paths. Scripts add look-ups
+ * and charts (src/site/explorer). All URLs are relative, so a mirror may be in any folder of a host.
  */
 import type { Manifest } from '../contract/schemas.ts';
 import type { Site } from '../pages/lists.ts';
 import { RANGES_PATH } from '../pages/paths.ts';
-import { count, groupDigits, heightsInWords, shorten } from './format.ts';
+import { count, formatHeights, groupDigits, shorten } from './format.ts';
 
-/** A rune, Raido, drawn as lines: letters of that alphabet are in few fonts. */
+/** Logo: the rune Raido, drawn as lines because few fonts have runic letters. */
 const MARK =
   '<svg viewBox="0 0 32 32" width="28" height="28" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#3d36a4"/><path d="M11.5 25V7l9 5-9 5 9.5 8" fill="none" stroke="#fff" stroke-width="2.6" stroke-linejoin="round" stroke-linecap="round"/></svg>';
 
 const ICON = `data:image/svg+xml,${encodeURIComponent(MARK.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" '))}`;
 
 /**
- * What the scripts have to know before they ask for anything; no markup can be in it, whatever the manifest holds. Files that lie beside the pages are not
- * their concern.
+ * Returns the build's options for the scripts as JSON, without `<`, so that it cannot contain markup. Options of files
+ * beside the pages are omitted, because scripts do not need them.
  */
 function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest): string {
   const site: Omit<Site, 'compress' | 'parquet'> = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages };
   return JSON.stringify(site).replaceAll('<', '\\u003c');
 }
 
-/** The whole HTML document. It follows from the manifest alone. */
+/** Renders the HTML document. It depends only on the manifest. */
 export function explorerPage(manifest: Manifest): string {
   const tip = manifest.heights.at(-1)?.[1] ?? 0;
   const [smallest = 20] = manifest.page_sizes;
@@ -60,14 +60,14 @@ export function explorerPage(manifest: Manifest): string {
 <div id="view" class="scripted" hidden></div>
 <div id="overview">
 <h1>Bitcoin rune activity</h1>
-<p class="lead">A read-only mirror, made of static files: what happened to runes in each transaction and each block. Heights with activity: ${heightsInWords(manifest.heights)}.</p>
+<p class="lead">A read-only mirror of rune activity in transactions and blocks, made of static files. Heights with activity: ${formatHeights(manifest.heights)}.</p>
 <dl class="figures">
 ${figure('Records', manifest.records)}
 ${figure('Transactions', manifest.transactions)}
 ${figure('Blocks', manifest.blocks)}
 ${figure('Highest block', tip)}
 </dl>
-<noscript><p class="note">Look-ups and charts on this page need JavaScript. The mirror itself does not: ask it as below.</p></noscript>
+<noscript><p class="note">Look-ups and charts on this page need JavaScript. The API below does not.</p></noscript>
 <section id="activity" class="scripted" aria-labelledby="activity-title">
 <h2 id="activity-title">Activity</h2>
 <div class="content"></div>
@@ -90,13 +90,13 @@ ${figure('Highest block', tip)}
 <li><code>GET runes/v1/transactions/<var>tx_id</var>/activity?offset=&amp;limit=</code></li>
 <li><code>GET runes/v1/blocks/<var>height or hash</var>/activity?offset=&amp;limit=${manifest.operation_pages ? '&amp;operation_type=' : ''}</code></li>
 </ul>
-<p>The limit is ${smallest} unless given, and at most ${manifest.page_sizes.at(-1)}. For example <a class="wrap" href="${example}"><code>${example}</code></a>.</p>
+<p>The default limit is ${smallest}, the maximum ${manifest.page_sizes.at(-1)}. Example: <a class="wrap" href="${example}"><code>${example}</code></a>.</p>
 </div>
 <ul class="links">
-<li><a href="docs/">API reference</a> with a console, and its <a href="openapi.json">OpenAPI description</a></li>
+<li><a href="docs/">API reference</a> with a console, and the <a href="openapi.json">OpenAPI description</a></li>
 <li><a href="client.js">Client module</a> for browsers and servers</li>
-<li><a href="runes/v1/feed.json">Feed</a> of the newest blocks, and <a href="runes/v1/stats.json">stats</a></li>
-${manifest.parquet === true ? `<li><a href="${RANGES_PATH}">Parquet files</a> of all records</li>\n` : ''}<li><a href="runes/v1/manifest.json">Manifest</a> of what is held, and the <a href="runes/v1/index.json">status</a></li>
+<li><a href="runes/v1/feed.json">Feed</a> of the newest blocks, and <a href="runes/v1/stats.json">statistics</a></li>
+${manifest.parquet === true ? `<li><a href="${RANGES_PATH}">Parquet files</a> of all records</li>\n` : ''}<li><a href="runes/v1/manifest.json">Manifest</a> of this mirror, and its <a href="runes/v1/index.json">status</a></li>
 </ul>
 </div>
 </section>

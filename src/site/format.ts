@@ -1,31 +1,36 @@
 /**
- * How the pages for people spell numbers, ids and times. Pure, and without a page: the build uses it for what stands in the HTML.
+ * Formats numbers, ids and times for the explorer. It needs no browser, because builds also use it for the HTML.
  */
 
-/** A decimal string with its whole part in groups of three: `1234567.50` becomes `1,234,567.50`. Never read as a number: amounts have up to 39 digits. */
+/**
+ * Adds thousands separators to the integer part of a decimal string: `1234567.50` becomes `1,234,567.50`. It does not
+ * convert to a number, because amounts have up to 39 digits.
+ */
 export function groupDigits(decimal: string | number): string {
   const [whole = '', ...fraction] = String(decimal).split('.');
   return [whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ','), ...fraction].join('.');
 }
 
-/** A number of things: `1,227 records`, `1 record`. */
+/** Formats a count with its noun: `1,227 records`, `1 record`. `one` is the singular. */
 export const count = (number: number, one: string): string => `${groupDigits(number)} ${one}${number === 1 ? '' : 's'}`;
 
-/** A long id with its middle left out: `0xe79134…8a1375`. Short text stays as it is. `digits` are shown at each end. */
+/** Shortens a long id to its first and last `digits`: `0xe79134…8a1375`. Returns short text unchanged. */
 export function shorten(id: string, digits = 6): string {
   const prefix = id.startsWith('0x') ? '0x' : '';
   const rest = id.slice(prefix.length);
   return rest.length <= digits * 2 + 3 ? id : `${prefix}${rest.slice(0, digits)}…${rest.slice(-digits)}`;
 }
 
-/** The last second that JavaScript has a date for. */
+/** Last second of JavaScript's date range. */
 const LAST_SECOND = 8_640_000_000_000;
 
-/** A time in seconds since 1970 as `2024-04-20 00:09:27 UTC`; what is no date stays a number. */
+/** Formats seconds since 1970 as `2024-04-20 00:09:27 UTC`, or as a number when they exceed the date range. */
 export const utc = (seconds: number): string =>
   seconds <= LAST_SECOND ? `${isoTime(seconds).replace('T', ' ').replace('Z', '')} UTC` : String(seconds);
 
-/** The same as `2024-04-20T00:09:27Z`, for `<time datetime>`. */
+/**
+ * Formats seconds since 1970 as `2024-04-20T00:09:27Z` for `<time datetime>`; empty when they exceed the date range.
+ */
 export const isoTime = (seconds: number): string =>
   seconds <= LAST_SECOND ? new Date(seconds * 1000).toISOString().replace(/\.[0-9]+Z$/, 'Z') : '';
 
@@ -37,16 +42,16 @@ const UNITS = [
   ['minute', 60],
 ] as const;
 
-/** A time in words, as seen from `now`, both in seconds: `3 days ago`, `in 20 years`. */
-export function inWords(seconds: number, now: number): string {
-  const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+/** Formats a time relative to `now`, both in seconds: `3 days ago`, `in 20 years`. */
+export function relativeTime(seconds: number, now: number): string {
+  const format = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
   const difference = seconds - now;
   const [unit, length] = UNITS.find(([, each]) => Math.abs(difference) >= each) ?? ['second', 1];
-  return unit === 'second' ? 'just now' : words.format(Math.trunc(difference / length), unit);
+  return unit === 'second' ? 'just now' : format.format(Math.trunc(difference / length), unit);
 }
 
-/** Runs of heights, both ends included, in words: `840,000 and 2,000,001 to 2,000,030`. Of many runs the middle is left out. */
-export function heightsInWords(runs: readonly (readonly [first: number, last: number])[]): string {
+/** Formats runs of heights, ends inclusive: `840,000 and 2,000,001 to 2,000,030`. Shortens more than eight runs. */
+export function formatHeights(runs: readonly (readonly [first: number, last: number])[]): string {
   const each = runs.map(([first, last]) => (first === last ? groupDigits(first) : `${groupDigits(first)} to ${groupDigits(last)}`));
   const shown = each.length > 8 ? [...each.slice(0, 4), '…', ...each.slice(-3)] : each;
   return shown.length < 2 ? (shown[0] ?? 'none') : `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`;

@@ -1,6 +1,7 @@
 /**
- * The API's description, `openapi.json`, as OpenAPI 3.1. It follows from a build's manifest alone: page sizes, dialect, whether there are lists by
- * operation, and the highest block for an example. Schemas come from the zod contract, so that a description can't say what a check does not hold.
+ * The API's description, `openapi.json`, in OpenAPI 3.1. It depends only on the manifest: page sizes, dialect, lists by
+ * operation, and the highest block as an example. Schemas come from the zod contract, so descriptions and checks cannot
+ * differ.
  */
 import { z } from 'zod';
 import { bulkFiles } from '../contract/bulk.ts';
@@ -14,20 +15,20 @@ import { DIGESTS_PER_FILE, RANGES_PATH, STATS_PER_FILE } from '../pages/paths.ts
 import { serverVersion } from '../version.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
 
-/** Version of the API: what it answers, and not of the program that does. docs/api-changelog.md has its history, and what raises it. */
-export const API_VERSION = '1.1.0';
+/** Version of the API, not of the program. docs/api-changelog.md has its history and the rules for raising it. */
+export const API_VERSION = '1.1.1';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What the parts of the description are made for. */
+/** The build that the description is for. */
 interface Subject {
   readonly site: Site;
-  /** The highest block that is held. */
+  /** The highest block of the mirror. */
   readonly tip: number;
   readonly version: string;
 }
 
-/** The whole document, ready for JSON. The same manifest makes the same keys in the same order. */
+/** Returns the document, ready for JSON. The same manifest gives the same keys in the same order. */
 function openapiDocument(manifest: Manifest): Json {
   const subject: Subject = { site: siteOf(manifest), tip: manifest.heights.at(-1)?.[1] ?? 0, version: manifest.version };
   return {
@@ -39,15 +40,15 @@ function openapiDocument(manifest: Manifest): Json {
       license: { name: 'MIT (the program)', identifier: 'MIT' },
       version: API_VERSION,
     },
-    // Relative to this document, which lies at the mirror's root: right below any path, and on a copy.
-    servers: [{ url: '.', description: 'This mirror: paths begin at the folder that holds openapi.json.' }],
+    // Relative to this document at the mirror's root, so it is right for copies and below any path.
+    servers: [{ url: '.', description: 'This mirror. Paths start at the folder of openapi.json.' }],
     security: [],
     tags: [
-      { name: 'Activity', description: 'What happened to runes, by transaction and by block.' },
-      { name: 'Mirror', description: 'What this mirror holds.' },
-      { name: 'Stats', description: 'What blocks and runes did, counted when the mirror was made.' },
+      { name: 'Activity', description: 'Records of rune events, by transaction and by block.' },
+      { name: 'Mirror', description: 'Status and content of this mirror.' },
+      { name: 'Statistics', description: 'Activity of blocks and runes, counted when the mirror was built.' },
       ...(subject.site.parquet
-        ? [{ name: 'Bulk data', description: 'All records as Parquet files, for programs that want more than pages.' }]
+        ? [{ name: 'Bulk data', description: 'All records as Parquet files, for programs that need more than pages.' }]
         : []),
     ],
     paths: {
@@ -61,24 +62,24 @@ function openapiDocument(manifest: Manifest): Json {
 /** The content of `openapi.json`. */
 export const openapiText = (manifest: Manifest): string => `${JSON.stringify(openapiDocument(manifest), null, 1)}\n`;
 
-const describeApi = (site: Site): string => `Every page of every transaction's and every block's rune activity, made ahead as static files.
+const describeApi = (site: Site): string => `Rune activity of transactions and blocks, from static files.
 
-**Order**: in a block the last transaction comes first, in a transaction the last event. **Windows**: \`limit\` and \`offset\` count records; the limit is
-${defaultLimit(site)} unless given, and at most ${maximumLimit(site)}. An offset past the end is answered with no results and the true \`total\`.
-**Unknown ids** are answered with \`total: 0\`, not with an error.
+**Order**: in a block the last transaction comes first, in a transaction the last event. **Windows**: \`limit\` and \`offset\` count records. The default
+limit is ${defaultLimit(site)}, the maximum ${maximumLimit(site)}. An offset past the end gets no results and the true \`total\`.
+**Unknown ids** get \`total: 0\`, not an error.
 
-**Paths**: \`/runes/...\` without \`v1\` is the same as \`/runes/v1/...\`. Other parameters than those named here are ignored. A parameter may be given once.
-**Methods**: \`GET\`, \`HEAD\` (the same without a body) and \`OPTIONS\` (a CORS preflight, 204). There are no keys.
+**Paths**: \`/runes/...\` without \`v1\` is the same as \`/runes/v1/...\`. Unknown parameters are ignored. Give each parameter once.
+**Methods**: \`GET\`, \`HEAD\` (the same without a body) and \`OPTIONS\` (CORS preflight, 204). No API key is needed.
 
-**Caching**: answers have a strong \`ETag\`, and \`If-None-Match\` gets a 304. Ask again each time: a block that was replaced changes its answer.
-**CORS**: any page may read every answer.
+**Caching**: answers have a strong \`ETag\`, and \`If-None-Match\` gets a 304. Revalidate every time, because a reorganisation replaces blocks.
+**CORS**: any website may read every answer.
 
-**Hosts without code** (nginx, Caddy, plain files) answer with what there is as a file: a window that is none is refused with 501, an id that is not
-held with 404. Where there are files alone, \`/runes/v1/blocks/840000.json\` is the first page of a list, and the paths that end in \`/activity\` do not exist.
+**Hosts without code** (nginx, Caddy, plain files) answer only from whole files: 501 for a window that is not a file, 404 for an unknown id.
+On plain file hosts \`/runes/v1/blocks/840000.json\` is the first page of a list, and paths ending in \`/activity\` do not exist.
 
-Hashes in answers are lower-case hex digits ${site.dialect === 'contract' ? 'with' : 'without'} \`0x\`; requests may spell them either way.`;
+Hashes in answers are lower-case hex digits ${site.dialect === 'contract' ? 'with' : 'without'} \`0x\`; requests may use either form.`;
 
-/** The schemas that have a name, as JSON Schema. */
+/** Returns the named schemas as JSON Schema. */
 function componentSchemas(site: Site): Json {
   const registry = z.registry<{ id: string }>();
   const named = {
@@ -99,7 +100,7 @@ function componentSchemas(site: Site): Json {
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, {
     uri: (id) => `#/components/schemas/${id}`,
-    // A later version may add fields, so clients are not told to refuse them.
+    // A later version may add fields, so clients must not refuse unknown ones.
     override: ({ jsonSchema }) => {
       delete jsonSchema.additionalProperties;
     },
@@ -107,10 +108,10 @@ function componentSchemas(site: Site): Json {
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, bare(schema)]));
 }
 
-/** A schema within a document that says the dialect for all, and where the path of a schema is its id. */
+/** Removes `$schema` and `$id`: the document sets the schema dialect, and a schema's path is its id. */
 const bare = ({ $schema: _dialect, $id: _id, ...schema }: z.core.JSONSchema.BaseSchema): Json => schema;
 
-/** Parameters by name. */
+/** Returns the parameters by name. */
 function parameters({ site, tip }: Subject): Json {
   const schemas = parameterSchemas(site);
   const make = (name: keyof typeof schemas, where: 'path' | 'query', description: string, more: Json = {}): Json => ({
@@ -122,38 +123,36 @@ function parameters({ site, tip }: Subject): Json {
     ...more,
   });
   return {
-    tx_id: make('tx_id', 'path', 'Id of a transaction: 64 hex digits, with or without `0x`, in any case. The example is a real etching.', {
+    tx_id: make('tx_id', 'path', 'Transaction id: 64 hex digits, with or without `0x`, in any case. The example is a real etching.', {
       example: EXAMPLE_TX,
     }),
     block: make(
       'block',
       'path',
-      'A height in decimal digits, or the hash of a block: 64 hex digits, with or without `0x`, in any case. 64 decimal digits are a hash. The example is the highest block held.',
+      'Block height in decimal digits, or block hash: 64 hex digits, with or without `0x`, in any case. 64 decimal digits are a hash. The example is the highest block.',
       { example: String(tip) },
     ),
-    offset: make('offset', 'query', 'How many records of the list to pass over, in decimal digits.'),
-    limit: make('limit', 'query', 'How many records to answer with at most, in decimal digits.'),
-    ...(site.operationPages
-      ? { operation_type: make('operation_type', 'query', 'Only the records of this operation; `total` counts only these.') }
-      : {}),
-    first_of_thousand: make('first_of_thousand', 'path', 'The first of a thousand heights: a multiple of 1000.', {
+    offset: make('offset', 'query', 'Records to skip, in decimal digits.'),
+    limit: make('limit', 'query', 'Maximum number of records to return, in decimal digits.'),
+    ...(site.operationPages ? { operation_type: make('operation_type', 'query', 'Return and count only records of this operation.') } : {}),
+    first_of_thousand: make('first_of_thousand', 'path', 'First of a thousand heights: a multiple of 1000.', {
       example: tip - (tip % DIGESTS_PER_FILE),
     }),
-    first_of_hundred: make('first_of_hundred', 'path', 'The first of a hundred heights: a multiple of 100.', {
+    first_of_hundred: make('first_of_hundred', 'path', 'First of a hundred heights: a multiple of 100.', {
       example: tip - (tip % STATS_PER_FILE),
     }),
   };
 }
 
 const HEADERS: Json = {
-  ETag: header('Changes when and only when the body does. Send it back as `If-None-Match`.'),
-  'Cache-Control': header('Clients ask again each time.', cachingHeaders(false)['cache-control']),
+  ETag: header('Changes only when the body changes. Send it back as `If-None-Match`.'),
+  'Cache-Control': header('Clients revalidate every time.', cachingHeaders(false)['cache-control']),
   'CDN-Cache-Control': header(
-    'Only with records of blocks that are six or more below the highest: a CDN may hold these for a day.',
+    'Only with records of blocks at least six below the highest: a CDN may cache these for a day.',
     cachingHeaders(true)['cdn-cache-control'],
   ),
-  'Access-Control-Allow-Origin': header('Any page may read the answer.', API_HEADERS['access-control-allow-origin']),
-  Allow: header('The methods that the path has.', 'GET, HEAD, OPTIONS'),
+  'Access-Control-Allow-Origin': header('Any website may read the answer.', API_HEADERS['access-control-allow-origin']),
+  Allow: header('Allowed methods.', 'GET, HEAD, OPTIONS'),
   'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer', minimum: 0 }, example: 5 },
 };
 
@@ -175,25 +174,21 @@ function errorAnswer(description: string, headers: readonly string[], examples: 
   };
 }
 
-/** Answers that are the same for all operations. */
+/** Responses shared by all operations. */
 const RESPONSES: Json = {
-  NotModified: { description: 'The answer is the one that `If-None-Match` names. No body.', headers: withHeaders(...CACHED) },
-  NotFound: errorAnswer('There is no such file. (A host without code answers so for ids that are not held.)', [], {
+  NotModified: { description: 'The answer still matches `If-None-Match`. No body.', headers: withHeaders(...CACHED) },
+  NotFound: errorAnswer('File not found. Hosts without code also send this for unknown ids.', [], {
     example: JSON.parse(notFound('GET', '/runes/v1/nothing').body),
   }),
-  MethodNotAllowed: errorAnswer('To other methods than `GET`, `HEAD` and `OPTIONS`.', ['Allow'], {
+  MethodNotAllowed: errorAnswer('The method is not `GET`, `HEAD` or `OPTIONS`.', ['Allow'], {
     example: errorExample(405, 'POST is not allowed on this path; the API is read-only'),
   }),
-  Unavailable: errorAnswer(
-    'A file is missing or cannot be read, mostly because the mirror is being replaced at this moment. Try again.',
-    ['Retry-After'],
-    {
-      example: JSON.parse(errorBody(503, RETRY_LATER).body),
-    },
-  ),
+  Unavailable: errorAnswer('A file is missing or unreadable, usually because the mirror is being replaced. Try again.', ['Retry-After'], {
+    example: JSON.parse(errorBody(503, RETRY_LATER).body),
+  }),
 };
 
-/** An operation that answers with a window of a list. */
+/** An operation that returns a window of a list. */
 interface ListOperation {
   readonly path: string;
   readonly id: string;
@@ -201,7 +196,7 @@ interface ListOperation {
   readonly description: string;
   readonly parameters: readonly string[];
   readonly examples: Json;
-  /** Requests that are refused, by the name of their example. */
+  /** Targets that get a 400, by the name of their example. */
   readonly refused: Readonly<Record<string, string>>;
 }
 
@@ -214,7 +209,7 @@ function listOperations({ site }: Subject): ListOperation[] {
       path: '/runes/v1/transactions/{tx_id}/activity',
       id: 'listTransactionActivity',
       summary: 'Activity of a transaction',
-      description: 'The records of a transaction, the last event first. `operation_type` is ignored here.',
+      description: 'The records of a transaction, last event first. Ignores `operation_type`.',
       parameters: ['tx_id', 'offset', 'limit'],
       examples: transactionExamples(site),
       refused: { limit: tx(tooMany), offset: tx('?offset=-1'), tx_id: '/runes/v1/transactions/abc/activity' },
@@ -223,10 +218,10 @@ function listOperations({ site }: Subject): ListOperation[] {
       path: '/runes/v1/blocks/{block}/activity',
       id: 'listBlockActivity',
       summary: 'Activity of a block',
-      description: `The records of a block, by its height or its hash, the last transaction first. ${
+      description: `The records of a block, by height or hash, last transaction first. ${
         site.operationPages
-          ? 'With `operation_type` only those of one operation.'
-          : 'This mirror has no lists by operation: `operation_type` is answered with 400.'
+          ? '`operation_type` selects one operation.'
+          : 'This mirror has no lists by operation: `operation_type` gets 400.'
       }`,
       parameters: ['block', 'offset', 'limit', ...(site.operationPages ? ['operation_type'] : [])],
       examples: blockExamples(site),
@@ -249,12 +244,12 @@ function listOperation({ id, summary, description, parameters, examples, refused
     parameters: parameters.map((name) => reference('parameters', name)),
     responses: {
       200: {
-        description: 'The window. An id that is not held has `total: 0`.',
+        description: 'The window. An unknown id has `total: 0`.',
         headers: withHeaders(...CACHED, 'CDN-Cache-Control'),
         content: { 'application/json': { schema: reference('schemas', 'ActivityList'), examples } },
       },
       304: reference('responses', 'NotModified'),
-      400: errorAnswer('A parameter broke a rule; the message names both.', [], { examples: refusals(refused, site) }),
+      400: errorAnswer('A parameter breaks a rule; the message names both.', [], { examples: refusals(refused, site) }),
       404: reference('responses', 'NotFound'),
       405: reference('responses', 'MethodNotAllowed'),
       503: reference('responses', 'Unavailable'),
@@ -262,14 +257,14 @@ function listOperation({ id, summary, description, parameters, examples, refused
   };
 }
 
-/** An operation that answers with a file of the build. */
+/** An operation that returns a file of the build. */
 interface FileOperation {
   readonly path: string;
   readonly id: string;
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
-  /** The name of the answer's schema. */
+  /** Name of the response's schema. */
   readonly schema: string;
   readonly parameters?: readonly string[];
   readonly example?: Json;
@@ -282,7 +277,7 @@ function fileOperations({ site, tip, version }: Subject): FileOperation[] {
       id: 'getStatus',
       tag: 'Mirror',
       summary: 'Status and highest block',
-      description: 'Also at `/runes/v1`, `/runes/` and `/runes`; where there are files alone, at `/runes/v1/index.json`.',
+      description: 'Also at `/runes/v1`, `/runes/` and `/runes`; on plain file hosts at `/runes/v1/index.json`.',
       schema: 'Status',
       example: { server_version: serverVersion(version), status: 'ready', block_height: tip },
     },
@@ -290,8 +285,8 @@ function fileOperations({ site, tip, version }: Subject): FileOperation[] {
       path: '/runes/v1/manifest.json',
       id: 'getManifest',
       tag: 'Mirror',
-      summary: 'What the mirror holds',
-      description: 'Heights, counts, page sizes, dialect, and a digest of all data.',
+      summary: 'Manifest of the mirror',
+      description: 'Heights, counts, page sizes, dialect and a digest of all data.',
       schema: 'Manifest',
     },
     {
@@ -299,40 +294,40 @@ function fileOperations({ site, tip, version }: Subject): FileOperation[] {
       id: 'getDigests',
       tag: 'Mirror',
       summary: 'Digests of a thousand blocks',
-      description: 'A digest of the records of each block, to compare mirrors by. 404 when none of the heights has activity.',
+      description: 'A digest of each block, to compare mirrors. 404 if none of the heights has activity.',
       schema: 'Digests',
       parameters: ['first_of_thousand'],
     },
     {
       path: '/runes/v1/blocks.json',
       id: 'getLatestBlocks',
-      tag: 'Stats',
-      summary: 'The last blocks',
-      description: 'The last hundred blocks with their stats, for clients that poll.',
+      tag: 'Statistics',
+      summary: 'Latest blocks',
+      description: 'The last hundred blocks with their statistics, for clients that poll.',
       schema: 'LatestBlocks',
     },
     {
       path: '/runes/v1/feed.json',
       id: 'getFeed',
-      tag: 'Stats',
-      summary: 'A feed of the last blocks',
+      tag: 'Statistics',
+      summary: 'Feed of the latest blocks',
       description: 'JSON Feed 1.1, for feed readers.',
       schema: 'Feed',
     },
     {
       path: '/runes/v1/stats.json',
       id: 'getStats',
-      tag: 'Stats',
-      summary: 'Stats of all blocks',
-      description: 'Totals, activity over time, and the runes with the most records, for charts.',
+      tag: 'Statistics',
+      summary: 'Statistics of all blocks',
+      description: 'Totals, activity over time and the most active runes, for charts.',
       schema: 'Stats',
     },
     {
       path: '/runes/v1/stats/{first_of_hundred}.json',
       id: 'getStatsOfHundred',
-      tag: 'Stats',
-      summary: 'Stats of a hundred heights',
-      description: 'The stats of each block and of each rune in these blocks. 404 when none of the heights has activity.',
+      tag: 'Statistics',
+      summary: 'Statistics of a hundred heights',
+      description: 'Statistics of each block, and of each rune in these blocks. 404 if none of the heights has activity.',
       schema: 'StatsOfHundred',
       parameters: ['first_of_hundred'],
     },
@@ -342,8 +337,8 @@ function fileOperations({ site, tip, version }: Subject): FileOperation[] {
             path: `/${RANGES_PATH}`,
             id: 'getBulkFiles',
             tag: 'Bulk data',
-            summary: 'The Parquet files of all records',
-            description: 'A file for each hundred heights with activity, beside this list, as in `activity/840000.parquet`.',
+            summary: 'List of the Parquet files',
+            description: 'One file for each hundred heights with activity, beside this list, as in `activity/840000.parquet`.',
             schema: 'BulkFiles',
           },
         ]

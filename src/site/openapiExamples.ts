@@ -1,6 +1,6 @@
 /**
- * Examples for the API's description. None of them is made up where a reader could take it for the data of this mirror: the transaction is a real one,
- * the block is one of the recorded server's test data and its example says so, and errors are those that the request map gives.
+ * Examples for the API's description: a real transaction, a block of the recorded server's test data that is labelled
+ * as invented, and errors from the request map.
  */
 
 import type { ActivityRecord } from '../contract/contractJson.ts';
@@ -11,7 +11,7 @@ import { parseTarget } from '../pages/request.ts';
 /** The etching of DOG•GO•TO•THE•MOON, the third rune. */
 export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 
-/** The newest of the two records of this transaction. */
+/** The newer of the two records of this transaction. */
 const PREMINE: ActivityRecord = {
   rune: { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' },
   address: 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t',
@@ -43,7 +43,7 @@ const RECORDED: ActivityRecord = {
   },
 };
 
-/** A record as a mirror of this dialect answers it, keys in its order. Of a record that has all fields but `receiver_address`. */
+/** Spells a record in a dialect, with the dialect's order of keys. Expects all fields except `receiver_address`. */
 function spelled({ rune, address, amount, operation, location }: ActivityRecord, dialect: Dialect): object {
   const { block_height, tx_index, vout, timestamp } = location;
   const [block_hash, tx_id] = [spellHex(location.block_hash, dialect), spellHex(location.tx_id, dialect)];
@@ -62,34 +62,34 @@ type Examples = Readonly<Record<string, Example>>;
 
 const empty = (summary: string, limit: number): Example => ({ summary, value: { limit, offset: 0, total: 0, results: [] } });
 
-/** Answers to requests for a transaction's list. */
+/** Example answers for a transaction. */
 export const transactionExamples = ({ dialect }: Site): Examples => ({
   etching: {
     summary: 'A real etching, limit=1: the newer of its two records',
     value: { limit: 1, offset: 0, total: 2, results: [spelled(PREMINE, dialect)] },
   },
-  unknown: empty('A transaction that is not held, limit=1', 1),
+  unknown: empty('An unknown transaction, limit=1', 1),
 });
 
-/** Answers to requests for a block's list. */
+/** Example answers for a block. */
 export const blockExamples = ({ dialect }: Site): Examples => ({
   recorded: {
-    summary: 'A block with one record, limit=1: invented data, as a server of this API answered it',
+    summary: 'A block with one record, limit=1 (invented data, recorded from a server of this API)',
     value: { limit: 1, offset: 0, total: 1, results: [spelled(RECORDED, dialect)] },
   },
-  unknown: empty('A block without activity, or one that is not held, limit=1', 1),
+  unknown: empty('An unknown block, or one without activity, limit=1', 1),
 });
 
-/** What a mirror of this site answers to these refused requests. Throws when one of them is not refused. */
+/** Returns the 400 answers to these targets. Throws when a target is accepted. */
 export function refusals(targets: Readonly<Record<string, string>>, site: Site): Examples {
   return Object.fromEntries(
     Object.entries(targets).map(([name, target]) => {
       const route = parseTarget(target, site);
-      if (route.kind !== 'refusal') throw new Error(`${target} is not refused`);
+      if (route.kind !== 'refusal') throw new Error(`${target} gets no 400`);
       return [name, { summary: `GET ${target}`, value: errorExample(400, route.message) }];
     }),
   );
 }
 
-/** The body of an error. */
+/** Returns the body of an error. */
 export const errorExample = (status: number, message: string): unknown => JSON.parse(errorBody(status, message).body);

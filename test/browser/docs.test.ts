@@ -76,7 +76,7 @@ it.each([
   ['Mirror/getStatus', '/runes/v1/'],
   ['Mirror/getManifest', '/runes/v1/manifest.json'],
   ['Mirror/getDigests', '/runes/v1/digests/2000000.json'],
-  ['Stats/getStatsOfHundred', '/runes/v1/stats/2000000.json'],
+  ['Statistics/getStatsOfHundred', '/runes/v1/stats/2000000.json'],
 ])('executes %s with its examples', async (operation, target) => {
   const { status, body, problems } = await execute(bases.root, operation);
   expect({ status, problems }).toEqual({ status: 200, problems: [] });

@@ -69,7 +69,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     const records = await listOf(hostOf(name), `transactions/${id}`);
     expect(records.length).toBeGreaterThan(60);
     const opened = await openAt(addressOf(name, `?tx=${id}`));
-    await opened.page.click('nav[aria-label=Pages] a[aria-label="60 records a page"]');
+    await opened.page.click('nav[aria-label=Pages] a[aria-label="60 records per page"]');
     await opened.page.waitForSelector(`text=1–60 of ${records.length}`);
     expect(new URL(opened.page.url()).search).toBe(`?tx=${id}&limit=60`);
     expect(await readAll(opened)).toEqual(records.map((one) => rowOf(one, 'transaction')));
@@ -88,17 +88,17 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     expect(problems).toEqual([]);
   });
 
-  it('an operation that a block has none of is told from a block that is not held', async () => {
+  it('an operation that a block has none of is told from an unknown block', async () => {
     const { page } = await openAt(addressOf(name, '?block=840000&operation=mint'));
     expect(await page.textContent('#view')).toContain('There is no mint in this block');
-    await page.click('text=Show all of its records');
+    await page.click('text=Show all records of the block');
     await page.waitForSelector('text=1–4 of 4');
   });
 
   it('a page past the end says how long the list is', async () => {
     const { page } = await openAt(addressOf(name, '?block=840000&offset=60'));
-    expect(await page.textContent('#view')).toContain('This list has 4 records, and ends before this page.');
-    await page.click('text=Show them from the first');
+    expect(await page.textContent('#view')).toContain('This list has 4 records and ends before this page.');
+    await page.click('text=Show the first page');
     await page.waitForSelector('text=1–4 of 4');
   });
 
@@ -150,12 +150,12 @@ describe('addresses', () => {
 
   it('lead from block to block, over heights without activity, and to the first and the last page', async () => {
     const { page, problems } = await openAt(addressOf('files', '?block=2000004'));
-    await page.click('[aria-label="Next block held: 2,000,006"]');
+    await page.click('[aria-label="Next block: 2,000,006"]');
     await page.waitForSelector('text=Block 2,000,006');
-    await page.click('[aria-label="Previous block held: 2,000,004"]');
+    await page.click('[aria-label="Previous block: 2,000,004"]');
     await page.waitForSelector('text=Block 2,000,004');
     await page.goto(addressOf('files', '?block=2000001'), { waitUntil: 'networkidle' });
-    expect(await page.locator('[aria-label="Previous block held: 840,000"]').count()).toBe(1);
+    expect(await page.locator('[aria-label="Previous block: 840,000"]').count()).toBe(1);
     await page.goto(addressOf('files', '?block=2000007&offset=40'), { waitUntil: 'networkidle' });
     await page.locator('[aria-label="Last page"]').first().click();
     await page.waitForSelector('text=421–437 of 437');

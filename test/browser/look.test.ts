@@ -72,7 +72,7 @@ it.each(VIEWS)('%s is no wider than a phone', async (_, search) => {
 });
 
 describe('the overview', () => {
-  it('has the stats as charts, as tables and as a list of blocks', async () => {
+  it('has the statistics as charts, as tables and as a list of blocks', async () => {
     const { page, problems } = await openAt('');
     await page.waitForSelector('.plot svg');
     expect(await page.getAttribute('.plot svg', 'aria-label')).toMatch(/from block 840,000 to 2,000,010/);
@@ -120,7 +120,7 @@ describe('the overview', () => {
   });
 });
 
-it('without scripts, the page says what the mirror holds and how to ask it', async () => {
+it('without scripts, the page shows the totals of the mirror and the paths of the API', async () => {
   const { page, problems } = await openAt('?block=840000', { javaScriptEnabled: false });
   const text = await page.innerText('body');
   expect(text).toMatch(/Records\s+1,227\s+Transactions\s+193\s+Blocks\s+10\s+Highest block\s+2,000,010/);

@@ -64,7 +64,7 @@ describe('a look-up', () => {
     ['63 digits', TX.slice(1), /have 64 hex digits; this has 63/],
     ['a wrong digit', `${TX.slice(1)}z`, /this has “z” in it/],
     ['words', '<b>doge</b>', /neither/],
-    ['a rune', '840000:3', /id of a rune.*Show block 840000/],
+    ['a rune', '840000:3', /rune id.*Show block 840000/],
   ])('of %s is explained, and changes nothing', async (_, text, words) => {
     const { page, problems, requested } = await openAt();
     const before = requested.length;
@@ -77,16 +77,16 @@ describe('a look-up', () => {
     expect([requested.length, problems]).toEqual([before, []]);
   });
 
-  it('of an unknown id says so, what is held, and offers the other kind of id', async () => {
+  it('of an unknown id says so, shows the heights of the mirror, and offers the other kind of id', async () => {
     const { page, problems } = await openAt();
     await lookUp(page, UNKNOWN);
     expect(await page.textContent('#view')).toContain(`no rune activity of transaction ${UNKNOWN}`);
     expect(await page.textContent('#view')).toContain('840,000, 2,000,001 to 2,000,004 and 2,000,006 to 2,000,010');
-    await page.click('text=Look for a block of this id');
+    await page.click('text=Look for a block with this id');
     await settled(page);
     expect(new URL(page.url()).search).toBe(`?block=${UNKNOWN}`);
     expect(await page.textContent('#view')).toContain(`no rune activity of block ${UNKNOWN}`);
-    expect(await page.textContent('#view')).toContain('Look for a transaction of this id');
+    expect(await page.textContent('#view')).toContain('Look for a transaction with this id');
     // Nothing but the files that are not there.
     expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
   });
@@ -165,7 +165,7 @@ describe('an error', () => {
     expect(await page.textContent('h1:visible')).toBe('Block 840,000');
   });
 
-  it('of stats that are missing leaves look-ups alone', async () => {
+  it('of missing statistics leaves look-ups alone', async () => {
     const damaged = copyOf(dist);
     for (const name of ['runes/v1/stats.json', 'runes/v1/blocks.json', 'charts.js'])
       renameSync(join(damaged, name), join(damaged, `${name}.away`));

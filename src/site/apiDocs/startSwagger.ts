@@ -1,5 +1,5 @@
 /**
- * The script of the page that shows the API's description: starts Swagger UI, whose own script stands before this one, on the mirror's `openapi.json`.
+ * Script of the API page. Starts Swagger UI, which the page loads before this script, with the mirror's `openapi.json`.
  */
 declare const SwaggerUIBundle: (settings: Readonly<Record<string, unknown>>) => unknown;
 
@@ -9,13 +9,13 @@ isDark.addEventListener('change', colour);
 colour();
 
 SwaggerUIBundle({
-  // Whole, because the address of the mirror in it is relative to this.
+  // An absolute URL, because Swagger UI resolves the relative server URL against it.
   url: new URL('../openapi.json', location.href).href,
   dom_id: '#swagger-ui',
   deepLinking: true,
   tryItOutEnabled: true,
   supportedSubmitMethods: ['get'],
   displayRequestDuration: true,
-  // No badge: it would be an image of another host.
+  // No validator badge: it would load an image from another host.
   validatorUrl: null,
 });

@@ -1,6 +1,6 @@
 /**
- * The charts of the overview, a bundle of its own that is asked for after the page is shown. They are drawn by hand: two of them are a hundredth of a
- * charting library, and the second is a table anyhow.
+ * The charts of the overview, in a bundle that loads after the page. They use no charting library, which would be much
+ * larger than this code.
  */
 import type { RuneStats, Stats } from '../../contract/stats.ts';
 import { OPERATIONS } from '../../pages/lists.ts';
@@ -11,15 +11,15 @@ import { type Column, columnsOf, linear } from './scales.ts';
 
 const HEIGHT = 236;
 const MARGIN = { top: 10, right: 1, bottom: 26, left: 44 } as const;
-/** Narrower columns than this, in pixels, are drawn together. */
+/** Minimum width of a column in pixels; narrower columns are merged. */
 const LEAST_STEP = 4;
 const WIDEST_BAR = 44;
 const SHOWN_RUNES = 12;
 
-/** The order of the parts of a stack: what there is most of carries the rest. */
+/** Operations of a stack from bottom to top. The most frequent ones come first. */
 const FROM_BELOW = [...OPERATIONS].reverse();
 
-/** Draws activity along the heights, stacked by operation, and again whenever its place changes its width. */
+/** Draws records by height, stacked by operation. Redraws when the width changes. */
 export function drawActivity(content: Element, stats: Stats): void {
   if (stats.activity.length === 0) return;
   const place = el('div', { class: 'plot' });
@@ -29,7 +29,7 @@ export function drawActivity(content: Element, stats: Stats): void {
     el(
       'figure',
       {},
-      el('figcaption', {}, legend(stats), el('span', { class: 'quiet' }, `Records per ${unit}; heights without activity are left out`)),
+      el('figcaption', {}, legend(stats), el('span', { class: 'quiet' }, `Records per ${unit}; heights without activity are omitted`)),
       place,
       asTable(stats),
     ),
@@ -71,7 +71,7 @@ function columnChart(stats: Stats, width: number, readout: HTMLElement): SVGElem
     role: 'img',
     width: String(width),
     height: String(HEIGHT),
-    'aria-label': `Records of rune activity from block ${groupDigits(columns[0]?.first ?? 0)} to ${groupDigits(columns.at(-1)?.last ?? 0)}, stacked by operation. The same stats are in the table below.`,
+    'aria-label': `Records of rune activity from block ${groupDigits(columns[0]?.first ?? 0)} to ${groupDigits(columns.at(-1)?.last ?? 0)}, stacked by operation. The table below has the same numbers.`,
   });
   for (const tick of scale.ticks) {
     chart.append(
@@ -111,7 +111,7 @@ function columnChart(stats: Stats, width: number, readout: HTMLElement): SVGElem
   return chart;
 }
 
-/** Lines of one pixel lie between two half ones. */
+/** Aligns a line of one pixel to the pixel grid, so that it is not blurred. */
 const line = (value: number): string => String(Math.round(value) + 0.5);
 
 function stack(column: Column, x: number, width: number, y: (value: number) => number): SVGElement[] {
@@ -121,7 +121,7 @@ function stack(column: Column, x: number, width: number, y: (value: number) => n
     if (value === 0) return [];
     const [bottom, top] = [y(below), y(below + value)];
     below += value;
-    // A record is to be seen, however many others there are.
+    // Keeps a single record visible beside many others.
     const height = Math.max(bottom - top, 0.75);
     return [
       svg('rect', {
@@ -135,7 +135,7 @@ function stack(column: Column, x: number, width: number, y: (value: number) => n
   });
 }
 
-/** Two slanted strokes on the axis: the heights before and after are not next to each other. */
+/** Draws a break of the axis (two slanted strokes), where many heights have no activity. */
 function breakAt(x: number): SVGElement {
   const foot = HEIGHT - MARGIN.bottom;
   return svg(
@@ -146,7 +146,7 @@ function breakAt(x: number): SVGElement {
   );
 }
 
-/** Heights below the columns, as many as there is room for: at both ends, beside breaks, and in between. */
+/** Labels columns with heights where there is room: first at the ends and breaks, then in between. */
 function ticksOf(columns: readonly Column[], middle: (i: number) => number, width: number): SVGElement[] {
   const wanted = [
     columns.length - 1,
@@ -203,7 +203,7 @@ function asTable(stats: Stats): HTMLElement {
   );
 }
 
-/** Lists the runes with the most records: a table whose cells are bars, so it is read as well as seen. */
+/** Lists the runes with the most records, as a table with bars, so that screen readers can read it. */
 export function drawRunes(content: Element, stats: Stats): void {
   const runes = stats.runes.slice(0, SHOWN_RUNES);
   const most = runes.reduce((top, { records }) => Math.max(top, records), 0);
@@ -226,9 +226,9 @@ function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLEle
   );
   const [block = ''] = rune.id.split(':');
   const name = el('span', { class: 'rune' }, rune.spaced_name);
-  // Most mirrors hold no more than a window of blocks, in which few of its runes were etched.
-  const isHeld = /^[0-9]{1,16}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
-  const id = isHeld
+  // Many mirrors have only a window of blocks, and most of their runes were etched earlier.
+  const isInMirror = /^[0-9]{1,16}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
+  const id = isInMirror
     ? linkTo({ kind: 'block', id: block, operation: undefined, offset: 0 }, rune.id, `Etched in block ${groupDigits(block)}`)
     : el('span', {}, rune.id);
   id.classList.add('rune-id');

@@ -1,11 +1,11 @@
 /**
- * Making elements. Text is only ever set as text: whatever is in the data, nothing of it becomes markup.
+ * Helpers that create elements. They insert text only as text, so data never becomes markup.
  */
 
 export type Child = Node | string | undefined;
 type Attributes = Readonly<Record<string, string | undefined>>;
 
-/** An element with attributes (those that are undefined are left out) and children. */
+/** Creates an HTML element. Omits attributes and children that are undefined. */
 export function el<Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -16,7 +16,7 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** The same for an element of an SVG. */
+/** Creates an SVG element, as `el` does for HTML. */
 export function svg<Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -32,7 +32,7 @@ function fill(element: Element, attributes: Attributes, children: readonly Child
   element.append(...children.filter((child) => child !== undefined));
 }
 
-/** An element of the page's HTML. Throws when the page is not the one of this script. */
+/** Finds an element of the page by id. Throws when the page has none, as with a page of another version. */
 export function byId(id: string): HTMLElement {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`the page has no #${id}`);

@@ -1,10 +1,10 @@
 /**
- * A look-up that failed: what the mirror said, in its own words, and a way to try again.
+ * The view of a failed look-up: the mirror's error message and a button to try again.
  */
 import { MirrorError } from '../../client/index.ts';
 import { el } from './dom.ts';
 
-/** The view of an error. `retry` is called when its button is pressed. */
+/** Renders an error. The button calls `retry`. */
 export function errorPage(error: unknown, retry: () => void): Node[] {
   const button = el('button', { type: 'button', 'data-step': 'retry' }, 'Try again');
   button.addEventListener('click', retry);
@@ -17,7 +17,7 @@ export function errorPage(error: unknown, retry: () => void): Node[] {
 
 function wordsOf(error: unknown): readonly [title: string, text: string] {
   const isRefusal = error instanceof MirrorError && error.statusCode < 500;
-  if (!isRefusal && !navigator.onLine) return ['No connection', 'This device is offline. The look-up is made again when it is back.'];
+  if (!isRefusal && !navigator.onLine) return ['No connection', 'This device is offline. The look-up is repeated when it is online again.'];
   if (error instanceof MirrorError) return [`${error.statusCode} ${error.error}`, error.message];
   return ['The mirror cannot be reached', error instanceof Error ? error.message : String(error)];
 }

@@ -1,10 +1,10 @@
 /**
- * A list of activity as a page: what it is of, its records, and the ways on from there.
+ * The view of a list: its heading, filters, records and links to other pages.
  */
 import { defaultLimit, isHeight, OPERATIONS, type Operation, parseHexId } from '../../pages/lists.ts';
 import { pagePath, stemOf } from '../../pages/paths.ts';
 import { exactPage } from '../../pages/window.ts';
-import { count, groupDigits, inWords, isoTime, shorten, utc } from '../format.ts';
+import { count, groupDigits, isoTime, relativeTime, shorten, utc } from '../format.ts';
 import { el } from './dom.ts';
 import { pagingOf } from './paging.ts';
 import { copyButton, idWithCopy, linkTo } from './parts.ts';
@@ -13,7 +13,7 @@ import type { Activity, Neighbours, Result } from './source.ts';
 import { activityTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 
-/** The whole view of a list that holds something. `known` is any record of the list, also when this window has none. */
+/** Renders a list that has records. `known` is any record of it, even if this window is empty. */
 export function listPage(view: ListView, result: Result, known: Activity, neighbours: Neighbours): Node[] {
   const top = view.kind === 'block' ? blockHead(known, neighbours) : transactionHead(known);
   const records =
@@ -23,7 +23,7 @@ export function listPage(view: ListView, result: Result, known: Activity, neighb
   return [...top, ...(view.kind === 'block' ? [filters(view)] : []), ...records, sourceOf(view, result)];
 }
 
-/** What the window is called; a block by its height as soon as a record of it is known. */
+/** Names a view for the title. A block goes by its height once a record of it is known. */
 export function nameOf(view: ListView, known?: Activity): string {
   if (view.kind === 'transaction') return `Transaction ${shorten(view.id)}`;
   const height = known?.location.block_height ?? (isHeight(view.id) ? view.id : undefined);
@@ -39,8 +39,8 @@ function blockHead({ location }: Activity, { previous, next }: Neighbours): Node
           {
             class: 'step',
             href: `?block=${height}`,
-            'aria-label': `${text} held: ${groupDigits(height)}`,
-            title: `${text} held: ${groupDigits(height)}`,
+            'aria-label': `${text}: ${groupDigits(height)}`,
+            title: `${text}: ${groupDigits(height)}`,
           },
           arrow,
         );
@@ -81,14 +81,14 @@ const timeInFull = (timestamp: number): HTMLElement =>
   el(
     'time',
     { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) },
-    `${inWords(timestamp, Date.now() / 1000)} `,
+    `${relativeTime(timestamp, Date.now() / 1000)} `,
     el('span', { class: 'quiet' }, utc(timestamp)),
   );
 
 const facts = (entries: readonly (readonly [name: string, value: Node])[]): HTMLElement =>
   el('dl', { class: 'facts' }, ...entries.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 
-/** The operations that a block can be filtered by; dead, with the reason, where the mirror has no lists by operation. */
+/** Links that filter a block by operation. Disabled, with the reason, if the mirror has no lists by operation. */
 function filters(view: ListView): HTMLElement {
   const one = (operation: Operation | undefined) => {
     const text = operation ?? 'all';
@@ -109,14 +109,14 @@ function filters(view: ListView): HTMLElement {
 
 function nothingHere(view: ListView, { total }: Result): HTMLElement {
   if (total === 0) {
-    const all = linkTo({ ...view, operation: undefined, offset: 0 }, 'Show all of its records');
+    const all = linkTo({ ...view, operation: undefined, offset: 0 }, 'Show all records of the block');
     return el('p', { class: 'note' }, `There is no ${view.operation} in this block. `, all);
   }
-  const start = linkTo({ ...view, offset: 0 }, 'Show them from the first');
-  return el('p', { class: 'note' }, `This list has ${count(total, 'record')}, and ends before this page. `, start);
+  const start = linkTo({ ...view, offset: 0 }, 'Show the first page');
+  return el('p', { class: 'note' }, `This list has ${count(total, 'record')} and ends before this page. `, start);
 }
 
-/** How to get exactly what is shown without this page. */
+/** Shows the curl command and the raw JSON of this window. */
 function sourceOf(view: ListView, result: Result): HTMLElement {
   const url = new URL(apiTarget(view), BASE).href;
   const command = `curl '${url.replaceAll("'", '%27')}'`;
@@ -130,8 +130,8 @@ function sourceOf(view: ListView, result: Result): HTMLElement {
 }
 
 /**
- * The file that the answer is, to the byte: hosts without code have nothing else. Undefined where there is none: in layout `packed`, for a window that is
- * no page or is past the end, and for a list without records.
+ * Returns the file with exactly this answer, which also works on hosts without code. Undefined in layout `packed`, for
+ * a window that is not a page or is past the end, and for an empty list.
  */
 function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Result): string | undefined {
   const page = exactPage({ limit, offset }, settings);
@@ -143,14 +143,14 @@ function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Res
   return pagePath(stemOf({ kind, block: hex ?? id, ...(operation === undefined ? {} : { operation }) }, settings), page, settings);
 }
 
-/** The view of an id that the mirror has nothing of. `held` says which blocks it has. */
-export function unknownPage(view: ListView, held: string): Node[] {
+/** Renders the answer to an unknown id. `heights` is the text of the mirror's heights. */
+export function unknownPage(view: ListView, heights: string): Node[] {
   const other = otherReading(view);
   const what = view.kind === 'block' ? 'block' : 'transaction';
   return [
     el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Nothing here')),
     el('p', {}, `This mirror has no rune activity of ${what} `, el('code', { class: 'whole' }, view.id), '.'),
-    el('p', { class: 'quiet' }, `It holds the blocks with activity at ${held}. A ${what} without runes is not in it.`),
-    other === undefined ? undefined : el('p', {}, linkTo(other, `Look for a ${other.kind} of this id`)),
+    el('p', { class: 'quiet' }, `It has the blocks with activity at ${heights}. A ${what} without runes is not in it.`),
+    other === undefined ? undefined : el('p', {}, linkTo(other, `Look for a ${other.kind} with this id`)),
   ].filter((node) => node !== undefined);
 }

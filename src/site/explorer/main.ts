@@ -1,8 +1,8 @@
 /**
- * The explorer's script: shows what the address says, and changes the address when something is looked up or a link of it is clicked.
+ * Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks.
  */
 
-import { count, heightsInWords } from '../format.ts';
+import { count, formatHeights } from '../format.ts';
 import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
 import { listPage, nameOf, unknownPage } from './listPage.ts';
@@ -18,10 +18,10 @@ const stage = byId('view');
 const field = byId('query') as HTMLInputElement;
 const problem = byId('query-problem');
 
-/** Ends the waiting for what is not wanted any more: an answer that comes late must not replace a newer one. */
+/** Aborts the previous look-up, so that its late answer cannot replace a newer view. */
 let waiting = new AbortController();
 
-/** Shows what the address says. `from` is the button or link that asked for it, if there was one. */
+/** Shows the view of the current URL. `from` is the `data-step` of the clicked button or link. */
 async function show(from?: string): Promise<void> {
   waiting.abort();
   waiting = new AbortController();
@@ -57,19 +57,19 @@ async function show(from?: string): Promise<void> {
   }
 }
 
-/** What is shown of a list. Rejects with the client's errors. */
+/** Fetches and renders a list. Rejects with the client's errors. */
 async function pageOf(view: ListView, signal: AbortSignal): Promise<Node[]> {
   const [result, heights] = await Promise.all([fetchList(view, signal), fetchHeights()]);
-  // The heights are not given up with the list: by now another view may be shown.
+  // The request for heights has no signal, so another view may be open by now.
   signal.throwIfAborted();
   let [known] = result.results;
   if (known === undefined && (view.operation !== undefined || view.offset > 0)) {
-    // The list itself may have records: it is named by one of them.
+    // The window is empty, but the list may have records: fetch one for the heading.
     [known] = (await fetchList({ kind: view.kind, id: view.id, offset: 0 }, signal)).results;
   }
   if (known === undefined) {
     announce('Nothing here');
-    return unknownPage(view, heightsInWords(heights));
+    return unknownPage(view, formatHeights(heights));
   }
   document.title = `${nameOf(view, known)} · ${SITE}`;
   announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
@@ -82,7 +82,7 @@ const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
   ...(instead === undefined ? [] : [el('p', {}, linkTo(instead.view, instead.label))]),
 ];
 
-/** Puts a view in place, and the focus where the reader goes on: on the same step of a list, else on the heading. */
+/** Shows a view and moves the focus to the same paging link as before, or else to the heading. */
 function put(nodes: readonly Node[], from: string | undefined): void {
   stage.removeAttribute('aria-busy');
   stage.replaceChildren(...nodes);
@@ -104,7 +104,7 @@ function go(search: string, from = ''): void {
   void show(from);
 }
 
-/** Says under the field what is wrong with what is in it. */
+/** Shows or clears the problem below the search field. */
 function say(misread: Misread | undefined): void {
   field.setAttribute('aria-invalid', misread === undefined ? 'false' : 'true');
   const instead = misread?.instead;

@@ -1,5 +1,5 @@
 /**
- * The overview: charts and newest blocks below what the page's HTML says already. Each part that cannot be had is left out.
+ * The overview: adds charts and newest blocks to the page's HTML. A part that fails to load is omitted.
  */
 import type { Stats } from '../../contract/stats.ts';
 import { OPERATIONS } from '../../pages/lists.ts';
@@ -10,14 +10,14 @@ import { fetchBlocks, fetchStats, MissingStats, type NewBlock } from './source.t
 
 let isShown = false;
 
-/** Fills the overview, once a visit. */
+/** Fills the overview once per page load. */
 export async function showOverview(): Promise<void> {
   if (isShown) return;
   isShown = true;
   await Promise.all([part('newest', fillNewest), charts()]);
 }
 
-/** A section's content; the section is hidden when there are no stats for it. */
+/** Fills a section, and hides it when its statistics fail to load. */
 async function part(id: string, fill: (content: Element) => Promise<void>): Promise<void> {
   const section = byId(id);
   try {
@@ -29,7 +29,7 @@ async function part(id: string, fill: (content: Element) => Promise<void>): Prom
 }
 
 async function charts(): Promise<void> {
-  // The ending of the file that will be there: esbuild leaves this import as it is (src/site/assets.ts).
+  // `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
   const drawing = import('./charts.js').catch((error: unknown) => {
     throw new MissingStats('charts.js', { cause: error });
   });

@@ -1,5 +1,5 @@
 /**
- * The ways through a list: first, previous, next, last, and how many records a page has.
+ * Paging of a list: links to the first, previous, next and last page, and the page sizes.
  */
 
 import { groupDigits } from '../format.ts';
@@ -9,11 +9,11 @@ import { settings } from './settings.ts';
 import type { Result } from './source.ts';
 import { type ListView, searchOf } from './views.ts';
 
-/** `21–40 of 1,234` of what is shown. */
+/** Formats the shown window: `21–40 of 1,234`. */
 export const rangeOf = ({ offset, total, results }: Result): string =>
   `${groupDigits(offset + 1)}–${groupDigits(offset + results.length)} of ${groupDigits(total)}`;
 
-/** The row of links. A list that fits the smallest page has none, only its length. */
+/** Renders the paging row. A list that fits the smallest page has no links. */
 export function pagingOf(view: ListView, result: Result, name: string): HTMLElement {
   const { total, offset, limit } = result;
   const [smallest = 20] = settings.pageSizes;
@@ -43,14 +43,14 @@ export function pagingOf(view: ListView, result: Result, name: string): HTMLElem
   return nav;
 }
 
-/** Links and no menu: they can be opened in a tab of their own, and there are two or three. */
+/** Links to the same place in other page sizes. Links instead of a menu, so that they open in a new tab too. */
 function sizes(view: ListView, limit: number, offset: number): HTMLElement {
   const [smallest] = settings.pageSizes;
   const each = settings.pageSizes.map((size) => {
     if (size === limit) return el('span', { 'aria-current': 'true' }, groupDigits(size));
     const first = Math.floor(offset / size) * size;
     const href = searchOf({ ...view, limit: size === smallest ? undefined : size, offset: first });
-    return el('a', { href, 'aria-label': `${size} records a page` }, groupDigits(size));
+    return el('a', { href, 'aria-label': `${size} records per page` }, groupDigits(size));
   });
-  return el('span', { class: 'sizes' }, ...each, ' a page');
+  return el('span', { class: 'sizes' }, ...each, ' per page');
 }

@@ -1,25 +1,28 @@
 /**
- * Small parts that several views are made of.
+ * Small parts that several views share.
  */
 
-import { groupDigits, inWords, isoTime, shorten, utc } from '../format.ts';
+import { groupDigits, isoTime, relativeTime, shorten, utc } from '../format.ts';
 import { el, svg } from './dom.ts';
 import { type ListView, searchOf } from './views.ts';
 
-/** A link to a list; a click is taken by the explorer, so it works as a link of any page does. */
+/** Creates a link to a list. main.ts handles its clicks without a page load. */
 export const linkTo = (view: ListView, text: string, title?: string): HTMLAnchorElement => el('a', { href: searchOf(view), title }, text);
 
-/** A link to a block by its height. */
+/** Creates a link to a block by height. */
 export const blockLink = (height: number): HTMLAnchorElement =>
   linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
 
-/** An id in monospace, its middle left out (or as `shown` says), the whole in its title, with a button that copies the whole. */
+/**
+ * Shows an id shortened, or as `shown`, with the full id as its title and a button that copies the full id. `to` makes
+ * it a link, and `what` is the button's name in `Copy the …`.
+ */
 export function idWithCopy(id: string, what: string, { shown, to }: { readonly shown?: string; readonly to?: ListView } = {}): HTMLElement {
   const code = el('code', { title: id }, shown ?? shorten(id));
   return el('span', { class: 'id' }, to === undefined ? code : el('a', { href: searchOf(to) }, code), copyButton(id, what));
 }
 
-/** A button that copies a text and says so. `what` is its name in `Copy the …`. */
+/** Creates a button that copies a text and announces the result. `what` is its name in `Copy the …`. */
 export function copyButton(text: string, what: string): HTMLButtonElement {
   const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy the ${what}`, title: `Copy the ${what}` }, copyIcon());
   button.addEventListener('click', async () => {
@@ -40,13 +43,13 @@ const copyIcon = (): SVGElement =>
   );
 
 async function copy(text: string): Promise<boolean> {
-  // Only pages from https or this machine have a clipboard; a mirror in a local network is neither.
+  // Browsers offer the clipboard only on https and localhost; a mirror in a local network is neither.
   if (navigator.clipboard !== undefined) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // Refused by the browser's settings; the older way may be allowed.
+      // The browser's settings refused it; the older command may be allowed.
     }
   }
   const area = el('textarea', { class: 'unseen', 'aria-hidden': 'true', tabindex: '-1' });
@@ -60,13 +63,13 @@ async function copy(text: string): Promise<boolean> {
   return isCopied;
 }
 
-/** Says something to those who hear the page. */
+/** Announces a text to screen readers. */
 export function announce(text: string): void {
   const region = document.getElementById('announcement');
   if (region !== null) region.textContent = text;
 }
 
-/** A time in words, with the time itself in the title. `timestamp` is in seconds since 1970. */
+/** Shows a relative time, with the exact time as its title. `timestamp` is in seconds since 1970. */
 export function timeOf(timestamp: number): HTMLElement {
-  return el('time', { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) }, inWords(timestamp, Date.now() / 1000));
+  return el('time', { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) }, relativeTime(timestamp, Date.now() / 1000));
 }

@@ -1,26 +1,26 @@
 /**
- * The arithmetic of the charts. Pure.
+ * Columns and scales of the charts. Needs no browser.
  */
 
 import type { ActivityEntry, Stats } from '../../contract/stats.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 
-/** What one column of the chart stands for. */
+/** One column of the activity chart. */
 export interface Column {
   readonly first: number;
   readonly last: number;
-  /** Of the first block, in seconds. */
+  /** Time of the first block, in seconds since 1970. */
   readonly timestamp: number;
   readonly operations: Readonly<Record<Operation, number>>;
   readonly total: number;
-  /** Whether many heights lie between the column before and this one. */
+  /** `gap` when many heights without activity precede this column. */
   readonly follows: 'start' | 'near' | 'gap';
 }
 
-/** More heights than this many columns' without activity are a break of the axis, and not worth it below. */
+/** A gap of more than this many buckets breaks the axis. */
 const GAP_IN_BUCKETS = 20;
 
-/** The entries as columns, one step each however far their heights are apart; several in one where there would be more than `most`. */
+/** Turns entries into columns of equal width. Merges neighbours when there are more than `most`. */
 export function columnsOf({ activity, bucket }: Pick<Stats, 'activity' | 'bucket'>, most: number): Column[] {
   const runs = runsOf(activity, bucket * GAP_IN_BUCKETS);
   const together = Math.max(1, Math.ceil(activity.length / most));
@@ -56,7 +56,7 @@ function columnOf(entries: readonly ActivityEntry[], bucket: number, follows: Co
   };
 }
 
-/** A scale from 0 to a round number at or above `most`, with three to five ticks. */
+/** Returns a scale from 0 to a round number at or above `most`, with two to six ticks. */
 export function linear(most: number): { readonly top: number; readonly ticks: readonly number[] } {
   const least = Math.max(most, 1) / 4;
   const power = 10 ** Math.floor(Math.log10(least));

@@ -1,10 +1,10 @@
 /**
- * What the page says about its build, and where the mirror is.
+ * Options of the build, read from the page, and the URL of the mirror.
  */
 import type { Site } from '../../pages/lists.ts';
 import { byId } from './dom.ts';
 
 export const settings: Site = { ...JSON.parse(byId('settings').textContent ?? ''), compress: [], parquet: false };
 
-/** The address of the mirror, with a slash at its end: the folder of this script, whatever page of it is open. */
+/** Base URL of the mirror, ending in a slash: the folder of this script. */
 export const BASE = new URL('.', import.meta.url).href;

@@ -1,5 +1,5 @@
 /**
- * What the explorer asks the mirror for.
+ * Requests of the explorer to the mirror.
  */
 import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '../../client/index.ts';
 import type { LatestBlocks, Stats } from '../../contract/stats.ts';
@@ -7,34 +7,34 @@ import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
 export type { Activity };
-/** A part of a list, as the API answers it. */
+/** A window of a list, as the API answers it. */
 export type Result = ActivityPage;
 export type NewBlock = LatestBlocks['blocks'][number];
 type Heights = MirrorManifest['heights'];
 
 const mirror = new Mirror(BASE);
 
-/** The part of a list that a view shows. Rejects with the client's errors, and with the signal's reason. */
+/** Fetches the window of a list that a view shows. Rejects with the client's errors or the signal's reason. */
 export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<Result> =>
   mirror.activity({ [kind]: id, operation, limit, offset, signal });
 
-/** The heights that are held. Empty when they cannot be had, which costs no more than the ways to the neighbours. */
+/** Fetches the heights of the mirror. Empty on failure: then only the links to neighbour blocks are missing. */
 export const fetchHeights = (): Promise<Heights> =>
   mirror.manifest().then(
     ({ heights }) => heights,
     () => [],
   );
 
-/** The heights of the blocks that are held around one; undefined where there is none. */
+/** Heights of the nearest blocks of the mirror before and after a block; undefined if there is none. */
 export interface Neighbours {
   readonly previous: number | undefined;
   readonly next: number | undefined;
 }
 
-/** Which held blocks are next to this height. */
-export function neighboursOf(height: number, held: Heights): Neighbours {
+/** Finds the nearest blocks of the mirror before and after a height. */
+export function neighboursOf(height: number, heights: Heights): Neighbours {
   let previous: number | undefined;
-  for (const [first, last] of held) {
+  for (const [first, last] of heights) {
     if (first > height) return { previous, next: first };
     previous = last < height ? last : height > first ? height - 1 : previous;
     if (height < last) return { previous, next: height + 1 };
@@ -42,13 +42,13 @@ export function neighboursOf(height: number, held: Heights): Neighbours {
   return { previous, next: undefined };
 }
 
-/** A stats file of the mirror cannot be loaded. Lookups work without it. */
+/** A statistics file or charts.js failed to load. Look-ups work without them. */
 export class MissingStats extends Error {}
 
-/** Loads the stats of all blocks. Rejects with MissingStats. */
+/** Fetches the statistics of all blocks. Rejects with MissingStats. */
 export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.json', (value): value is Stats => isStats(value));
 
-/** Loads the last blocks, newest first. Rejects with MissingStats. */
+/** Fetches the last blocks, newest first. Rejects with MissingStats. */
 export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
   (await fetchStatsFile('runes/v1/blocks.json', (value): value is LatestBlocks => Array.isArray(Object(value)['blocks']))).blocks;
 
@@ -57,7 +57,7 @@ const isStats = (value: unknown): boolean => Array.isArray(Object(value)['activi
 async function fetchStatsFile<T>(path: string, isRight: (value: unknown) => value is T): Promise<T> {
   try {
     const response = await fetch(new URL(path, BASE));
-    // Read in any case: an answer that is left unread keeps its connection.
+    // Always read the body, because an unread response keeps its connection open.
     const text = await response.text();
     const value: unknown = response.ok ? JSON.parse(text) : undefined;
     if (isRight(value)) return value;

@@ -1,6 +1,6 @@
 /**
- * The table of activity. On narrow screens its rows become cards, so every cell has its column's name, and the roles are written out: a table that
- * is displayed as something else would lose them.
+ * The table of records. On narrow screens CSS turns rows into cards, so each cell has its column's name as a label. The
+ * roles are explicit, because a table loses its implicit roles when CSS changes its display.
  */
 
 import { groupDigits, shorten } from '../format.ts';
@@ -48,7 +48,7 @@ const COLUMNS: Readonly<Record<'block' | 'transaction', readonly Column[]>> = {
   ],
 };
 
-/** The records in the order in which the API gave them. */
+/** Renders records in the API's order. */
 export function activityTable(results: readonly Activity[], kind: 'block' | 'transaction'): HTMLElement {
   const columns = COLUMNS[kind];
   const head = el(
@@ -70,7 +70,7 @@ const classOf = (name: string): string | undefined => (name === 'Amount' ? 'amou
 const cellOf = (name: string, children: readonly Child[]): HTMLElement =>
   el('td', { role: 'cell', class: classOf(name), 'data-label': name }, children.length === 0 ? undefined : el('div', {}, ...children));
 
-/** The text that the API gave, with its whole part in groups. */
+/** Adds thousands separators to the integer part of an amount. */
 function amountOf(amount: string): HTMLElement {
   const [whole = '', fraction] = groupDigits(amount).split('.');
   return el('data', { value: amount }, whole, fraction === undefined ? undefined : el('span', { class: 'quiet' }, `.${fraction}`));
@@ -78,7 +78,10 @@ function amountOf(amount: string): HTMLElement {
 
 const addressOf = (address: string | undefined, what: string): Child[] => (address === undefined ? [] : [idWithCopy(address, what)]);
 
-/** An outpoint in either dialect's spelling: `txid` with the index beside it, or `txid:vout`. Of the transaction's own outputs the index is enough. */
+/**
+ * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. For outputs of the record's own transaction
+ * it shows only the index.
+ */
 function outputOf({ location: { output, vout, tx_id } }: Activity): Child[] {
   if (output === undefined) return [];
   const [txId = '', index = vout] = output.replace(/^0x/, '').split(':');
