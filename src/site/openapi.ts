@@ -78,8 +78,17 @@ held with 404. Where there are files alone, \`/runes/v1/blocks/840000.json\` is 
 
 Hashes in answers are lower-case hex digits ${site.dialect === 'contract' ? 'with' : 'without'} \`0x\`; requests may spell them either way.`;
 
-/** The schemas that have a name, as JSON Schema. */
+const schemasOf = new Map<string, Json>();
+
+/** The schemas that have a name, as JSON Schema. They depend on the dialect and on whether there are Parquet files; making them takes most of the document's time. */
 function componentSchemas(site: Site): Json {
+  const key = `${site.dialect} ${site.parquet}`;
+  const made = schemasOf.get(key) ?? makeSchemas(site);
+  schemasOf.set(key, made);
+  return made;
+}
+
+function makeSchemas(site: Site): Json {
   const registry = z.registry<{ id: string }>();
   const named = {
     ...responseSchemas(site.dialect),
