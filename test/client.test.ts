@@ -1,69 +1,34 @@
 /** The client, as its source and as builds carry it: exactly what a server of the API answers, from the files of any host. */
 import { readFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { basename, dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import handler from 'serve-handler';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
 import * as source from '../src/client/index.ts';
 import { envelope, manifest } from '../src/contract/schemas.ts';
 import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
-import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './support/build.ts';
+import { temporaryFolder, testBuild } from './support/build.ts';
 import { CASES, SAMPLE_INPUT } from './support/cases.ts';
-import { ROOT } from './support/cli.ts';
-import { type LocalHost, startServer } from './support/server.ts';
-import { judge, readVectors } from './support/vectors.ts';
+import { clientIn, describeRecorded, HOSTS, startExact } from './support/clientHosts.ts';
 
 const work = temporaryFolder();
 const folderOf = (data: string, layout: string, dialect: string) => join(work, `${data}-${layout}-${dialect}`);
-const servers: Server[] = [];
-const started: LocalHost[] = [];
 let bundled: typeof source;
 
-/** A server of files alone, with the shipped settings. */
-async function startFilesOnly(folder: string): Promise<string> {
-  const config = JSON.parse(readFileSync(join(ROOT, 'hosting/files-only/serve.json'), 'utf8')) as Parameters<typeof handler>[2];
-  const server = createServer((request, response) => handler(request, response, { ...config, public: folder }));
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-async function startExact(folder: string): Promise<LocalHost> {
-  const host = await startServer(folder);
-  started.push(host);
-  return host;
-}
-
-/** The kinds of hosts: the address of a build's folder on each. */
-const HOSTS: Readonly<Record<string, (folder: string) => Promise<string>>> = {
-  'npm start': async (folder) => `http://127.0.0.1:${(await startExact(folder)).port}`,
-  'a host of files alone': startFilesOnly,
-  'a folder of a host of files alone': async (folder) => `${await startFilesOnly(dirname(folder))}/${basename(folder)}/`,
-};
+// All combinations: test/exhaustive/client.test.ts.
+describeRecorded([
+  ['npm start', 'packed', 'hiro'],
+  ['a host of files alone', 'files', 'hiro'],
+]);
 
 beforeAll(async () => {
   for (const layout of LAYOUTS) {
     for (const dialect of DIALECTS) {
       await testBuild(folderOf('sample', layout, dialect), { inputs: [SAMPLE_INPUT], layout, dialect });
-      await testBuild(folderOf('recorded', layout, dialect), { inputs: CONFORMANCE_INPUTS, layout, dialect });
     }
   }
-  bundled = await import(pathToFileURL(join(folderOf('sample', 'files', 'hiro'), 'client.js')).href);
-});
-
-afterAll(async () => {
-  for (const host of started) await host.close();
-  for (const server of servers) server.close().closeAllConnections();
+  bundled = await clientIn(folderOf('sample', 'files', 'hiro'));
 });
 
 const gets = CASES.filter(({ method = 'GET' }) => method === 'GET');
-/** Without conditions, which are the transport's. */
-const vectors = readVectors().filter(
-  ({ method, path, request_headers = {} }) => method === 'GET' && path.startsWith('/runes') && !('If-None-Match' in request_headers),
-);
-
 describe.each(Object.keys(HOSTS))('from the files of %s', (name) => {
   describe.each(LAYOUTS)('in layout %s', (layout) => {
     describe.each(DIALECTS)('and dialect %s', (dialect) => {
@@ -80,24 +45,6 @@ describe.each(Object.keys(HOSTS))('from the files of %s', (name) => {
             if (typeof rest.body === 'string' && dialect === 'contract') expect(body).toBe(rest.body);
           }
         }
-      });
-
-      it('every recorded GET is answered as recorded, or as a rule of vectors.ts decides', async () => {
-        expect(vectors).toHaveLength(667);
-        const folder = folderOf('recorded', layout, dialect);
-        const base = (await HOSTS[name]?.(folder)) ?? '';
-        const exact = await startExact(folder);
-        const mirror = new bundled.Mirror(base);
-        const wrong: string[] = [];
-        for (const vector of vectors) {
-          const answer = await mirror.get(vector.path);
-          const { body } = await exact.send('GET', vector.path);
-          if (answer.body !== body) wrong.push(`${vector.path} is not as of npm start`);
-          // They were recorded in dialect hiro.
-          const { problems } = dialect === 'hiro' ? judge(vector, { ...answer, headers: {} }) : { problems: [] };
-          if (problems.length > 0) wrong.push(`line ${vector.line} ${vector.path}: ${problems.join('; ')}`);
-        }
-        expect(wrong).toEqual([]);
       });
 
       it('a query is answered with the page that its request gets, and refused in the same words', async () => {

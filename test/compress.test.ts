@@ -18,8 +18,11 @@ describe.each(LAYOUTS)('a build of layout %s with --compress', (layout) => {
   const [plain, packed] = [join(work, `${layout}-plain`), join(work, `${layout}-packed`)];
   const text = (path: string) => readFileSync(join(packed, path));
   beforeAll(async () => {
-    await testBuild(plain, { inputs: CONFORMANCE_INPUTS, layout });
-    await testBuild(packed, { inputs: CONFORMANCE_INPUTS, layout, compress: ENCODINGS });
+    for (const [out, compress] of [
+      [plain, []],
+      [packed, ENCODINGS],
+    ] as const)
+      await testBuild(out, { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 }, layout, compress });
   });
 
   it('has the same pages as one without, and says in the manifest only what it compressed', () => {

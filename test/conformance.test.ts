@@ -1,14 +1,12 @@
 /** The recorded requests, asked of the local server over builds of the same data in dialect hiro, in each layout. */
 import { Agent } from 'node:http';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../src/pages/lists.ts';
-import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './support/build.ts';
+import { recordedOutput } from './support/recorded.ts';
 import { type Host, type LocalHost, sendTo, startServer } from './support/server.ts';
 import { judge, RECORDED_ETAG, RULES, readVectors } from './support/vectors.ts';
 
 const vectors = readVectors();
-const folder = temporaryFolder();
 /** How many vectors each rule of support/vectors.ts decides. A change here is a change of the API. */
 const EXCEPTIONS: Readonly<Record<string, number>> = {
   'OPTIONS is always a preflight: 204': 4,
@@ -31,8 +29,7 @@ describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
   let send: Host['send'];
 
   beforeAll(async () => {
-    await testBuild(join(folder, layout), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout });
-    host = await startServer(join(folder, layout));
+    host = await startServer(await recordedOutput(layout, 'hiro'));
     send = sendTo(host.port, agent);
   });
 

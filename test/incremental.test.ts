@@ -274,21 +274,6 @@ describe('a cache that is', () => {
     expect(await build()).toMatchObject({ wasFull: false });
   });
 
-  it('damaged inside costs a full build, wherever the damage is', async () => {
-    const { out, put, build, fresh } = await built([1, 2, 3]);
-    const file = join(`${out}.cache`, 'state.duckdb');
-    const whole = readFileSync(file);
-    for (let at = 5000; at < whole.length; at += Math.ceil(whole.length / 12)) {
-      const damaged = Buffer.from(whole);
-      damaged.fill(0xa5, at, at + 600);
-      writeFileSync(file, damaged);
-      put(4, ndjson(blockOf(4, `${at}`)));
-      const { full } = await build();
-      expect(tree(out)).toEqual(await fresh());
-      if (DAMAGED.test(String(full))) expect(readFileSync(`${file}.damaged`).equals(damaged)).toBe(true);
-    }
-  });
-
   it('not damaged stays when a build fails for another reason, which is passed on', async () => {
     const { out, work, put, build } = await built([1, 2]);
     put(3, ndjson(blockOf(3)));

@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './support/build.ts';
+import { recordedOutput } from './support/recorded.ts';
 
 const MODULE = new URL('../src/hosts/netlify/activity.ts', import.meta.url);
 const ORIGIN = 'https://mirror.example';
 const BLOCK = '/runes/v1/blocks/840001';
-const dist = join(temporaryFolder(), 'dist');
+let dist: string;
 const read = (path: string) => readFileSync(join(dist, path), 'utf8');
 
 /** The CDN behind the function: every path that it was asked for, and answers that a test puts in the place of files. */
@@ -34,7 +34,9 @@ let activity: EdgeFunction;
 const context = { next: () => Promise.reject(new Error('the function asked the redirect rules')) };
 const send = (target: string, init?: RequestInit) => activity(new Request(ORIGIN + target, init), context);
 
-beforeAll(() => testBuild(dist, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' }));
+beforeAll(async () => {
+  dist = await recordedOutput('files', 'hiro');
+});
 
 beforeEach(async () => {
   asked = [];

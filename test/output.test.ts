@@ -73,7 +73,7 @@ describe('a second full build', () => {
     ['other records', { inputs: ['b'] }],
     ['another dialect', { inputs: ['a'], dialect: 'hiro' as const }],
     ['other page sizes', { inputs: ['a'], pageSizes: [5, 10, 25] }],
-    ['the recorded data', { inputs: CONFORMANCE_INPUTS }],
+    ['the sample', { inputs: [SAMPLE] }],
   ])('of %s equals a fresh one, and removes what is no more', async (_name, { inputs, ...options }) => {
     const work = temporaryFolder();
     const many = (height: number, tx: number, n: number, amount: string) => Array.from({ length: n }, () => record(height, tx, { amount }));

@@ -90,7 +90,9 @@ describe('a pull from a mirror', () => {
   );
 
   it('of the recorded chain makes the same digest', async () => {
-    const { manifest } = await testBuild(join(work, 'dist'), { inputs: CONFORMANCE_INPUTS, pageSizes: [1000], operationPages: false });
+    // Without its block of 5,000 records.
+    const options = { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 }, pageSizes: [1000], operationPages: false };
+    const { manifest } = await testBuild(join(work, 'dist'), options);
     await testPull(base, join(work, 'input'));
     expect(pulledDigest()).toBe(manifest.digest);
     expect((await leanBuild([join(work, 'input')])).digest).toBe(manifest.digest);

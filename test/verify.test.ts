@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto';
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
 import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/lists.ts';
@@ -48,21 +47,19 @@ function copy(): string {
 }
 
 describe('what a build made', () => {
-  it.each(DIALECTS)('is whole: the sample and the recorded data in dialect %s, in each layout', async (dialect) => {
+  it.each(DIALECTS)('is whole: the sample in dialect %s, in each layout', async (dialect) => {
     for (const layout of LAYOUTS) {
-      for (const inputs of [[SAMPLE_INPUT], CONFORMANCE_INPUTS]) {
-        const out = join(temporaryFolder(), 'out');
-        await testBuild(out, {
-          inputs,
-          dialect,
-          layout,
-          pageSizes: [10, 25, 60],
-          operationPages: inputs.length === 1,
-          compress: layout === 'files' ? ENCODINGS : ['gz'],
-        });
-        const { files, manifest } = await check(out);
-        expect(files).toBe(manifest.files);
-      }
+      const out = join(temporaryFolder(), 'out');
+      await testBuild(out, {
+        inputs: [SAMPLE_INPUT],
+        dialect,
+        layout,
+        pageSizes: [10, 25, 60],
+        operationPages: dialect === 'hiro',
+        compress: layout === 'files' ? ENCODINGS : ['gz'],
+      });
+      const { files, manifest } = await check(out);
+      expect(files).toBe(manifest.files);
     }
   });
 
@@ -258,33 +255,6 @@ describe('verification finds', () => {
     await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'packed' });
     edit(out, `${v1}/manifest.json`, (text) => text.replace(new RegExp(`"${key}": \\d+`), `"${key}": ${value}`));
     expect(await findings(out)).toContainEqual(`${v1}/manifest.json cannot be read: ${fault}`);
-  });
-
-  it.each(LAYOUTS)('any byte that changes in any file, and any file that goes, in layout %s', async (layout) => {
-    const out = join(work, `bytes-${layout}`);
-    await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout });
-    const paths = filesBelow(out);
-    await fc.assert(
-      fc.asyncProperty(
-        fc.nat(paths.length - 1),
-        fc.nat(),
-        fc.integer({ min: 1, max: 255 }),
-        fc.boolean(),
-        async (file, at, difference, goes) => {
-          const path = join(out, paths[file] ?? '');
-          const before = readFileSync(path);
-          const after = Buffer.from(before);
-          after[at % after.length] = (after[at % after.length] ?? 0) ^ difference;
-          if (goes) rmSync(path);
-          else writeFileSync(path, after);
-          const found = await findings(out);
-          writeFileSync(path, before);
-          expect(found.length).toBeGreaterThan(0);
-        },
-      ),
-      { numRuns: 150 },
-    );
-    expect(await findings(out)).toEqual([]);
   });
 });
 

@@ -79,8 +79,17 @@ On plain file hosts \`/runes/v1/blocks/840000.json\` is the first page of a list
 
 Hashes in answers are lower-case hex digits ${site.dialect === 'contract' ? 'with' : 'without'} \`0x\`; requests may use either form.`;
 
-/** Returns the named schemas as JSON Schema. */
+const schemasOf = new Map<string, Json>();
+
+/** Returns the named schemas as JSON Schema. They depend only on dialect and `--parquet`; making them takes most of the document's time. */
 function componentSchemas(site: Site): Json {
+  const key = `${site.dialect} ${site.parquet}`;
+  const made = schemasOf.get(key) ?? makeSchemas(site);
+  schemasOf.set(key, made);
+  return made;
+}
+
+function makeSchemas(site: Site): Json {
   const registry = z.registry<{ id: string }>();
   const named = {
     ...responseSchemas(site.dialect),

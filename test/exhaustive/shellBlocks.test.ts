@@ -34,7 +34,7 @@ const EXEMPTIONS: readonly Exemption[] = [
     page: 'README.md',
     needs: 'postgres://user@host/runes',
     reason: 'neither host exists; pulls from a real database and from mirrors are tests of their own',
-    ranBy: ['test/pullDatabase.test.ts', 'startPostgres'],
+    ranBy: ['test/exhaustive/pullDatabase.test.ts', 'startPostgres'],
   },
   {
     page: 'bench/peers/README.md',

@@ -6,13 +6,13 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { z } from 'zod';
-import type { ActivityPage, MirrorManifest, Operation } from '../src/client/index.ts';
-import type { envelope, Manifest } from '../src/contract/schemas.ts';
-import type { Operation as ListedOperation } from '../src/pages/lists.ts';
-import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
-import { SAMPLE_INPUT } from './support/cases.ts';
-import { ROOT } from './support/cli.ts';
-import { type LocalHost, startServer } from './support/server.ts';
+import type { ActivityPage, MirrorManifest, Operation } from '../../src/client/index.ts';
+import type { envelope, Manifest } from '../../src/contract/schemas.ts';
+import type { Operation as ListedOperation } from '../../src/pages/lists.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { ROOT } from '../support/cli.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
 
 /**
  * A type without what differs by intent: readonly, and whether a key that may be left out may also be there without a value. Every key is there: a type
@@ -35,14 +35,14 @@ it('the types are those of the contract', () => {
   expect(same).toEqual([true, true, true]);
 });
 
-it('client.d.ts declares what index.ts exports (after a change: npx vitest run test/clientTypes.test.ts -u)', async () => {
+it('client.d.ts declares what index.ts exports (after a change: npm run test:exhaustive -- clientTypes -u)', async () => {
   const source = readFileSync(join(ROOT, 'src/client/index.ts'), 'utf8');
   const { outputText, diagnostics } = ts.transpileDeclaration(source, {
     reportDiagnostics: true,
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, strict: true, newLine: ts.NewLineKind.LineFeed },
   });
   expect(diagnostics).toEqual([]);
-  await expect(outputText).toMatchFileSnapshot('../src/client/client.d.ts');
+  await expect(outputText).toMatchFileSnapshot('../../src/client/client.d.ts');
 });
 
 const PROGRAM = `

@@ -1,0 +1,7 @@
+/** The client answers the recorded requests over every kind of host, in each layout and dialect. */
+import { DIALECTS, LAYOUTS } from '../../src/pages/lists.ts';
+import { describeRecorded, HOSTS } from '../support/clientHosts.ts';
+
+describeRecorded(
+  Object.keys(HOSTS).flatMap((host) => LAYOUTS.flatMap((layout) => DIALECTS.map((dialect) => [host, layout, dialect] as const))),
+);

@@ -1,0 +1,124 @@
+/** Outputs that become others under the local server: an answer is the old one, the new one, or a 503, never of both. */
+import { once } from 'node:events';
+import { cpSync, readdirSync, renameSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { createMirrorServer } from '../../src/hosts/node.ts';
+import { CONFORMANCE_INPUTS, temporaryFolder, tree } from '../support/build.ts';
+import { runProcess } from '../support/cli.ts';
+import { recordedOutput } from '../support/recorded.ts';
+import { type LocalHost, sendTo, startServer } from '../support/server.ts';
+
+describe('an output that becomes another under the local server', () => {
+  const work = temporaryFolder();
+  const outputs = new Map<Name, string>();
+  /** Some builds of the same data. */
+  const BUILDS = {
+    files: { layout: 'files', dialect: 'contract' },
+    packed: { layout: 'packed', dialect: 'contract' },
+    'files-hiro': { layout: 'files', dialect: 'hiro' },
+    'packed-hiro': { layout: 'packed', dialect: 'hiro' },
+  } as const;
+  type Name = keyof typeof BUILDS;
+  const NAMES = Object.keys(BUILDS) as Name[];
+  const built = (name: Name) => outputs.get(name) ?? '';
+  const expected = new Map<Name, string[]>();
+  let targets: string[] = [];
+
+  // In processes of their own, so that the server is asked meanwhile.
+  const build = (out: string, name: Name) => {
+    const inputs = CONFORMANCE_INPUTS.flatMap((path) => ['--input', path]);
+    const { layout, dialect } = BUILDS[name];
+    return runProcess('build', [...inputs, '--out', out, '--cache', `${out}.cache`, '--layout', layout, '--dialect', dialect], work);
+  };
+  const ask = async (host: LocalHost, target: string) => {
+    const { status, body } = await host.send('GET', target);
+    return status === 503 ? '503' : `${status} ${body}`;
+  };
+
+  beforeAll(async () => {
+    for (const name of NAMES) outputs.set(name, await recordedOutput(BUILDS[name].layout, BUILDS[name].dialect));
+    const names = (folder: string) =>
+      readdirSync(join(built('files'), 'runes/v1', folder))
+        .filter((name) => name.endsWith('.json'))
+        .map((name) => `/runes/v1/${folder}/${name.slice(0, -5)}/activity`);
+    // Blocks by height and by hash, with windows across pages, and transactions of all prefixes.
+    targets = [
+      ...names('blocks').flatMap((path) =>
+        ['', '?limit=60&offset=13', '?limit=3&offset=2&operation_type=receive'].map((query) => path + query),
+      ),
+      ...names('transactions').filter((_, i) => i % 24 === 0),
+    ];
+    for (const name of NAMES) {
+      const host = await startServer(built(name));
+      const answers: string[] = [];
+      for (const target of targets) answers.push(await ask(host, target));
+      expected.set(name, answers);
+      await host.close();
+    }
+  });
+
+  it.each<[string, typeof build, Name, Name]>([
+    ['a build of another layout', build, 'files', 'packed'],
+    ['a build in another dialect', build, 'files', 'files-hiro'],
+    ['a build in another dialect, layout packed', build, 'packed', 'packed-hiro'],
+    ['a build in another layout and dialect', build, 'packed-hiro', 'files'],
+  ])('by %s: every answer is the old one, the new one, or a 503', async (_, make, from, to) => {
+    const out = join(temporaryFolder(), 'out');
+    cpSync(built(from), out, { recursive: true });
+    const host = await startServer(out);
+    const [old = [], fresh = []] = [expected.get(from), expected.get(to)];
+    let answered = 0;
+    const wrong: string[] = [];
+    let isDone = false;
+    const poll = async (first: number) => {
+      for (let i = first; !isDone; i = (i + 7) % targets.length) {
+        const answer = await ask(host, targets[i] ?? '');
+        if (answer === fresh[i] || answer === old[i]) answered += 1;
+        else if (answer !== '503') wrong.push(`${targets[i]}: ${answer.slice(0, 100)}`);
+      }
+    };
+    const polls = [0, 1, 2, 3].map((i) => poll(i * Math.floor(targets.length / 4)));
+    try {
+      const { code, stderr } = await make(out, to);
+      expect(code, stderr).toBe(0);
+      // What the server remembers must not last.
+      for (const [i, target] of targets.entries()) if ((await ask(host, target)) !== fresh[i]) wrong.push(`${target} after it`);
+    } finally {
+      isDone = true;
+      await Promise.all(polls);
+      await host.close();
+    }
+    expect([wrong.length, wrong.slice(0, 5)]).toEqual([0, []]);
+    expect(answered).toBeGreaterThan(0);
+    expect(tree(out)).toEqual(tree(built(to)));
+  });
+
+  it.each<[Name, Name]>([
+    ['files', 'packed'],
+    ['files', 'packed-hiro'],
+    ['packed', 'files'],
+    ['packed', 'packed-hiro'],
+  ])('from %s to %s between the beginning of a request and its first file: the answer is the new one', async (from, to) => {
+    const folder = temporaryFolder();
+    const at = (name: string) => join(folder, name);
+    cpSync(built(from), at('out'), { recursive: true });
+    cpSync(built(to), at('next'), { recursive: true });
+    for (let i = 0; i < targets.length; i += Math.ceil(targets.length / 5)) {
+      const server = createMirrorServer(at('out'));
+      // The request begins with the manifest of before, which is in memory.
+      server.prependListener('request', () => {
+        renameSync(at('out'), at('gone'));
+        renameSync(at('next'), at('out'));
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { status, body } = await sendTo((server.address() as AddressInfo).port)('GET', targets[i] ?? '');
+      expect([targets[i], `${status} ${body}`]).toEqual([targets[i], expected.get(to)?.[i]]);
+      server.close();
+      renameSync(at('out'), at('next'));
+      renameSync(at('gone'), at('out'));
+    }
+  });
+});

@@ -1,0 +1,81 @@
+/** The client over the files of hosts of all kinds. */
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { basename, dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import handler from 'serve-handler';
+import { afterAll, describe, expect, it } from 'vitest';
+import type * as source from '../../src/client/index.ts';
+import type { Dialect, Layout } from '../../src/pages/lists.ts';
+import { ROOT } from './cli.ts';
+import { recordedOutput } from './recorded.ts';
+import { type LocalHost, startServer } from './server.ts';
+import { judge, readVectors } from './vectors.ts';
+
+const servers: Server[] = [];
+const started: LocalHost[] = [];
+
+/** Closes all servers of this module after the tests. */
+function closeHosts(): void {
+  afterAll(async () => {
+    for (const host of started.splice(0)) await host.close();
+    for (const server of servers.splice(0)) server.close().closeAllConnections();
+  });
+}
+
+/** A server of files alone, with the shipped settings. */
+async function startFilesOnly(folder: string): Promise<string> {
+  const config = JSON.parse(readFileSync(join(ROOT, 'hosting/files-only/serve.json'), 'utf8')) as Parameters<typeof handler>[2];
+  const server = createServer((request, response) => handler(request, response, { ...config, public: folder }));
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Starts the local server, which answers as the API does. */
+export async function startExact(folder: string): Promise<LocalHost> {
+  const host = await startServer(folder);
+  started.push(host);
+  return host;
+}
+
+/** The kinds of hosts: the address of a build's folder on each. */
+export const HOSTS: Readonly<Record<string, (folder: string) => Promise<string>>> = {
+  'npm start': async (folder) => `http://127.0.0.1:${(await startExact(folder)).port}`,
+  'a host of files alone': startFilesOnly,
+  'a folder of a host of files alone': async (folder) => `${await startFilesOnly(dirname(folder))}/${basename(folder)}/`,
+};
+
+/** The client as a build has it. */
+export const clientIn = async (folder: string): Promise<typeof source> => import(pathToFileURL(join(folder, 'client.js')).href);
+
+/** Without conditions, which are the transport's. */
+const vectors = readVectors().filter(
+  ({ method, path, request_headers = {} }) => method === 'GET' && path.startsWith('/runes') && !('If-None-Match' in request_headers),
+);
+
+/** Asks the client of a build for all recorded GETs, over the files of hosts. */
+export function describeRecorded(hosts: readonly (readonly [host: string, layout: Layout, dialect: Dialect])[]): void {
+  closeHosts();
+
+  describe.each(hosts)('from the files of %s in layout %s and dialect %s', (name, layout, dialect) => {
+    it('every recorded GET is answered as recorded, or as a rule of vectors.ts decides', async () => {
+      expect(vectors).toHaveLength(667);
+      const folder = await recordedOutput(layout, dialect);
+      const base = (await HOSTS[name]?.(folder)) ?? '';
+      const exact = await startExact(folder);
+      const mirror = new (await clientIn(folder)).Mirror(base);
+      const wrong: string[] = [];
+      for (const vector of vectors) {
+        const answer = await mirror.get(vector.path);
+        const { body } = await exact.send('GET', vector.path);
+        if (answer.body !== body) wrong.push(`${vector.path} is not as of npm start`);
+        // They were recorded in dialect hiro.
+        const { problems } = dialect === 'hiro' ? judge(vector, { ...answer, headers: {} }) : { problems: [] };
+        if (problems.length > 0) wrong.push(`line ${vector.line} ${vector.path}: ${problems.join('; ')}`);
+      }
+      expect(wrong).toEqual([]);
+    });
+  });
+}

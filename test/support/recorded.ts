@@ -1,0 +1,34 @@
+/** Builds of the recorded data that all files of a run share. */
+import { existsSync, mkdirSync, renameSync, rmdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Dialect, Layout } from '../../src/pages/lists.ts';
+import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './build.ts';
+
+/** Returns the folder of a build with the default page sizes. Tests only read it. The first that asks builds it; others wait, also in other processes. */
+export async function recordedOutput(layout: Layout, dialect: Dialect): Promise<string> {
+  const out = join(dirname(temporaryFolder()), `recorded-${layout}-${dialect}`);
+  while (!existsSync(out)) {
+    if (!isFirst(`${out}.lock`)) {
+      await sleep(50);
+      continue;
+    }
+    try {
+      await testBuild(`${out}.part`, { inputs: CONFORMANCE_INPUTS, layout, dialect });
+      renameSync(`${out}.part`, out);
+    } finally {
+      rmdirSync(`${out}.lock`);
+    }
+  }
+  return out;
+}
+
+/** True when this call made the folder. */
+function isFirst(lock: string): boolean {
+  try {
+    mkdirSync(lock);
+    return true;
+  } catch {
+    return false;
+  }
+}
