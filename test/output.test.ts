@@ -321,7 +321,7 @@ describe('memory', () => {
   it('that does not suffice is an error with advice, and leaves no output', async () => {
     const work = temporaryFolder();
     const error = await failedBuild(join(work, 'out'), { inputs: CONFORMANCE_INPUTS, memoryLimit: '1MB' });
-    expect([error.exitCode, error.details]).toEqual([3, ['Raise --memory-limit, or lower --threads: each thread needs some of its own.']]);
+    expect([error.exitCode, error.details]).toEqual([3, ['Raise --memory-limit, or lower --threads: every thread needs memory.']]);
     expect(existsSync(join(work, 'out'))).toBe(false);
   });
 });
