@@ -522,7 +522,7 @@ describe('a pull from PostgreSQL', () => {
       const pulling = failedPull(database.url, to, { signal: stopping.signal });
       await waitForLock();
       stopping.abort();
-      expect(await pulling).toMatchObject({ exitCode: 130, message: expect.stringMatching(/^stopped; what was fetched is kept/) });
+      expect(await pulling).toMatchObject({ exitCode: 130, message: expect.stringMatching(/^stopped; fetched blocks/) });
     } finally {
       await database.sql.query('ROLLBACK');
     }

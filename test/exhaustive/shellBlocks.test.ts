@@ -158,7 +158,9 @@ describe('the flags of npm scripts', () => {
     for (const [script, args] of callsIn(readPage(page))) {
       expect(Object.keys(scripts)).toContain(script);
       const command = COMMANDS[script];
-      if (command === undefined) expect([script, args]).toEqual([script, []]);
+      // Vitest takes parts of file names.
+      if (script.startsWith('test')) expect(args.filter((arg) => !/^[a-z]+$/i.test(arg))).toEqual([]);
+      else if (command === undefined) expect([script, args]).toEqual([script, []]);
       // Flags alone, as where prose speaks of one: without what else the command takes.
       else if (args.length > 0) Flags.parse({ ...command, positionals: { name: 'anything', least: 0 } }, args);
     }

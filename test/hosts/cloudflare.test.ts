@@ -143,7 +143,7 @@ describe('R2 while it is not as it should be', () => {
     try {
       expect(await host.send('GET', '/runes/v1/blocks/1/activity')).toMatchObject(RETRY);
       expect(await host.send('GET', '/')).toMatchObject(RETRY);
-      expect(host.log()).toContain('runes/v1/manifest.json was answered with status 404');
+      expect(host.log()).toContain('runes/v1/manifest.json is missing');
       await host.put(dist('packed'));
       expect((await host.send('GET', '/')).status).toBe(200);
     } finally {
@@ -338,7 +338,7 @@ describe('settings that cannot be', () => {
     [{ ASSETS: assets, FRESH_SECONDS: 'soon' }, 'FRESH_SECONDS must be a whole number'],
     [{ ORIGIN: 'a.example/mirror' }, 'ORIGIN must be a URL'],
     [{ ORIGIN: 'https://a.example', PREFIX: 'a' }, 'PREFIX is only for an R2 bucket'],
-    [{ ORIGIN: 'https://a.example', S3_ACCESS_KEY_ID: 'a' }, 'one of them is missing'],
+    [{ ORIGIN: 'https://a.example', S3_ACCESS_KEY_ID: 'a' }, 'one is missing'],
     [{ BUCKET: bucket, FRESH_SECONDS: 'soon' }, 'FRESH_SECONDS must be a whole number'],
   ])('%j', async (settings, message) => {
     const response = await worker.fetch(new Request('https://m.example/runes/v1/'), settings, { waitUntil: () => {} });
