@@ -7,7 +7,7 @@ import { decodeMessage, type Message } from '../src/runes/message.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
 import { isMessage } from '../src/runes/script.ts';
 import { ROOT } from './support/cli.ts';
-import { hash256, MemoryChain, sealed } from './support/memoryLedger.ts';
+import { balancesByRows, balancesOf, hash256, MemoryChain, sealed } from './support/memoryLedger.ts';
 
 const FIXTURES = join(ROOT, 'test/fixtures/indexing');
 const lines = <T>(name: string): T[] =>
@@ -83,33 +83,6 @@ function runesOf({ ledger, rows }: MemoryChain) {
       turbo: row.turbo,
     };
   });
-}
-
-function balancesOf({ ledger }: MemoryChain): [string, [string, string][]][] {
-  return [...ledger.outputs]
-    .map(([outpoint, { balances }]): [string, [string, string][]] => [
-      outpoint,
-      balances.map(({ rune, amount }) => [runeIdText(rune), String(amount)]),
-    ])
-    .sort();
-}
-
-/** Balances of unspent outputs from `receive` rows alone. */
-function balancesByRows({ rows, spent }: MemoryChain): [string, [string, string][]][] {
-  const outputs = new Map<string, Map<string, bigint>>();
-  for (const { operation, tx_id, output, rune_id, amount } of rows) {
-    const outpoint = `${tx_id}:${output}`;
-    if (operation !== 'receive' || spent.has(outpoint)) continue;
-    const runes = outputs.get(outpoint) ?? new Map<string, bigint>();
-    outputs.set(outpoint, runes.set(rune_id, (runes.get(rune_id) ?? 0n) + (amount ?? 0n)));
-  }
-  const order = (id: string) => id.split(':').reduce((number, part) => number * 2 ** 20 + Number(part), 0);
-  return [...outputs]
-    .map(([outpoint, runes]): [string, [string, string][]] => [
-      outpoint,
-      [...runes].map(([id, amount]): [string, string] => [id, String(amount)]).sort(([a], [b]) => order(a) - order(b)),
-    ])
-    .sort();
 }
 
 interface MessageCase {

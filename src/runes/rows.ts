@@ -54,7 +54,7 @@ export interface Event {
 }
 
 /** A transaction that would make more rows than this is told in sums. */
-export const MAX_ROWS = 10_000;
+const MAX_ROWS = 10_000;
 
 /** What the rows of moves need to know of their transaction. */
 export interface RowTarget {
@@ -66,10 +66,10 @@ export interface RowTarget {
 }
 
 /** Emits the rows of all moves. `others` is the number of rows that the transaction has besides. */
-export function emitMoves(allocation: Allocation, target: RowTarget, others: number): void {
+export function emitMoves(allocation: Allocation, target: RowTarget, others: number, limit = MAX_ROWS): void {
   let rows = others;
   for (const piece of allocation.pieces) rows += rowsOf(allocation, piece);
-  if (rows > MAX_ROWS) emitSums(allocation, target);
+  if (rows > limit) emitSums(allocation, target);
   else emitEach(allocation, target);
 }
 

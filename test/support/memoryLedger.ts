@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { type Block, BlockError, readBlock } from '../../src/runes/block.ts';
 import { hashText, uint32At } from '../../src/runes/bytes.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
-import type { Changes, Ledger, NewRune, RuneId, RuneOutput } from '../../src/runes/ledger.ts';
+import { type Changes, type Ledger, type NewRune, type RuneId, type RuneOutput, runeIdText } from '../../src/runes/ledger.ts';
 import type { Network } from '../../src/runes/networks.ts';
 import type { LedgerRow } from '../../src/runes/rows.ts';
 
@@ -30,6 +30,13 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
 
 /** Returns an outpoint of 36 bytes as `txid:index`. */
 export const outpointText = (bytes: Uint8Array, at = 0): string => `${hashText(bytes, at)}:${uint32At(bytes, at + 32)}`;
+
+/** Returns the 36 bytes of an outpoint. */
+export function outpointOf(txid: string, index: number): Uint8Array {
+  const bytes = Buffer.concat([Buffer.from(txid, 'hex').reverse(), new Uint8Array(4)]);
+  bytes.writeUInt32LE(index, 32);
+  return bytes;
+}
 
 /** Returns the script of an output as a view of the block. */
 const script = (block: Block, index: number): Uint8Array => {
@@ -111,4 +118,32 @@ export class MemoryChain {
     this.rows.push(...rows);
     return { block, rows, changes };
   }
+}
+
+/** Balances of unspent outputs in the ledger: outpoint, then rune and amount. */
+export function balancesOf({ ledger }: MemoryChain): [string, [string, string][]][] {
+  return [...ledger.outputs]
+    .map(([outpoint, { balances }]): [string, [string, string][]] => [
+      outpoint,
+      balances.map(({ rune, amount }) => [runeIdText(rune), String(amount)]),
+    ])
+    .sort();
+}
+
+/** Balances of unspent outputs from `receive` rows alone. */
+export function balancesByRows({ rows, spent }: MemoryChain): [string, [string, string][]][] {
+  const outputs = new Map<string, Map<string, bigint>>();
+  for (const { operation, tx_id, output, rune_id, amount } of rows) {
+    const outpoint = `${tx_id}:${output}`;
+    if (operation !== 'receive' || spent.has(outpoint)) continue;
+    const runes = outputs.get(outpoint) ?? new Map<string, bigint>();
+    outputs.set(outpoint, runes.set(rune_id, (runes.get(rune_id) ?? 0n) + (amount ?? 0n)));
+  }
+  const order = (id: string) => id.split(':').reduce((number, part) => number * 2 ** 20 + Number(part), 0);
+  return [...outputs]
+    .map(([outpoint, runes]): [string, [string, string][]] => [
+      outpoint,
+      [...runes].map(([id, amount]): [string, string] => [id, String(amount)]).sort(([a], [b]) => order(a) - order(b)),
+    ])
+    .sort();
 }
