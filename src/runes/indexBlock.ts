@@ -110,7 +110,7 @@ class BlockState {
   readonly #names = new Set<bigint>();
   /** Runes that were minted or etched in this block. */
   readonly #minted = new Map<RuneId, MintedRune>();
-  readonly #addresses = new Map<string, string | null>();
+  readonly #addresses = new Map<number, { readonly script: Uint8Array; readonly address: string | null }>();
 
   constructor(
     readonly block: Block,
@@ -260,15 +260,15 @@ class BlockState {
     }
   }
 
-  /** Returns the address of a script, null for none. Many transactions of a block have the same senders and receivers. */
+  /** Returns the address of a script, null for none. */
   addressOf(script: Uint8Array): string | null {
     if (!hasAddress(script)) return null;
-    const key = String.fromCharCode(...script);
-    let address = this.#addresses.get(key);
-    if (address === undefined) {
-      address = addressOf(script, this.indexing.network, this.indexing.hash256);
-      this.#addresses.set(key, address);
-    }
+    // Many transactions of a block have the same senders and receivers. The key is a part of the hash in the script; of two with one key, the later stays.
+    const key = uint32At(script, 4) ^ uint32At(script, 8);
+    const known = this.#addresses.get(key);
+    if (known && known.script.length === script.length && sameBytes(known.script, 0, script, 0, script.length)) return known.address;
+    const address = addressOf(script, this.indexing.network, this.indexing.hash256);
+    this.#addresses.set(key, { script, address });
     return address;
   }
 }

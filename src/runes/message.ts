@@ -105,30 +105,29 @@ export function decodeMessage(script: Uint8Array, outputs: number): Message {
   if (!integers) return cenotaph('Varint');
 
   const { fields, edicts, ...read } = readFields(integers, outputs);
-  const flags = { left: fields.take(TAG.flags, any) ?? 0n };
-  const takeFlag = (flag: bigint): boolean => {
-    const set = (flags.left & flag) !== 0n;
-    flags.left &= ~flag;
-    return set;
-  };
-  const etching: Etching | undefined = takeFlag(FLAG.etching)
+  const flags = fields.take(TAG.flags, any) ?? 0n;
+  const etches = (flags & FLAG.etching) !== 0n;
+  // The other flags mean something in an etching only.
+  const unknownFlags = flags & ~(etches ? FLAG.etching | FLAG.terms | FLAG.turbo : 0n);
+  const etching: Etching | undefined = etches
     ? {
         divisibility: fields.take(TAG.divisibility, (value) => (value <= MAX_DIVISIBILITY ? Number(value) : undefined)),
         premine: fields.take(TAG.premine, any),
         rune: fields.take(TAG.rune, any),
         spacers: fields.take(TAG.spacers, (value) => (value <= MAX_SPACERS ? Number(value) : undefined)),
         symbol: fields.take(TAG.symbol, character),
-        terms: takeFlag(FLAG.terms)
-          ? {
-              cap: fields.take(TAG.cap, any),
-              heightStart: fields.take(TAG.heightStart, u64),
-              heightEnd: fields.take(TAG.heightEnd, u64),
-              amount: fields.take(TAG.amount, any),
-              offsetStart: fields.take(TAG.offsetStart, u64),
-              offsetEnd: fields.take(TAG.offsetEnd, u64),
-            }
-          : undefined,
-        turbo: takeFlag(FLAG.turbo),
+        terms:
+          (flags & FLAG.terms) !== 0n
+            ? {
+                cap: fields.take(TAG.cap, any),
+                heightStart: fields.take(TAG.heightStart, u64),
+                heightEnd: fields.take(TAG.heightEnd, u64),
+                amount: fields.take(TAG.amount, any),
+                offsetStart: fields.take(TAG.offsetStart, u64),
+                offsetEnd: fields.take(TAG.offsetEnd, u64),
+              }
+            : undefined,
+        turbo: (flags & FLAG.turbo) !== 0n,
       }
     : undefined;
   const mint = fields.takeTwo(TAG.mint, idOf);
@@ -137,7 +136,7 @@ export function decodeMessage(script: Uint8Array, outputs: number): Message {
   const flaw =
     read.flaw ??
     (etching && supply(etching) > MAX_U128 ? 'SupplyOverflow' : undefined) ??
-    (flags.left !== 0n ? 'UnrecognizedFlag' : undefined) ??
+    (unknownFlags !== 0n ? 'UnrecognizedFlag' : undefined) ??
     (fields.hasEvenTag() ? 'UnrecognizedEvenTag' : undefined);
   return flaw ? cenotaph(flaw, mint, etching?.rune) : { kind: 'runestone', edicts, etching, mint, pointer };
 }

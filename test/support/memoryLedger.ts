@@ -44,7 +44,7 @@ const script = (block: Block, index: number): Uint8Array => {
   return block.bytes.subarray(from, from + (block.scriptLengths[index] ?? 0));
 };
 
-export class MemoryLedger implements Ledger {
+class MemoryLedger implements Ledger {
   readonly outputs = new Map<string, RuneOutput>();
   readonly byId = new Map<RuneId, NewRune>();
   readonly #names = new Set<bigint>();
