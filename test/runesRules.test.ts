@@ -2,8 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { addressOf, hasAddress } from '../src/runes/address.ts';
 import { BlockError, readBlock } from '../src/runes/block.ts';
+import { hashText } from '../src/runes/bytes.ts';
 import { runeId } from '../src/runes/ledger.ts';
-import { minimumName, nameNumber, nameText, spacedName } from '../src/runes/name.ts';
+import { commitmentOf, minimumName, nameNumber, nameText, spacedName } from '../src/runes/name.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
 import type { LedgerRow } from '../src/runes/rows.ts';
 import { pushes, tapscriptOf } from '../src/runes/script.ts';
@@ -149,6 +150,63 @@ const told = ({ operation, output, address, receiver_address, amount }: LedgerRo
   amount,
 ];
 
+describe('an etching with a name', () => {
+  const name = nameNumber('A'.repeat(13));
+  const tapscript = Buffer.concat([Uint8Array.of(0), Uint8Array.of(commitmentOf(name).length), commitmentOf(name)]);
+  const control = Uint8Array.of(0xc0);
+  const message = messageScript([2, 1, 4, name]);
+
+  /** Commits in block 1, and etches in a later block by each of the witnesses, in a transaction of its own. */
+  function etched(height: number, script: Uint8Array, ...witnesses: Uint8Array[][]): { ids: string[]; asked: number } {
+    const chain = new MemoryChain(NETWORKS.regtest);
+    const { block } = chain.add(
+      blockBytes(1, [{ inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }], outputs: witnesses.map(() => script) }]),
+      1,
+    );
+    const txid = hashText(block.txids, 32);
+    const etchings = witnesses.map((witness, i) => ({
+      inputs: [{ outpoint: outpointOf(txid, i), witness }],
+      outputs: [message, taproot(1)],
+    }));
+    chain.add(blockBytes(height, etchings), height);
+    return { ids: [...chain.ledger.byId.values()].map(({ row }) => row.id), asked: chain.asked.length };
+  }
+
+  it.each([
+    ['6 blocks deep', 6, taproot(1), [[tapscript, control]], ['6:1'], 1],
+    ['7 blocks deep', 7, taproot(1), [[tapscript, control]], ['7:1'], 1],
+    ['5 blocks deep', 5, taproot(1), [[tapscript, control]], [], 1],
+    ['with an annex', 6, taproot(1), [[tapscript, control, Uint8Array.of(0x50)]], ['6:1'], 1],
+    ['behind other elements', 6, taproot(1), [[control, control, control, tapscript, control]], ['6:1'], 1],
+    ['in an output that is not taproot', 6, Buffer.concat([Uint8Array.of(0, 32), new Uint8Array(32)]), [[tapscript, control]], [], 1],
+    ['to another name', 6, taproot(1), [[tapscript.subarray(0, -1), control]], [], 0],
+    [
+      'twice in a block, where the first one counts',
+      6,
+      taproot(1),
+      [
+        [tapscript, control],
+        [tapscript, control],
+      ],
+      ['6:1'],
+      2,
+    ],
+    [
+      'first in vain, then well',
+      6,
+      taproot(1),
+      [
+        [control, control],
+        [tapscript, control],
+      ],
+      ['6:2'],
+      1,
+    ],
+  ])('needs a commitment: %s', (_, height, script, witnesses, ids, asked) => {
+    expect(etched(height, script, ...witnesses)).toEqual({ ids, asked });
+  });
+});
+
 describe('rows', () => {
   const [alice, bob] = [taproot(1), taproot(2)];
   const [ALICE, BOB] = [alice, bob].map((script) => addressOf(script, NETWORKS.regtest, hash256));
@@ -205,6 +263,25 @@ describe('rows', () => {
       ['2:1', 'burn', null, null, null, 7n],
     ]);
     expect(chain.ledger.outputs.size).toBe(0);
+  });
+
+  it('of a cenotaph tell a mint of nothing, and no burn of it', () => {
+    const { chain } = started();
+    chain.add(blockBytes(2, [{ inputs: [{ outpoint: outpointOf('22'.repeat(32), 0) }], outputs: [messageScript([2, 3, 8, 1])] }]), 2);
+    const { rows } = chain.add(
+      blockBytes(3, [{ inputs: [{ outpoint: outpointOf('44'.repeat(32), 0) }], outputs: [messageScript([20, 2, 20, 1, 126, 0])] }]),
+      3,
+    );
+    expect(rows.map(told)).toEqual([['mint', null, null, null, 0n]]);
+  });
+
+  it.each([
+    [9_999, 10_000],
+    [10_000, 2],
+  ])('of a premine in %d moves are counted without senders', (moves, emitted) => {
+    const chain = new MemoryChain(NETWORKS.regtest);
+    const edicts = Array.from({ length: moves - 1 }, () => [0, 0, 1, 1]).flat();
+    expect(chain.add(blockBytes(1, [etching(10n ** 9n, [alice], [0, ...edicts])]), 1).rows.length).toBe(emitted);
   });
 
   it('without any output to receive are burned with no output', () => {

@@ -181,15 +181,19 @@ export function scriptOf(block: Block, transaction: TransactionPlace, output: nu
   return block.bytes.subarray(from, from + (block.scriptLengths[transaction.firstOutput + output] ?? 0));
 }
 
-/** Returns the witness of each input as views of its elements; nothing for a transaction without witnesses. */
-export function witnessesOf(block: Block, transaction: TransactionPlace): Uint8Array[][] {
+/** Returns the last three elements of each input's witness, which is where a tapscript is; nothing for a transaction without witnesses. */
+export function witnessEndsOf(block: Block, transaction: TransactionPlace): Uint8Array[][] {
   if (transaction.witness === 0) return [];
   const reader = new Reader(block.bytes);
   reader.at = transaction.witness;
-  const element = () => {
-    const length = reader.count('the length of a witness element');
-    const from = reader.skip(length, 'a witness element');
-    return block.bytes.subarray(from, from + length);
-  };
-  return Array.from({ length: transaction.inputs }, () => Array.from({ length: reader.count('the number of witness elements') }, element));
+  return Array.from({ length: transaction.inputs }, () => {
+    const end: Uint8Array[] = [];
+    // A witness may have millions of elements, so there is no view of each.
+    for (let left = reader.count('the number of witness elements'); left > 0; left--) {
+      const length = reader.count('the length of a witness element');
+      const from = reader.skip(length, 'a witness element');
+      if (left <= 3) end.push(block.bytes.subarray(from, from + length));
+    }
+    return end;
+  });
 }

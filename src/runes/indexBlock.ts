@@ -3,7 +3,7 @@
  */
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
-import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessesOf } from './block.ts';
+import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessEndsOf } from './block.ts';
 import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
 import {
   type Changes,
@@ -71,7 +71,7 @@ const mayBeEtched = (name: bigint, minimum: bigint, ledger: Ledger): boolean =>
 /** Lists the inputs with a tapscript that pushes the name. */
 function committingInputs(block: Block, transaction: TransactionPlace, name: bigint): number[] {
   const commitment = commitmentOf(name);
-  return witnessesOf(block, transaction).flatMap((witness, input) => {
+  return witnessEndsOf(block, transaction).flatMap((witness, input) => {
     const tapscript = tapscriptOf(witness);
     return tapscript && pushes(tapscript, commitment) ? [input] : [];
   });
@@ -183,9 +183,7 @@ class BlockState {
     for (let i = firstInput; i < firstInput + inputs; i++) {
       const at = outpoints[i] ?? 0;
       let found: RuneOutput | undefined;
-      const own = this.#created
-        .get(uint32At(bytes, at))
-        ?.find((output) => !output.spent && sameBytes(output.outpoint, 0, bytes, at, OUTPOINT_BYTES));
+      const own = this.#created.get(uint32At(bytes, at))?.find((output) => sameBytes(output.outpoint, 0, bytes, at, OUTPOINT_BYTES));
       if (own) {
         own.spent = true;
         found = own;
