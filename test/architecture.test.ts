@@ -32,6 +32,7 @@ describe('imports', () => {
   it.each([
     ['src/pages', ['src/pages']],
     ['src/http', ['src/http', 'src/pages']],
+    ['src/runes', ['src/runes', '@scure/base']],
   ])('of %s stay in %o', (folder, allowed) => {
     const own = IMPORTS.filter(({ from }) => folderOf(from) === folder);
     expect(own.length).toBeGreaterThan(3);

@@ -1,0 +1,42 @@
+/** Output scripts to addresses. */
+import { base58, bech32, bech32m } from '@scure/base';
+import type { Hash256 } from './bytes.ts';
+import type { Network } from './networks.ts';
+
+const startsWith = (script: Uint8Array, ...bytes: number[]): boolean => bytes.every((byte, i) => script[i] === byte);
+
+const isPubkeyHash = (script: Uint8Array): boolean =>
+  script.length === 25 && startsWith(script, 0x76, 0xa9, 20) && script[23] === 0x88 && script[24] === 0xac;
+
+const isScriptHash = (script: Uint8Array): boolean => script.length === 23 && startsWith(script, 0xa9, 20) && script[22] === 0x87;
+
+/** Returns the version of a witness program that has an address, -1 for any other script. */
+function witnessVersion(script: Uint8Array): number {
+  const [opcode = 0xff, length = 0] = script;
+  if (length !== script.length - 2 || length < 2 || length > 40) return -1;
+  if (opcode === 0) return length === 20 || length === 32 ? 0 : -1;
+  return opcode >= 0x51 && opcode <= 0x60 ? opcode - 0x50 : -1;
+}
+
+/** True for scripts that have an address. */
+export const hasAddress = (script: Uint8Array): boolean => witnessVersion(script) >= 0 || isPubkeyHash(script) || isScriptHash(script);
+
+/** Returns the address of a script, null when it has none (public keys, bare multisig, others). */
+export function addressOf(script: Uint8Array, network: Network, hash256: Hash256): string | null {
+  const version = witnessVersion(script);
+  if (version >= 0) {
+    const code = version === 0 ? bech32 : bech32m;
+    return code.encode(network.bech32, [version, ...code.toWords(script.subarray(2))]);
+  }
+  if (isPubkeyHash(script)) return base58check(network.p2pkh, script.subarray(3, 23), hash256);
+  if (isScriptHash(script)) return base58check(network.p2sh, script.subarray(2, 22), hash256);
+  return null;
+}
+
+function base58check(version: number, hash: Uint8Array, hash256: Hash256): string {
+  const bytes = new Uint8Array(25);
+  bytes[0] = version;
+  bytes.set(hash, 1);
+  bytes.set(hash256(bytes.subarray(0, 21)).subarray(0, 4), 21);
+  return base58.encode(bytes);
+}

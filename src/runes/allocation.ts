@@ -1,0 +1,185 @@
+/**
+ * The runes of one transaction: where they come from, and to which outputs they move.
+ *
+ * An edict may name all outputs, and a transaction may have hundreds of thousands of edicts: a billion moves. So moves are kept
+ * in pieces, "this entry gives this amount to each of these outputs". An edict makes at most three pieces besides
+ * two for each entry that it uses up, however many outputs there are.
+ */
+import type { RuneId } from './ledger.ts';
+
+/** Stands for an output where none receives the runes: they are burned. It sorts behind all outputs. */
+export const NOWHERE = Number.MAX_SAFE_INTEGER;
+
+/** An amount and where it comes from. */
+interface Entry {
+  /** The script of the spent output, empty when it has no address; undefined for a premine or a mint. */
+  readonly sender: Uint8Array | undefined;
+  left: bigint;
+}
+
+export interface Piece {
+  readonly queue: Queue;
+  readonly sender: Uint8Array | undefined;
+  /** An output, or, for more than one, the first index in the list of outputs that are not an OP_RETURN. */
+  readonly first: number;
+  readonly count: number;
+  /** What each output gets, above 0. */
+  readonly amount: bigint;
+  /** False when it adds to the move of the piece before. */
+  readonly begins: boolean;
+}
+
+/** The entries of one rune, taken from the front. */
+export interface Queue {
+  readonly rune: RuneId;
+  readonly entries: Entry[];
+  front: number;
+  left: bigint;
+  readonly pieces: Piece[];
+}
+
+export class Allocation {
+  /** In order of the moves. */
+  readonly pieces: Piece[] = [];
+  readonly #queues = new Map<RuneId, Queue>();
+  #destinations: number[] | undefined;
+
+  /** `burns` tells for each output whether it is an OP_RETURN. */
+  constructor(readonly burns: readonly boolean[]) {}
+
+  /** Outputs that are not an OP_RETURN. */
+  get destinations(): readonly number[] {
+    if (!this.#destinations) {
+      this.#destinations = [];
+      for (let output = 0; output < this.burns.length; output++) if (!this.burns[output]) this.#destinations.push(output);
+    }
+    return this.#destinations;
+  }
+
+  /** The queues of all runes, ascending. */
+  queues(): Queue[] {
+    const queues = [...this.#queues.values()];
+    return queues.length > 1 ? queues.sort((a, b) => a.rune - b.rune) : queues;
+  }
+
+  /** Adds runes to what can be moved. */
+  add(rune: RuneId, amount: bigint, sender?: Uint8Array): void {
+    if (amount === 0n) return;
+    let queue = this.#queues.get(rune);
+    if (!queue) {
+      queue = { rune, entries: [], front: 0, left: 0n, pieces: [] };
+      this.#queues.set(rune, queue);
+    }
+    queue.entries.push({ sender, left: amount });
+    queue.left += amount;
+  }
+
+  /** Carries out an edict: amount 0 means all, an output that is the number of outputs means each of them. */
+  edict(rune: RuneId, amount: bigint, output: number): void {
+    const queue = this.#queues.get(rune);
+    if (!queue || queue.left === 0n) return;
+    if (output < this.burns.length) {
+      this.#move(queue, amount === 0n || amount > queue.left ? queue.left : amount, output);
+      return;
+    }
+    const outputs = BigInt(this.destinations.length);
+    if (outputs === 0n) return;
+    if (amount === 0n) {
+      const [share, remainder] = [queue.left / outputs, queue.left % outputs];
+      this.#moveEach(queue, share + 1n, 0, Number(remainder));
+      if (share > 0n) this.#moveEach(queue, share, Number(remainder), Number(outputs - remainder));
+    } else {
+      const full = queue.left / amount < outputs ? Number(queue.left / amount) : Number(outputs);
+      this.#moveEach(queue, amount, 0, full);
+      if (full < outputs && queue.left > 0n) this.#moveEach(queue, queue.left, full, 1);
+    }
+  }
+
+  /** Moves what is left of every rune to one output, or burns it. */
+  rest(output = NOWHERE): void {
+    for (const queue of this.queues()) if (queue.left > 0n) this.#move(queue, queue.left, output);
+  }
+
+  /** Burns every entry by itself, as a cenotaph does. */
+  burn(): void {
+    for (const queue of this.queues()) for (const { left } of [...queue.entries]) this.#move(queue, left, NOWHERE);
+  }
+
+  /** Moves an amount, which the queue has, to one output. */
+  #move(queue: Queue, amount: bigint, output: number): void {
+    let begins = true;
+    for (let missing = amount; missing > 0n; begins = false) {
+      const entry = frontOf(queue);
+      const taken = entry.left < missing ? entry.left : missing;
+      this.#give(queue, entry, { first: output, count: 1, amount: taken, begins });
+      missing -= taken;
+    }
+  }
+
+  /** Moves an amount to each of `count` outputs that are not an OP_RETURN, from the one with index `first` on. */
+  #moveEach(queue: Queue, amount: bigint, first: number, count: number): void {
+    for (let at = first; at < first + count; ) {
+      const entry = frontOf(queue);
+      const enough = entry.left / amount;
+      const served = enough < BigInt(first + count - at) ? Number(enough) : first + count - at;
+      if (served > 1) this.#give(queue, entry, { first: at, count: served, amount, begins: true });
+      else this.#move(queue, amount, this.destinations[at] ?? NOWHERE);
+      at += Math.max(served, 1);
+    }
+  }
+
+  #give(queue: Queue, entry: Entry, part: Pick<Piece, 'first' | 'count' | 'amount' | 'begins'>): void {
+    const given = part.count === 1 ? part.amount : part.amount * BigInt(part.count);
+    entry.left -= given;
+    queue.left -= given;
+    const piece = { queue, sender: entry.sender, ...part };
+    queue.pieces.push(piece);
+    this.pieces.push(piece);
+  }
+
+  /** The output that the n-th share of a piece goes to. */
+  outputOf(piece: Piece, n: number): number {
+    return piece.count === 1 ? piece.first : (this.destinations[piece.first + n] ?? NOWHERE);
+  }
+
+  /** True when runes that are moved there are burned. */
+  isBurned(output: number): boolean {
+    return this.burns[output] ?? true;
+  }
+
+  /** Sums pieces by output, ascending. The work is that of the pieces and the outputs, not of the moves. */
+  sums(pieces: readonly Piece[]): [output: number, amount: bigint][] {
+    const [only] = pieces;
+    if (only && pieces.length === 1 && only.count === 1) return [[only.first, only.amount]];
+    const sums = new Map<number, bigint>();
+    /** By how much the amount of each output changes from the destination with this index on. */
+    const steps = new Map<number, bigint>();
+    for (const { first, count, amount } of pieces) {
+      if (count === 1) add(sums, first, amount);
+      else {
+        add(steps, first, amount);
+        add(steps, first + count, -amount);
+      }
+    }
+    let [at, each] = [0, 0n];
+    for (const [next, step] of [...steps].sort(([a], [b]) => a - b)) {
+      if (each > 0n) for (; at < next; at++) add(sums, this.destinations[at] ?? NOWHERE, each);
+      at = next;
+      each += step;
+    }
+    return [...sums].sort(([a], [b]) => a - b);
+  }
+}
+
+function add(sums: Map<number, bigint>, key: number, amount: bigint): void {
+  sums.set(key, (sums.get(key) ?? 0n) + amount);
+}
+
+/** Returns the first entry that has something left; the caller knows that there is one. */
+function frontOf(queue: Queue): Entry {
+  for (; ; queue.front++) {
+    const entry = queue.entries[queue.front];
+    if (!entry) throw new Error(`rune ${queue.rune} has ${queue.left} left, but no entry`);
+    if (entry.left > 0n) return entry;
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * Bytes of a block in; out: its header, transaction ids, and the places of inputs and output scripts.
+ *
+ * Nothing is copied and no object is made for a transaction: most transactions have nothing to do with runes.
+ */
+import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
+import { decodeMessage, type Message } from './message.ts';
+import { isMessage } from './script.ts';
+
+/** The bytes of a block are damaged. The message says where. */
+export class BlockError extends Error {
+  override readonly name = 'BlockError';
+}
+
+const HEADER_BYTES = 80;
+
+/** Size of an outpoint: a transaction id and an output index. */
+export const OUTPOINT_BYTES = 36;
+
+/** Where one transaction is in a block: offsets are in the block's bytes. */
+export interface TransactionPlace {
+  /** Index of its first input in `Block.inputs`. */
+  readonly firstInput: number;
+  readonly inputs: number;
+  /** Index of its first output in `Block.scripts`. */
+  readonly firstOutput: number;
+  readonly outputs: number;
+  readonly message: Message | undefined;
+  /** Offset of its witnesses, 0 when it has none. */
+  readonly witness: number;
+}
+
+export interface Block {
+  readonly bytes: Uint8Array;
+  /** As Bitcoin displays it, like `previous`. */
+  readonly hash: string;
+  readonly previous: string;
+  /** Seconds since 1970. */
+  readonly time: number;
+  /** 32 bytes a transaction, in the order of hashing. */
+  readonly txids: Uint8Array;
+  readonly transactions: readonly TransactionPlace[];
+  /** Offset of each input's outpoint. */
+  readonly inputs: readonly number[];
+  /** Offset of each output's script; its length is in `scriptLengths`. */
+  readonly scripts: readonly number[];
+  readonly scriptLengths: readonly number[];
+}
+
+/** Reads forward through the bytes of a block and never past their end. */
+class Reader {
+  at = 0;
+  constructor(readonly bytes: Uint8Array) {}
+
+  /** Moves over `length` bytes and returns where they begin. */
+  skip(length: number, what: string): number {
+    const from = this.at;
+    this.at += length;
+    if (this.at > this.bytes.length) {
+      throw new BlockError(`the block ends inside of ${what}: it has ${this.bytes.length} bytes and would need ${this.at}`);
+    }
+    return from;
+  }
+
+  /** Reads an integer of 1, 3, 5 or 9 bytes ("CompactSize"). */
+  count(what: string): number {
+    const first = this.bytes[this.skip(1, what)] ?? 0;
+    if (first < 0xfd) return first;
+    const from = this.skip(first === 0xfd ? 2 : first === 0xfe ? 4 : 8, what);
+    const value = first === 0xfd ? uint32At(this.bytes, from) & 0xffff : uint32At(this.bytes, from);
+    const high = first === 0xff ? uint32At(this.bytes, from + 4) : 0;
+    if (value + high * 2 ** 32 < (first === 0xfd ? 0xfd : first === 0xfe ? 2 ** 16 : 2 ** 32)) {
+      throw new BlockError(`${what} at byte ${from - 1} is not in its shortest form`);
+    }
+    return value + high * 2 ** 32;
+  }
+}
+
+/**
+ * Reads a block and checks its merkle root. Throws a BlockError for bytes that are no block.
+ * The caller compares `hash` and `previous` with those that it expects.
+ */
+export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
+  const reader = new Reader(bytes);
+  reader.skip(HEADER_BYTES, 'its header');
+  const hash = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
+  const count = reader.count('the number of transactions');
+  // A transaction has 10 bytes or more, so a wrong number can't ask for more memory than the block's own size.
+  if (count === 0 || count * 10 > bytes.length)
+    throw new BlockError(`the block of ${bytes.length} bytes says that it has ${count} transactions`);
+  const [transactions, inputs, scripts, scriptLengths]: [TransactionPlace[], number[], number[], number[]] = [[], [], [], []];
+  const txids = new Uint8Array(32 * count);
+  let stripped = new Uint8Array(4096);
+
+  for (let index = 0; index < count; index++) {
+    const start = reader.skip(4, 'a transaction');
+    const segwit = bytes[reader.at] === 0;
+    if (segwit && bytes[reader.skip(2, 'the flag of a transaction') + 1] !== 1) {
+      throw new BlockError(`transaction ${index} has no inputs, or an unknown flag, at byte ${start + 4}`);
+    }
+    const body = reader.at;
+    const firstInput = inputs.length;
+    const inputCount = reader.count('the number of inputs');
+    for (let i = 0; i < inputCount; i++) {
+      inputs.push(reader.skip(OUTPOINT_BYTES, 'an input'));
+      reader.skip(reader.count('the length of an input script') + 4, 'an input script');
+    }
+    const firstOutput = scripts.length;
+    const outputCount = reader.count('the number of outputs');
+    let message = -1;
+    for (let i = 0; i < outputCount; i++) {
+      reader.skip(8, 'an output');
+      const length = reader.count('the length of an output script');
+      const script = reader.skip(length, 'an output script');
+      if (message < 0 && isMessage(bytes, script, length)) message = scripts.length;
+      scripts.push(script);
+      scriptLengths.push(length);
+    }
+    const witness = segwit ? reader.at : 0;
+    for (let i = segwit ? inputCount : 0; i > 0; i--) {
+      for (let elements = reader.count('the number of witness elements'); elements > 0; elements--) {
+        reader.skip(reader.count('the length of a witness element'), 'a witness element');
+      }
+    }
+    const bodyEnd = segwit ? witness : reader.at;
+    const lock = reader.skip(4, 'a lock time');
+
+    if (segwit) {
+      const length = 4 + (bodyEnd - body) + 4;
+      if (stripped.length < length) stripped = new Uint8Array(2 * length);
+      stripped.set(bytes.subarray(start, start + 4));
+      stripped.set(bytes.subarray(body, bodyEnd), 4);
+      stripped.set(bytes.subarray(lock, lock + 4), length - 4);
+      txids.set(hash256(stripped.subarray(0, length)), 32 * index);
+    } else {
+      txids.set(hash256(bytes.subarray(start, lock + 4)), 32 * index);
+    }
+    transactions.push({
+      firstInput,
+      inputs: inputCount,
+      firstOutput,
+      outputs: outputCount,
+      message:
+        message < 0
+          ? undefined
+          : decodeMessage(bytes.subarray(scripts[message], (scripts[message] ?? 0) + (scriptLengths[message] ?? 0)), outputCount),
+      witness,
+    });
+  }
+  if (reader.at !== bytes.length) throw new BlockError(`block ${hash} has ${bytes.length - reader.at} bytes behind its last transaction`);
+  if (!sameBytes(merkleRoot(txids, hash256), 0, bytes, 36, 32)) {
+    throw new BlockError(`block ${hash} has other transactions than its header names (merkle root)`);
+  }
+  return { bytes, hash, previous: hashText(bytes, 4), time: uint32At(bytes, 68), txids, transactions, inputs, scripts, scriptLengths };
+}
+
+/** Returns the merkle root of the transaction ids. A list with a repeated tail, which has the root of the list without it, gives no root. */
+function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
+  const level = txids.slice();
+  for (let count = txids.length / 32; count > 1; count = Math.ceil(count / 2)) {
+    for (let i = 0; i < count; i += 2) {
+      const pair = 32 * i;
+      if (i + 1 < count && sameBytes(level, pair, level, pair + 32, 32)) return new Uint8Array(32);
+      level.set(hash256(i + 1 === count ? twice(level, pair) : level.subarray(pair, pair + 64)), 16 * i);
+    }
+  }
+  return level.subarray(0, 32);
+}
+
+/** The last hash of an odd level is its own neighbour. */
+function twice(level: Uint8Array, at: number): Uint8Array {
+  const pair = new Uint8Array(64);
+  pair.set(level.subarray(at, at + 32));
+  pair.set(level.subarray(at, at + 32), 32);
+  return pair;
+}
+
+/** Returns the script of an output, which is a view of the block's bytes. */
+export function scriptOf(block: Block, transaction: TransactionPlace, output: number): Uint8Array {
+  const from = block.scripts[transaction.firstOutput + output] ?? 0;
+  return block.bytes.subarray(from, from + (block.scriptLengths[transaction.firstOutput + output] ?? 0));
+}
+
+/** Returns the last three elements of each input's witness, which is where a tapscript is; nothing for a transaction without witnesses. */
+export function witnessEndsOf(block: Block, transaction: TransactionPlace): Uint8Array[][] {
+  if (transaction.witness === 0) return [];
+  const reader = new Reader(block.bytes);
+  reader.at = transaction.witness;
+  return Array.from({ length: transaction.inputs }, () => {
+    const end: Uint8Array[] = [];
+    // A witness may have millions of elements, so there is no view of each.
+    for (let left = reader.count('the number of witness elements'); left > 0; left--) {
+      const length = reader.count('the length of a witness element');
+      const from = reader.skip(length, 'a witness element');
+      if (left <= 3) end.push(block.bytes.subarray(from, from + length));
+    }
+    return end;
+  });
+}

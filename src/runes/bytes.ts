@@ -1,0 +1,23 @@
+/** Hashes, hex and integers of Bitcoin's formats. */
+
+/** SHA-256 of the SHA-256 of `bytes`. The caller passes the fastest one of its platform. */
+export type Hash256 = (bytes: Uint8Array) => Uint8Array;
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+/** Returns the 32 bytes at `at` as Bitcoin displays hashes: last byte first, in lower hex. */
+export function hashText(bytes: Uint8Array, at = 0): string {
+  let text = '';
+  for (let i = at + 31; i >= at; i--) text += HEX[bytes[i] ?? 0];
+  return text;
+}
+
+/** Reads 4 bytes, least significant first. The caller has checked the bounds. */
+export const uint32At = (bytes: Uint8Array, at: number): number =>
+  ((bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)) >>> 0;
+
+/** True when `length` bytes at two places are equal. */
+export function sameBytes(a: Uint8Array, from: number, b: Uint8Array, at: number, length: number): boolean {
+  for (let i = 0; i < length; i++) if (a[from + i] !== b[at + i]) return false;
+  return true;
+}

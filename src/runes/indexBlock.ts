@@ -1,0 +1,382 @@
+/**
+ * A block and the ledger of all blocks before it in; rows of its activity and changes of the ledger out. The rules are ord's.
+ */
+import { addressOf, hasAddress } from './address.ts';
+import { Allocation } from './allocation.ts';
+import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessEndsOf } from './block.ts';
+import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
+import {
+  type Changes,
+  knownId,
+  type Ledger,
+  type Mintable,
+  type NewOutput,
+  type NewRune,
+  type RuneId,
+  type RuneOutput,
+  runeId,
+  runeIdText,
+} from './ledger.ts';
+import { type Etching, MAX_U128, type Message, type MessageId } from './message.ts';
+import { commitmentOf, FIRST_RESERVED, minimumName, nameNumber, nameText, reservedName, spacedName } from './name.ts';
+import type { Network } from './networks.ts';
+import { type Event, emitMoves, type LedgerRow, type RowTarget, type RuneRow } from './rows.ts';
+import { isOpReturn, isTaproot, pushes, tapscriptOf } from './script.ts';
+
+/** Blocks that a commitment must be deep when its name is etched; the etching's own block counts. */
+const CONFIRMATIONS = 6;
+
+/** An output that a transaction spends, and the height of its block. */
+export interface PreviousOutput {
+  readonly script: Uint8Array;
+  readonly height: number;
+}
+
+/** An input whose spent output decides whether a name is committed to. Both are indexes. */
+export interface Commitment {
+  readonly transaction: number;
+  readonly input: number;
+}
+
+export interface Indexing {
+  readonly height: number;
+  readonly network: Network;
+  readonly ledger: Ledger;
+  readonly hash256: Hash256;
+  /** Answers for each of `commitmentsOf`. */
+  readonly previousOutput: (commitment: Commitment) => PreviousOutput;
+  /** Gets the rows of `ledger` in their order. They are not collected, because one transaction may have very many. */
+  readonly emit: (row: LedgerRow) => void;
+}
+
+/**
+ * Lists the inputs whose spent outputs `indexBlock` will ask for: those of etchings that pass all other checks.
+ * A ledger of an earlier block may be given: it lists all that are needed, and perhaps more.
+ */
+export function commitmentsOf(block: Block, { height, network, ledger }: Pick<Indexing, 'height' | 'network' | 'ledger'>): Commitment[] {
+  const minimum = minimumName(height, network);
+  return block.transactions.flatMap((transaction, index) => {
+    const name = transaction.message && etchedName(transaction.message);
+    if (name === undefined || !mayBeEtched(name, minimum, ledger)) return [];
+    return committingInputs(block, transaction, name).map((input) => ({ transaction: index, input }));
+  });
+}
+
+/** Returns the name that a message asks for. */
+const etchedName = (message: Message): bigint | undefined => (message.kind === 'cenotaph' ? message.etching : message.etching?.rune);
+
+const mayBeEtched = (name: bigint, minimum: bigint, ledger: Ledger): boolean =>
+  name >= minimum && name < FIRST_RESERVED && !ledger.nameTaken(name);
+
+/** Lists the inputs with a tapscript that pushes the name. */
+function committingInputs(block: Block, transaction: TransactionPlace, name: bigint): number[] {
+  const commitment = commitmentOf(name);
+  return witnessEndsOf(block, transaction).flatMap((witness, input) => {
+    const tapscript = tapscriptOf(witness);
+    return tapscript && pushes(tapscript, commitment) ? [input] : [];
+  });
+}
+
+/** Indexes a block: emits its rows and returns what the ledger has to change. */
+export function indexBlock(block: Block, indexing: Indexing): Changes {
+  const state = new BlockState(block, indexing);
+  if (indexing.height >= indexing.network.firstHeight) {
+    if (indexing.network.seeded && indexing.height === indexing.network.firstHeight) state.addRune(uncommonGoods(block, indexing.height));
+    block.transactions.forEach((transaction, index) => {
+      state.index(transaction, index);
+    });
+  }
+  return state.changes();
+}
+
+const NO_SCRIPT = new Uint8Array();
+
+/** An output of this block that has runes. */
+interface OwnOutput extends NewOutput {
+  spent: boolean;
+}
+
+/** A rune of this block or the ledger, with the mints so far. */
+interface MintedRune extends Mintable {
+  mints: number;
+}
+
+class BlockState {
+  readonly #minimum: bigint;
+  readonly #spent: Uint8Array[] = [];
+  /** Outputs with runes by the first bytes of their transaction's id. */
+  readonly #created = new Map<number, OwnOutput[]>();
+  readonly #runes: NewRune[] = [];
+  readonly #names = new Set<bigint>();
+  /** Runes that were minted or etched in this block. */
+  readonly #minted = new Map<RuneId, MintedRune>();
+  readonly #addresses = new Map<number, { readonly script: Uint8Array; readonly address: string | null }>();
+
+  constructor(
+    readonly block: Block,
+    readonly indexing: Indexing,
+  ) {
+    this.#minimum = minimumName(indexing.height, indexing.network);
+  }
+
+  changes(): Changes {
+    const own = new Set(this.#runes.map(({ id }) => id));
+    return {
+      spent: this.#spent,
+      created: [...this.#created.values()].flat().filter(({ spent }) => !spent),
+      runes: this.#runes.map((rune) => ({ ...rune, mints: this.#minted.get(rune.id)?.mints ?? 0 })),
+      mints: new Map(
+        [...this.#minted]
+          .filter(([id]) => !own.has(id))
+          .map(([id, { mints }]) => [id, mints - (this.indexing.ledger.rune(id)?.mints ?? 0)]),
+      ),
+    };
+  }
+
+  addRune(rune: NewRune): void {
+    this.#runes.push(rune);
+    this.#names.add(rune.name);
+    this.#minted.set(rune.id, { block: rune.block, terms: rune.terms, mints: 0 });
+  }
+
+  index(transaction: TransactionPlace, index: number): void {
+    const spent = this.#spend(transaction);
+    const { message } = transaction;
+    if (!spent && !message) return;
+
+    const allocation = new Allocation(burnedOutputs(this.block, transaction));
+    for (const { script, balances } of spent ?? []) for (const { rune, amount } of balances) allocation.add(rune, amount, script);
+    const rows = new TransactionRows(this, transaction, index);
+    const mint = message?.mint && this.#mint(message.mint);
+    const etched = message && this.#etch(message, transaction, index);
+
+    if (message?.kind === 'cenotaph') {
+      allocation.burn();
+      emitMoves(allocation, rows, (etched ? 1 : 0) + (mint ? 2 : 0));
+      if (etched) rows.emit({ rune: etched.id, operation: 'etching' });
+      if (mint) rows.emit({ ...mint, operation: 'mint' });
+      if (mint && mint.amount > 0n) rows.emit({ ...mint, operation: 'burn' });
+    } else {
+      if (etched) {
+        rows.emit({ rune: etched.id, operation: 'etching' });
+        allocation.add(etched.id, etched.row.premine);
+      }
+      if (mint) {
+        rows.emit({ ...mint, operation: 'mint' });
+        allocation.add(mint.rune, mint.amount);
+      }
+      for (const { id, amount, output } of message?.edicts ?? []) {
+        if (id.block !== 0n || id.tx !== 0n) allocation.edict(knownId(id), amount, output);
+        else if (etched) allocation.edict(etched.id, amount, output);
+      }
+      allocation.rest(message?.pointer ?? allocation.destinations[0]);
+      emitMoves(allocation, rows, (etched ? 1 : 0) + (mint ? 1 : 0));
+      this.#create(allocation, transaction, index);
+    }
+    if (etched) this.addRune(etched);
+  }
+
+  /** Takes the runes of the spent outputs out of the ledger. Returns undefined when there are none, as for most transactions. */
+  #spend({ firstInput, inputs }: TransactionPlace): RuneOutput[] | undefined {
+    const { bytes, inputs: outpoints } = this.block;
+    let spent: RuneOutput[] | undefined;
+    for (let i = firstInput; i < firstInput + inputs; i++) {
+      const at = outpoints[i] ?? 0;
+      let found: RuneOutput | undefined;
+      const own = this.#created.get(uint32At(bytes, at))?.find((output) => sameBytes(output.outpoint, 0, bytes, at, OUTPOINT_BYTES));
+      if (own) {
+        own.spent = true;
+        found = own;
+      } else {
+        found = this.indexing.ledger.output(bytes, at);
+        if (found) this.#spent.push(bytes.slice(at, at + OUTPOINT_BYTES));
+      }
+      if (found) {
+        spent ??= [];
+        spent.push(found);
+      }
+    }
+    return spent;
+  }
+
+  /** Counts a mint. Returns undefined when the rune is not there, or can't be minted at this height or any more. */
+  #mint(id: MessageId): { rune: RuneId; amount: bigint } | undefined {
+    const rune = knownId(id);
+    const found: MintedRune | undefined = this.#minted.get(rune) ?? this.indexing.ledger.rune(rune);
+    if (!found?.terms || !isOpen(found, this.indexing.height)) return undefined;
+    this.#minted.set(rune, { ...found, mints: found.mints + 1 });
+    return { rune, amount: found.terms.amount ?? 0n };
+  }
+
+  /** Returns the rune that a message etches, undefined when it etches none or the etching is not valid. */
+  #etch(message: Message, transaction: TransactionPlace, index: number): NewRune | undefined {
+    if (message.etching === undefined) return undefined;
+    const { height, ledger } = this.indexing;
+    const given = etchedName(message);
+    if (given !== undefined) {
+      if (!mayBeEtched(given, this.#minimum, ledger) || this.#names.has(given) || !this.#isCommitted(transaction, index, given))
+        return undefined;
+    }
+    return newRune({
+      name: given ?? reservedName(height, index),
+      etching: message.kind === 'cenotaph' ? undefined : message.etching,
+      number: ledger.runes + this.#runes.length,
+      block: this.block,
+      height,
+      index,
+    });
+  }
+
+  #isCommitted(transaction: TransactionPlace, index: number, name: bigint): boolean {
+    return committingInputs(this.block, transaction, name).some((input) => {
+      const previous = this.indexing.previousOutput({ transaction: index, input });
+      return isTaproot(previous.script) && this.indexing.height - previous.height + 1 >= CONFIRMATIONS;
+    });
+  }
+
+  /** Keeps the outputs that got runes. */
+  #create(allocation: Allocation, transaction: TransactionPlace, index: number): void {
+    const balances = new Map<number, { rune: RuneId; amount: bigint }[]>();
+    for (const { rune, pieces } of allocation.queues()) {
+      for (const [output, amount] of allocation.sums(pieces)) {
+        if (allocation.isBurned(output)) continue;
+        const others = balances.get(output);
+        if (others) others.push({ rune, amount });
+        else balances.set(output, [{ rune, amount }]);
+      }
+    }
+    if (balances.size === 0) return;
+    const txid = this.block.txids.subarray(32 * index, 32 * index + 32);
+    const bucket = this.#created.get(uint32At(txid, 0)) ?? [];
+    this.#created.set(uint32At(txid, 0), bucket);
+    for (const [output, runes] of balances) {
+      const outpoint = new Uint8Array(OUTPOINT_BYTES);
+      outpoint.set(txid);
+      outpoint.set([output & 0xff, (output >> 8) & 0xff, (output >> 16) & 0xff, output >> 24], 32);
+      const script = scriptOf(this.block, transaction, output);
+      bucket.push({ outpoint, script: hasAddress(script) ? script.slice() : NO_SCRIPT, balances: runes, spent: false });
+    }
+  }
+
+  /** Returns the address of a script, null for none. */
+  addressOf(script: Uint8Array): string | null {
+    if (!hasAddress(script)) return null;
+    // Many transactions of a block have the same senders and receivers. The key is a part of the hash in the script; of two with one key, the later stays.
+    const key = uint32At(script, 4) ^ uint32At(script, 8);
+    const known = this.#addresses.get(key);
+    if (known && known.script.length === script.length && sameBytes(known.script, 0, script, 0, script.length)) return known.address;
+    const address = addressOf(script, this.indexing.network, this.indexing.hash256);
+    this.#addresses.set(key, { script, address });
+    return address;
+  }
+}
+
+/** Adds the columns of a transaction to its events. */
+class TransactionRows implements RowTarget {
+  readonly #txId: string;
+  #events = 0;
+
+  constructor(
+    readonly state: BlockState,
+    readonly transaction: TransactionPlace,
+    readonly index: number,
+  ) {
+    this.#txId = hashText(state.block.txids, 32 * index);
+  }
+
+  addressOf(script: Uint8Array): string | null {
+    return this.state.addressOf(script);
+  }
+
+  receiver(output: number): string | null {
+    return this.state.addressOf(scriptOf(this.state.block, this.transaction, output));
+  }
+
+  emit({ rune, operation, output = null, address = null, receiver = null, amount }: Event): void {
+    const { block, indexing } = this.state;
+    indexing.emit({
+      rune_id: runeIdText(rune),
+      block_hash: block.hash,
+      block_height: indexing.height,
+      tx_index: this.index,
+      event_index: this.#events++,
+      tx_id: this.#txId,
+      output,
+      address,
+      receiver_address: receiver,
+      amount: amount ?? null,
+      operation,
+      timestamp: block.time,
+    });
+  }
+}
+
+/** Tells for each output of a transaction whether it is an OP_RETURN. */
+function burnedOutputs({ bytes, scripts, scriptLengths }: Block, { firstOutput, outputs }: TransactionPlace): boolean[] {
+  const burned: boolean[] = [];
+  for (let i = firstOutput; i < firstOutput + outputs; i++) burned.push(isOpReturn(bytes, scripts[i] ?? 0, scriptLengths[i] ?? 0));
+  return burned;
+}
+
+/** True when the mint of a rune is open at a height. The last height is exclusive. */
+function isOpen({ block, terms, mints }: Mintable, height: number): boolean {
+  const at = BigInt(height);
+  const etched = BigInt(block);
+  return (
+    terms !== undefined &&
+    at >= (terms.heightStart ?? 0n) &&
+    at >= etched + (terms.offsetStart ?? -etched) &&
+    at < (terms.heightEnd ?? MAX_U128) &&
+    at < etched + (terms.offsetEnd ?? MAX_U128) &&
+    BigInt(mints) < (terms.cap ?? 0n)
+  );
+}
+
+interface NewRuneParts {
+  readonly name: bigint;
+  /** Undefined for a cenotaph, which etches a rune without amounts and terms. */
+  readonly etching: Etching | undefined;
+  readonly number: number;
+  readonly block: Block;
+  readonly height: number;
+  readonly index: number;
+}
+
+function newRune({ name, etching, number, block, height, index }: NewRuneParts): NewRune {
+  const id = runeId(height, index);
+  const terms = etching?.terms;
+  const row: RuneRow = {
+    id: runeIdText(id),
+    number,
+    name: nameText(name),
+    spaced_name: spacedName(nameText(name), etching?.spacers ?? 0),
+    block_hash: block.hash,
+    block_height: height,
+    tx_index: index,
+    tx_id: hashText(block.txids, 32 * index),
+    divisibility: etching?.divisibility ?? 0,
+    premine: etching?.premine ?? 0n,
+    // NUL is a valid symbol, but no database column and few programs take it.
+    symbol: etching ? (etching.symbol ?? '¤').replace('\0', '') : '',
+    terms_amount: terms?.amount ?? null,
+    terms_cap: terms?.cap ?? null,
+    terms_height_start: terms?.heightStart ?? null,
+    terms_height_end: terms?.heightEnd ?? null,
+    terms_offset_start: terms?.offsetStart ?? null,
+    terms_offset_end: terms?.offsetEnd ?? null,
+    turbo: etching?.turbo ?? false,
+    cenotaph: !etching,
+    timestamp: block.time,
+  };
+  return { id, name, block: height, terms, mints: 0, row };
+}
+
+/** The first rune, which no transaction etched. */
+function uncommonGoods(block: Block, height: number): NewRune {
+  const name = nameNumber('UNCOMMONGOODS');
+  const terms = { amount: 1n, cap: MAX_U128, heightStart: 840_000n, heightEnd: 1_050_000n, offsetStart: undefined, offsetEnd: undefined };
+  const etching: Etching = { rune: name, divisibility: 0, premine: 0n, spacers: 128, symbol: '⧉', terms, turbo: true };
+  const { row, ...rune } = newRune({ name, etching, number: 0, block, height, index: 0 });
+  const id = runeId(1, 0);
+  return { ...rune, id, block: 1, row: { ...row, id: runeIdText(id), tx_id: '', timestamp: 0 } };
+}

@@ -1,0 +1,72 @@
+/** What the protocol asks of the unspent outputs and runes of all earlier blocks, and what a block changes in them. */
+import type { Terms } from './message.ts';
+import type { RuneRow } from './rows.ts';
+
+/** The id of a rune as one number, block × 2^20 + transaction: numbers ascend as ids do. No block has 2^20 transactions. */
+export type RuneId = number;
+
+const TRANSACTIONS = 2 ** 20;
+
+export const runeId = (block: number, tx: number): RuneId => block * TRANSACTIONS + tx;
+
+/** Returns an id as the API writes it, `block:tx`. */
+export const runeIdText = (id: RuneId): string => `${Math.floor(id / TRANSACTIONS)}:${id % TRANSACTIONS}`;
+
+/** Returns the id of a message, -1 for one that no rune can have. */
+export const knownId = ({ block, tx }: { readonly block: bigint; readonly tx: bigint }): RuneId =>
+  block >= 2n ** 32n || tx >= BigInt(TRANSACTIONS) ? -1 : runeId(Number(block), Number(tx));
+
+/** An amount of one rune, above 0. */
+interface Balance {
+  readonly rune: RuneId;
+  readonly amount: bigint;
+}
+
+/** An unspent output that has runes. */
+export interface RuneOutput {
+  /** Its script; empty when the script has no address. */
+  readonly script: Uint8Array;
+  /** Ascending by rune. */
+  readonly balances: readonly Balance[];
+}
+
+/** A rune, as far as mints depend on it. */
+export interface Mintable {
+  /** The block of its id. */
+  readonly block: number;
+  readonly terms: Terms | undefined;
+  readonly mints: number;
+}
+
+/** All blocks before the one that is indexed. Every method is synchronous: a ledger on disk loads ahead or reads at once. */
+export interface Ledger {
+  /** Returns the runes of the output whose outpoint (transaction id in the order of hashing, index) is the 36 bytes at `at`. */
+  output(bytes: Uint8Array, at: number): RuneOutput | undefined;
+  rune(id: RuneId): Mintable | undefined;
+  nameTaken(name: bigint): boolean;
+  /** The number of runes, which is the number of the next one. */
+  readonly runes: number;
+}
+
+/** A rune that a block adds. */
+export interface NewRune extends Mintable {
+  readonly id: RuneId;
+  readonly name: bigint;
+  readonly row: RuneRow;
+}
+
+export interface NewOutput extends RuneOutput {
+  /** 36 bytes. */
+  readonly outpoint: Uint8Array;
+}
+
+/** What a block changes in the ledger. Outputs that it both creates and spends are in neither list. */
+export interface Changes {
+  /** Outpoints of 36 bytes, all of them in the ledger. */
+  readonly spent: readonly Uint8Array[];
+  readonly created: readonly NewOutput[];
+  /** In order of their numbers. `mints` are those of this block. */
+  readonly runes: readonly NewRune[];
+  /** Mints of this block by rune, without those of its new runes. */
+  readonly mints: ReadonlyMap<RuneId, number>;
+}

@@ -1,0 +1,265 @@
+/** The script of an output that carries a runes message in; what the message asks for, or its flaw, out. */
+import { instructionAt, LAST_PUSH } from './script.ts';
+
+export const MAX_U128 = 2n ** 128n - 1n;
+const MAX_U64 = 2n ** 64n - 1n;
+const MAX_U32 = 2n ** 32n - 1n;
+const MAX_SPACERS = 0x07ffffffn;
+const MAX_DIVISIBILITY = 38n;
+
+/** What makes a message malformed, named as in ord. */
+type Flaw =
+  | 'EdictOutput'
+  | 'EdictRuneId'
+  | 'InvalidScript'
+  | 'Opcode'
+  | 'SupplyOverflow'
+  | 'TrailingIntegers'
+  | 'TruncatedField'
+  | 'UnrecognizedEvenTag'
+  | 'UnrecognizedFlag'
+  | 'Varint';
+
+/** The id of a rune, as a message names it: no such rune may exist. */
+export interface MessageId {
+  readonly block: bigint;
+  readonly tx: bigint;
+}
+
+/** An order to move runes. `output` may be the number of outputs, which means all. Amount 0 means all that is left. */
+interface Edict {
+  readonly id: MessageId;
+  readonly amount: bigint;
+  readonly output: number;
+}
+
+/** The terms of an open mint. Heights are absolute, offsets count from the etching. */
+export interface Terms {
+  readonly amount: bigint | undefined;
+  readonly cap: bigint | undefined;
+  readonly heightStart: bigint | undefined;
+  readonly heightEnd: bigint | undefined;
+  readonly offsetStart: bigint | undefined;
+  readonly offsetEnd: bigint | undefined;
+}
+
+export interface Etching {
+  /** The name as a number; without one, the rune gets a reserved name. */
+  readonly rune: bigint | undefined;
+  readonly divisibility: number | undefined;
+  readonly premine: bigint | undefined;
+  readonly spacers: number | undefined;
+  readonly symbol: string | undefined;
+  readonly terms: Terms | undefined;
+  readonly turbo: boolean;
+}
+
+interface Runestone {
+  readonly kind: 'runestone';
+  readonly edicts: readonly Edict[];
+  readonly etching: Etching | undefined;
+  readonly mint: MessageId | undefined;
+  /** Output of what no edict moves. */
+  readonly pointer: number | undefined;
+}
+
+/** A malformed message. It burns the runes of its transaction, and still mints and etches. */
+interface Cenotaph {
+  readonly kind: 'cenotaph';
+  readonly flaw: Flaw;
+  readonly mint: MessageId | undefined;
+  /** The name of the rune that it etches. */
+  readonly etching: bigint | undefined;
+}
+
+export type Message = Runestone | Cenotaph;
+
+const TAG = {
+  body: 0,
+  divisibility: 1,
+  flags: 2,
+  spacers: 3,
+  rune: 4,
+  symbol: 5,
+  premine: 6,
+  cap: 8,
+  amount: 10,
+  heightStart: 12,
+  heightEnd: 14,
+  offsetStart: 16,
+  offsetEnd: 18,
+  mint: 20,
+  pointer: 22,
+} as const;
+const LARGEST_TAG = 22n;
+
+const FLAG = { etching: 1n, terms: 2n, turbo: 4n } as const;
+
+const cenotaph = (flaw: Flaw, mint?: MessageId, etching?: bigint): Cenotaph => ({ kind: 'cenotaph', flaw, mint, etching });
+
+/** Decodes the message in `script`, which begins with OP_RETURN and OP_13. `outputs` is the number of outputs of the transaction. */
+export function decodeMessage(script: Uint8Array, outputs: number): Message {
+  const payload = payloadOf(script);
+  if (typeof payload === 'string') return cenotaph(payload);
+  const integers = integersOf(payload);
+  if (!integers) return cenotaph('Varint');
+
+  const { fields, edicts, ...read } = readFields(integers, outputs);
+  const flags = fields.take(TAG.flags, any) ?? 0n;
+  const etches = (flags & FLAG.etching) !== 0n;
+  // The other flags mean something in an etching only.
+  const unknownFlags = flags & ~(etches ? FLAG.etching | FLAG.terms | FLAG.turbo : 0n);
+  const etching: Etching | undefined = etches
+    ? {
+        divisibility: fields.take(TAG.divisibility, (value) => (value <= MAX_DIVISIBILITY ? Number(value) : undefined)),
+        premine: fields.take(TAG.premine, any),
+        rune: fields.take(TAG.rune, any),
+        spacers: fields.take(TAG.spacers, (value) => (value <= MAX_SPACERS ? Number(value) : undefined)),
+        symbol: fields.take(TAG.symbol, character),
+        terms:
+          (flags & FLAG.terms) !== 0n
+            ? {
+                cap: fields.take(TAG.cap, any),
+                heightStart: fields.take(TAG.heightStart, u64),
+                heightEnd: fields.take(TAG.heightEnd, u64),
+                amount: fields.take(TAG.amount, any),
+                offsetStart: fields.take(TAG.offsetStart, u64),
+                offsetEnd: fields.take(TAG.offsetEnd, u64),
+              }
+            : undefined,
+        turbo: (flags & FLAG.turbo) !== 0n,
+      }
+    : undefined;
+  const mint = fields.takeTwo(TAG.mint, idOf);
+  const pointer = fields.take(TAG.pointer, (value) => (value < BigInt(outputs) ? Number(value) : undefined));
+
+  const flaw =
+    read.flaw ??
+    (etching && supply(etching) > MAX_U128 ? 'SupplyOverflow' : undefined) ??
+    (unknownFlags !== 0n ? 'UnrecognizedFlag' : undefined) ??
+    (fields.hasEvenTag() ? 'UnrecognizedEvenTag' : undefined);
+  return flaw ? cenotaph(flaw, mint, etching?.rune) : { kind: 'runestone', edicts, etching, mint, pointer };
+}
+
+const any = (value: bigint): bigint => value;
+const u64 = (value: bigint): bigint | undefined => (value <= MAX_U64 ? value : undefined);
+
+/** A Unicode scalar value: no surrogate. */
+const character = (value: bigint): string | undefined =>
+  value > 0x10ffffn || (value >= 0xd800n && value < 0xe000n) ? undefined : String.fromCodePoint(Number(value));
+
+const idOf = (block: bigint, tx: bigint): MessageId | undefined =>
+  block > MAX_U64 || tx > MAX_U32 || (block === 0n && tx > 0n) ? undefined : { block, tx };
+
+const supply = ({ premine = 0n, terms }: Etching): bigint => premine + (terms?.cap ?? 0n) * (terms?.amount ?? 0n);
+
+/** Returns the joined data of all pushes behind the first two opcodes. */
+function payloadOf(script: Uint8Array): Uint8Array | Flaw {
+  const parts: Uint8Array[] = [];
+  for (let at = 2; at < script.length; ) {
+    const instruction = instructionAt(script, at);
+    if (!instruction) return 'InvalidScript';
+    if (instruction.opcode > LAST_PUSH) return 'Opcode';
+    parts.push(script.subarray(instruction.from, instruction.to));
+    at = instruction.to;
+  }
+  if (parts.length === 1 && parts[0]) return parts[0];
+  const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
+
+/** Most integers have few bytes: as many as this are read without a bigint for each step. */
+const PLAIN_BYTES = 7;
+
+/** Decodes LEB128 integers of at most 128 bits. Returns undefined when one is too long, too large or not terminated. */
+function integersOf(payload: Uint8Array): bigint[] | undefined {
+  const integers: bigint[] = [];
+  for (let at = 0; at < payload.length; ) {
+    let plain = 0;
+    let large = 0n;
+    for (let i = 0; ; i++) {
+      const byte = payload[at++];
+      if (byte === undefined || i > 18 || (i === 18 && (byte & 0x7c) !== 0)) return undefined;
+      if (i < PLAIN_BYTES) plain += (byte & 0x7f) * 2 ** (7 * i);
+      else large |= BigInt(byte & 0x7f) << BigInt(7 * i);
+      if (byte < 0x80) break;
+    }
+    integers.push(BigInt(plain) | large);
+  }
+  return integers;
+}
+
+/** Values by tag. A tag may have several, which are taken one after the other. */
+class Fields {
+  readonly #values = new Map<number, bigint[]>();
+  #unknownEvenTag = false;
+
+  add(tag: bigint, value: bigint): void {
+    if (tag > LARGEST_TAG) {
+      this.#unknownEvenTag ||= (tag & 1n) === 0n;
+      return;
+    }
+    const values = this.#values.get(Number(tag));
+    if (values) values.push(value);
+    else this.#values.set(Number(tag), [value]);
+  }
+
+  /** Takes the first value of a tag; one that `accept` refuses stays, and makes the tag an unknown one. */
+  take<T>(tag: number, accept: (value: bigint) => T | undefined): T | undefined {
+    const values = this.#values.get(tag);
+    const taken = values?.[0] === undefined ? undefined : accept(values[0]);
+    if (taken !== undefined) this.#drop(tag, values ?? [], 1);
+    return taken;
+  }
+
+  takeTwo<T>(tag: number, accept: (first: bigint, second: bigint) => T | undefined): T | undefined {
+    const values = this.#values.get(tag);
+    const taken = values?.[0] === undefined || values[1] === undefined ? undefined : accept(values[0], values[1]);
+    if (taken !== undefined) this.#drop(tag, values ?? [], 2);
+    return taken;
+  }
+
+  #drop(tag: number, values: bigint[], count: number): void {
+    if (values.length === count) this.#values.delete(tag);
+    else values.splice(0, count);
+  }
+
+  /** True when a value of an even tag was not taken. */
+  hasEvenTag(): boolean {
+    return this.#unknownEvenTag || [...this.#values.keys()].some((tag) => tag % 2 === 0);
+  }
+}
+
+/** Sorts integers into fields and edicts. */
+function readFields(integers: readonly bigint[], outputs: number): { fields: Fields; edicts: Edict[]; flaw: Flaw | undefined } {
+  const fields = new Fields();
+  for (let i = 0; i < integers.length; i += 2) {
+    const [tag, value] = [integers[i] ?? 0n, integers[i + 1]];
+    if (tag === 0n) return { fields, ...readEdicts(integers, i + 1, outputs) };
+    if (value === undefined) return { fields, edicts: [], flaw: 'TruncatedField' };
+    fields.add(tag, value);
+  }
+  return { fields, edicts: [], flaw: undefined };
+}
+
+/** Reads edicts of four integers each; ids are differences from the id before. */
+function readEdicts(integers: readonly bigint[], from: number, outputs: number): { edicts: Edict[]; flaw: Flaw | undefined } {
+  const edicts: Edict[] = [];
+  let id: MessageId = { block: 0n, tx: 0n };
+  for (let i = from; i < integers.length; i += 4) {
+    const [block, tx, amount, output] = [integers[i], integers[i + 1], integers[i + 2], integers[i + 3]];
+    if (block === undefined || tx === undefined || amount === undefined || output === undefined)
+      return { edicts, flaw: 'TrailingIntegers' };
+    const next = idOf(id.block + block, block === 0n ? id.tx + tx : tx);
+    if (!next) return { edicts, flaw: 'EdictRuneId' };
+    if (output > BigInt(outputs)) return { edicts, flaw: 'EdictOutput' };
+    id = next;
+    edicts.push({ id, amount, output: Number(output) });
+  }
+  return { edicts, flaw: undefined };
+}

@@ -1,0 +1,53 @@
+/** Names of runes: numbers in base 26 (A = 0, AA = 26), and which of them an etching may take at a height. */
+import type { Network } from './networks.ts';
+
+/** Names from here on, of 27 letters and more, are given to etchings without a name. */
+export const FIRST_RESERVED = 6402364363415443603228541259936211926n;
+
+/** Blocks from one name length to the next: a twelfth of the 210,000 blocks between halvings. */
+const INTERVAL = 17_500;
+const LONGEST = 12;
+
+/** The first name of n + 1 letters, for n from 0 to 12. */
+const FIRST_OF_LENGTH = Array.from({ length: LONGEST + 1 }, (_, n) => (26n ** BigInt(n + 1) - 26n) / 25n);
+
+/** Returns a name in letters. */
+export function nameText(name: bigint): string {
+  let text = '';
+  for (let rest = name + 1n; rest > 0n; rest = (rest - 1n) / 26n) text = String.fromCharCode(65 + Number((rest - 1n) % 26n)) + text;
+  return text;
+}
+
+/** Returns the number of a name in letters A to Z. */
+export function nameNumber(text: string): bigint {
+  let name = -1n;
+  for (const letter of text) name = (name + 1n) * 26n + BigInt(letter.charCodeAt(0) - 65);
+  return name;
+}
+
+/** Puts • behind each letter whose bit is set; there is none behind the last letter. */
+export function spacedName(text: string, spacers: number): string {
+  let spaced = '';
+  for (let i = 0; i < text.length; i++) spaced += text[i] + (i < text.length - 1 && spacers & (1 << i) ? '•' : '');
+  return spaced;
+}
+
+/** Returns the smallest name that may be etched: names of 13 letters first, then shorter ones, step by step. */
+export function minimumName(height: number, network: Network): bigint {
+  const progress = height + 1 - network.firstHeight;
+  if (progress < 0) return FIRST_OF_LENGTH[LONGEST] ?? 0n;
+  if (progress >= LONGEST * INTERVAL) return 0n;
+  const length = LONGEST - Math.floor(progress / INTERVAL);
+  const [start, end] = [FIRST_OF_LENGTH[length] ?? 0n, FIRST_OF_LENGTH[length - 1] ?? 0n];
+  return start - ((start - end) * BigInt(progress % INTERVAL)) / BigInt(INTERVAL);
+}
+
+/** Returns the name of a rune that is etched without one. */
+export const reservedName = (height: number, txIndex: number): bigint => FIRST_RESERVED + ((BigInt(height) << 32n) | BigInt(txIndex));
+
+/** Returns the bytes that a commitment to a name pushes: least significant first, without zeros at the end. */
+export function commitmentOf(name: bigint): Uint8Array {
+  const bytes: number[] = [];
+  for (let rest = name; rest > 0n; rest >>= 8n) bytes.push(Number(rest & 0xffn));
+  return Uint8Array.from(bytes);
+}

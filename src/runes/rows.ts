@@ -1,0 +1,147 @@
+/** Rows of the tables `ledger` and `runes`, in the form of their columns. */
+import { type Allocation, NOWHERE, type Piece } from './allocation.ts';
+import type { RuneId } from './ledger.ts';
+
+/** A row of `ledger`. Hashes are lower hex as Bitcoin displays them; amounts are in smallest units. */
+export interface LedgerRow {
+  readonly rune_id: string;
+  readonly block_hash: string;
+  readonly block_height: number;
+  readonly tx_index: number;
+  readonly event_index: number;
+  readonly tx_id: string;
+  /** Index of the output. */
+  readonly output: number | null;
+  readonly address: string | null;
+  readonly receiver_address: string | null;
+  readonly amount: bigint | null;
+  readonly operation: 'etching' | 'mint' | 'receive' | 'send' | 'burn';
+  readonly timestamp: number;
+}
+
+/** A row of `runes`. */
+export interface RuneRow {
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+  readonly spaced_name: string;
+  readonly block_hash: string;
+  readonly block_height: number;
+  readonly tx_index: number;
+  readonly tx_id: string;
+  readonly divisibility: number;
+  readonly premine: bigint;
+  readonly symbol: string;
+  readonly terms_amount: bigint | null;
+  readonly terms_cap: bigint | null;
+  readonly terms_height_start: bigint | null;
+  readonly terms_height_end: bigint | null;
+  readonly terms_offset_start: bigint | null;
+  readonly terms_offset_end: bigint | null;
+  readonly turbo: boolean;
+  readonly cenotaph: boolean;
+  readonly timestamp: number;
+}
+
+/** What differs between the rows of a transaction. */
+export interface Event {
+  readonly rune: RuneId;
+  readonly operation: LedgerRow['operation'];
+  readonly output?: number | null;
+  readonly address?: string | null;
+  readonly receiver?: string | null;
+  readonly amount?: bigint;
+}
+
+/** A transaction that would make more rows than this is told in sums. */
+const MAX_ROWS = 10_000;
+
+/** What the rows of moves need to know of their transaction. */
+export interface RowTarget {
+  /** The address of a script, null for none. */
+  addressOf(script: Uint8Array): string | null;
+  /** The address of an output, null for none. */
+  receiver(output: number): string | null;
+  emit(event: Event): void;
+}
+
+/** Emits the rows of all moves. `others` is the number of rows that the transaction has besides. */
+export function emitMoves(allocation: Allocation, target: RowTarget, others: number, limit = MAX_ROWS): void {
+  let rows = others;
+  for (const piece of allocation.pieces) rows += rowsOf(allocation, piece);
+  if (rows > limit) emitSums(allocation, target);
+  else emitEach(allocation, target);
+}
+
+/** Counts the rows of a piece without making them. */
+function rowsOf(allocation: Allocation, { first, count, sender, begins }: Piece): number {
+  if (count === 1 && allocation.isBurned(first)) return 1;
+  return (begins ? count : 0) + (sender ? count : 0);
+}
+
+function emitEach(allocation: Allocation, target: RowTarget): void {
+  const { pieces } = allocation;
+  for (let i = 0; i < pieces.length; i++) {
+    const piece = pieces[i];
+    for (let n = 0; piece && n < piece.count; n++) {
+      const output = allocation.outputOf(piece, n);
+      if (piece.begins && !allocation.isBurned(output)) {
+        target.emit({
+          rune: piece.queue.rune,
+          operation: 'receive',
+          output,
+          address: target.receiver(output),
+          amount: amountOfMove(pieces, i),
+        });
+      }
+      emitGiven(allocation, target, piece, output, piece.amount);
+    }
+  }
+}
+
+/** The amount that an output gets in a move that begins with this piece: further pieces may add to it. */
+function amountOfMove(pieces: readonly Piece[], index: number): bigint {
+  let amount = pieces[index]?.amount ?? 0n;
+  for (let next = pieces[index + 1], i = index + 1; next && !next.begins; next = pieces[++i]) amount += next.amount;
+  return amount;
+}
+
+/** Emits the row of who gave an amount: `send`, or `burn`, or none for a premine or a mint that is received. */
+function emitGiven(allocation: Allocation, target: RowTarget, { queue, sender }: Piece, output: number, amount: bigint): void {
+  const { rune } = queue;
+  const address = sender ? target.addressOf(sender) : null;
+  if (allocation.isBurned(output)) {
+    target.emit({ rune, operation: 'burn', output: output === NOWHERE ? null : output, address, amount });
+  } else if (sender) {
+    target.emit({ rune, operation: 'send', output, address, receiver: target.receiver(output), amount });
+  }
+}
+
+/** Emits received amounts by rune and output, then given amounts by rune, sender and output. */
+function emitSums(allocation: Allocation, target: RowTarget): void {
+  const queues = allocation.queues();
+  for (const { rune, pieces } of queues) {
+    for (const [output, amount] of allocation.sums(pieces)) {
+      if (!allocation.isBurned(output)) target.emit({ rune, operation: 'receive', output, address: target.receiver(output), amount });
+    }
+  }
+  for (const { pieces } of queues) {
+    for (const given of bySender(allocation, target, pieces)) {
+      for (const [output, amount] of allocation.sums(given)) if (given[0]) emitGiven(allocation, target, given[0], output, amount);
+    }
+  }
+}
+
+/** Groups the pieces that make `send` and `burn` rows by the sender's address, in order of the first piece. */
+function bySender(allocation: Allocation, target: RowTarget, pieces: readonly Piece[]): Iterable<Piece[]> {
+  const groups = new Map<string | null, Piece[]>();
+  for (const piece of pieces) {
+    const received = piece.count > 1 || !allocation.isBurned(piece.first);
+    if (!piece.sender && received) continue;
+    const address = piece.sender ? target.addressOf(piece.sender) : null;
+    const group = groups.get(address);
+    if (group) group.push(piece);
+    else groups.set(address, [piece]);
+  }
+  return groups.values();
+}

@@ -1,0 +1,133 @@
+/** The protocol against ord's rules: chains, messages and real blocks of test/fixtures/indexing. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runeIdText } from '../src/runes/ledger.ts';
+import { decodeMessage, type Message } from '../src/runes/message.ts';
+import { NETWORKS } from '../src/runes/networks.ts';
+import { isMessage } from '../src/runes/script.ts';
+import { ROOT } from './support/cli.ts';
+import { balancesByRows, balancesOf, hash256, MemoryChain, sealed } from './support/memoryLedger.ts';
+
+const FIXTURES = join(ROOT, 'test/fixtures/indexing');
+const lines = <T>(name: string): T[] =>
+  readFileSync(join(FIXTURES, name), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+
+interface Chain {
+  readonly test: string;
+  readonly chain: 'regtest' | 'mainnet';
+  readonly index_runes: boolean;
+  readonly blocks: string[];
+  readonly asserts: {
+    height: number;
+    runes: ({ id: string; burned: string; mints: string } & Record<string, unknown>)[];
+    balances: [string, [string, string][]][];
+  }[];
+}
+
+describe('chains', () => {
+  it.each(lines<Chain>('blocks.ndjson').map((chain) => [chain.test, chain] as const))(
+    '%s',
+    (_, { chain, index_runes, blocks, asserts }) => {
+      const network = NETWORKS[chain === 'mainnet' ? 'main' : 'regtest'];
+      const memory = new MemoryChain(network);
+      let previous: Uint8Array | undefined;
+      blocks.forEach((hex, height) => {
+        const bytes = sealed(Buffer.from(hex, 'hex'), previous);
+        previous = hash256(bytes.subarray(0, 80));
+        memory.add(bytes, network.firstHeight + height);
+        for (const expected of asserts.filter((assertion) => assertion.height === height && index_runes)) {
+          expect(runesOf(memory)).toEqual(expected.runes);
+          expect(balancesOf(memory)).toEqual([...expected.balances].sort());
+          expect(balancesByRows(memory)).toEqual([...expected.balances].sort());
+        }
+      });
+    },
+  );
+});
+
+/** Runes as the fixtures tell them; burned amounts and mints are those of the rows. */
+function runesOf({ ledger, rows }: MemoryChain) {
+  return [...ledger.byId.values()].map(({ id, name, block, terms, mints, row }) => {
+    const of = (operation: string) => rows.filter((other) => other.rune_id === row.id && other.operation === operation);
+    expect(of('mint').length).toBe(mints);
+    return {
+      id: runeIdText(id),
+      block,
+      burned: String(of('burn').reduce((sum, { amount }) => sum + (amount ?? 0n), 0n)),
+      divisibility: row.divisibility,
+      etching: row.tx_id || '0'.repeat(64),
+      mints: String(mints),
+      number: row.number,
+      premine: String(row.premine),
+      rune: String(name),
+      spacers: [...row.spaced_name].reduce(
+        ({ mask, letters }, letter) => (letter === '•' ? { mask: mask | (1 << (letters - 1)), letters } : { mask, letters: letters + 1 }),
+        { mask: 0, letters: 0 },
+      ).mask,
+      symbol: ['¤', ''].includes(row.symbol) ? null : row.symbol,
+      terms: terms
+        ? {
+            amount: terms.amount?.toString() ?? null,
+            cap: terms.cap?.toString() ?? null,
+            height_start: terms.heightStart?.toString() ?? null,
+            height_end: terms.heightEnd?.toString() ?? null,
+            offset_start: terms.offsetStart?.toString() ?? null,
+            offset_end: terms.offsetEnd?.toString() ?? null,
+          }
+        : null,
+      timestamp: row.timestamp,
+      turbo: row.turbo,
+    };
+  });
+}
+
+interface MessageCase {
+  readonly name: string;
+  readonly outputs: string[];
+  readonly expected: null | { readonly runestone?: object; readonly cenotaph?: object };
+}
+
+describe('messages', () => {
+  it.each(lines<MessageCase>('messages.ndjson').map((one) => [one.name, one] as const))('%s', (_, { outputs, expected }) => {
+    const script = outputs.map((hex) => Buffer.from(hex, 'hex')).find((bytes) => isMessage(bytes, 0, bytes.length));
+    expect(script ? plain(decodeMessage(script, outputs.length)) : null).toEqual(expected);
+  });
+});
+
+/** A message as the fixtures tell it: without what is none, 0 or false; integers as numbers where they are exact. */
+function plain(message: Message): object {
+  const { kind, ...fields } = message;
+  if (fields && 'edicts' in fields && fields.etching) {
+    const { terms, ...etching } = fields.etching;
+    const { heightStart, heightEnd, offsetStart, offsetEnd, ...others } = terms ?? {};
+    const range = (start?: bigint, end?: bigint) => (start === undefined && end === undefined ? undefined : [start ?? null, end ?? null]);
+    return {
+      [kind]: tidy({
+        ...fields,
+        etching: {
+          ...etching,
+          turbo: etching.turbo || undefined,
+          terms: terms && { ...others, height: range(heightStart, heightEnd), offset: range(offsetStart, offsetEnd) },
+        },
+      }),
+    };
+  }
+  return { [kind]: tidy(fields) };
+}
+
+const tidy = (value: object): object =>
+  JSON.parse(
+    JSON.stringify(value, (_, field) =>
+      typeof field === 'bigint'
+        ? field <= Number.MAX_SAFE_INTEGER
+          ? Number(field)
+          : String(field)
+        : Array.isArray(field) && field.length === 0
+          ? undefined
+          : field,
+    ),
+  );

@@ -1,0 +1,149 @@
+/** A ledger in memory, and indexing of raw blocks with it. */
+import { hash } from 'node:crypto';
+import { type Block, BlockError, readBlock } from '../../src/runes/block.ts';
+import { hashText, uint32At } from '../../src/runes/bytes.ts';
+import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
+import { type Changes, type Ledger, type NewRune, type RuneId, type RuneOutput, runeIdText } from '../../src/runes/ledger.ts';
+import type { Network } from '../../src/runes/networks.ts';
+import type { LedgerRow } from '../../src/runes/rows.ts';
+
+export const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
+
+/** Returns a copy of a block whose header names its transactions and the block before. The fixtures' headers are made up. */
+export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(32)): Uint8Array {
+  const copy = Uint8Array.from(bytes);
+  copy.set(previous, 4);
+  let last: Uint8Array = new Uint8Array(32);
+  const recording = (hashed: Uint8Array) => {
+    last = hash256(hashed);
+    return last;
+  };
+  try {
+    readBlock(copy, recording);
+  } catch (error) {
+    // The last hash that is made is the merkle root.
+    if (!(error instanceof BlockError)) throw error;
+  }
+  copy.set(last, 36);
+  return copy;
+}
+
+/** Returns an outpoint of 36 bytes as `txid:index`. */
+export const outpointText = (bytes: Uint8Array, at = 0): string => `${hashText(bytes, at)}:${uint32At(bytes, at + 32)}`;
+
+/** Returns the 36 bytes of an outpoint. */
+export function outpointOf(txid: string, index: number): Uint8Array {
+  const bytes = Buffer.concat([Buffer.from(txid, 'hex').reverse(), new Uint8Array(4)]);
+  bytes.writeUInt32LE(index, 32);
+  return bytes;
+}
+
+/** Returns the script of an output as a view of the block. */
+const script = (block: Block, index: number): Uint8Array => {
+  const from = block.scripts[index] ?? 0;
+  return block.bytes.subarray(from, from + (block.scriptLengths[index] ?? 0));
+};
+
+class MemoryLedger implements Ledger {
+  readonly outputs = new Map<string, RuneOutput>();
+  readonly byId = new Map<RuneId, NewRune>();
+  readonly #names = new Set<bigint>();
+
+  output(bytes: Uint8Array, at: number): RuneOutput | undefined {
+    return this.outputs.size === 0 ? undefined : this.outputs.get(outpointText(bytes, at));
+  }
+
+  rune(id: RuneId): NewRune | undefined {
+    return this.byId.get(id);
+  }
+
+  nameTaken(name: bigint): boolean {
+    return this.#names.has(name);
+  }
+
+  get runes(): number {
+    return this.byId.size;
+  }
+
+  apply(changes: Changes): void {
+    for (const outpoint of changes.spent) {
+      if (!this.outputs.delete(outpointText(outpoint))) throw new Error(`spent twice, or never there: ${outpointText(outpoint)}`);
+    }
+    for (const { outpoint, ...output } of changes.created) this.outputs.set(outpointText(outpoint), output);
+    for (const rune of changes.runes) {
+      this.byId.set(rune.id, rune);
+      this.#names.add(rune.name);
+    }
+    for (const [id, mints] of changes.mints) {
+      const rune = this.byId.get(id);
+      if (!rune) throw new Error(`mint of an unknown rune ${id}`);
+      this.byId.set(id, { ...rune, mints: rune.mints + mints });
+    }
+  }
+}
+
+/** A chain of raw blocks with its ledger; all outputs are kept, as a node keeps them. */
+export class MemoryChain {
+  readonly ledger = new MemoryLedger();
+  readonly rows: LedgerRow[] = [];
+  /** Every spent outpoint, as text. */
+  readonly spent = new Set<string>();
+  readonly asked: Commitment[] = [];
+  readonly #outputs = new Map<string, PreviousOutput>();
+
+  constructor(readonly network: Network) {}
+
+  add(bytes: Uint8Array, height: number): { block: Block; rows: LedgerRow[]; changes: Changes } {
+    const block = readBlock(bytes, hash256);
+    block.transactions.forEach((transaction, index) => {
+      for (let i = 0; i < transaction.inputs; i++) this.spent.add(outpointText(bytes, block.inputs[transaction.firstInput + i]));
+      for (let i = 0; i < transaction.outputs; i++) {
+        this.#outputs.set(`${hashText(block.txids, 32 * index)}:${i}`, { script: script(block, transaction.firstOutput + i), height });
+      }
+    });
+    const { network, ledger } = this;
+    const listed = commitmentsOf(block, { height, network, ledger });
+    this.asked.push(...listed);
+    const rows: LedgerRow[] = [];
+    const previousOutput = ({ transaction, input }: Commitment) => {
+      if (!listed.some((other) => other.transaction === transaction && other.input === input))
+        throw new Error('a commitment was not listed');
+      const outpoint = outpointText(bytes, block.inputs[(block.transactions[transaction]?.firstInput ?? 0) + input]);
+      const found = this.#outputs.get(outpoint);
+      if (!found) throw new Error(`no output ${outpoint}`);
+      return found;
+    };
+    const changes = indexBlock(block, { height, network, ledger, hash256, previousOutput, emit: (row) => rows.push(row) });
+    ledger.apply(changes);
+    this.rows.push(...rows);
+    return { block, rows, changes };
+  }
+}
+
+/** Balances of unspent outputs in the ledger: outpoint, then rune and amount. */
+export function balancesOf({ ledger }: MemoryChain): [string, [string, string][]][] {
+  return [...ledger.outputs]
+    .map(([outpoint, { balances }]): [string, [string, string][]] => [
+      outpoint,
+      balances.map(({ rune, amount }) => [runeIdText(rune), String(amount)]),
+    ])
+    .sort();
+}
+
+/** Balances of unspent outputs from `receive` rows alone. */
+export function balancesByRows({ rows, spent }: MemoryChain): [string, [string, string][]][] {
+  const outputs = new Map<string, Map<string, bigint>>();
+  for (const { operation, tx_id, output, rune_id, amount } of rows) {
+    const outpoint = `${tx_id}:${output}`;
+    if (operation !== 'receive' || spent.has(outpoint)) continue;
+    const runes = outputs.get(outpoint) ?? new Map<string, bigint>();
+    outputs.set(outpoint, runes.set(rune_id, (runes.get(rune_id) ?? 0n) + (amount ?? 0n)));
+  }
+  const order = (id: string) => id.split(':').reduce((number, part) => number * 2 ** 20 + Number(part), 0);
+  return [...outputs]
+    .map(([outpoint, runes]): [string, [string, string][]] => [
+      outpoint,
+      [...runes].map(([id, amount]): [string, string] => [id, String(amount)]).sort(([a], [b]) => order(a) - order(b)),
+    ])
+    .sort();
+}

@@ -1,0 +1,73 @@
+/** Makes raw blocks with runes messages. */
+import { outpointOf, sealed } from './memoryLedger.ts';
+
+export interface Input {
+  /** 36 bytes. */
+  readonly outpoint: Uint8Array;
+  readonly witness?: readonly Uint8Array[];
+}
+
+export interface Transaction {
+  readonly inputs: readonly Input[];
+  readonly outputs: readonly Uint8Array[];
+}
+
+const uint = (value: number, bytes: number): Uint8Array => Uint8Array.from({ length: bytes }, (_, i) => Math.floor(value / 256 ** i) % 256);
+
+/** An integer in Bitcoin's shortest form. */
+const compact = (value: number): Uint8Array =>
+  value < 0xfd
+    ? uint(value, 1)
+    : value < 2 ** 16
+      ? Buffer.concat([uint(0xfd, 1), uint(value, 2)])
+      : Buffer.concat([uint(0xfe, 1), uint(value, 4)]);
+
+const prefixed = (bytes: Uint8Array): Uint8Array => Buffer.concat([compact(bytes.length), bytes]);
+
+function transactionBytes({ inputs, outputs }: Transaction): Uint8Array {
+  const segwit = inputs.some(({ witness }) => witness);
+  return Buffer.concat([
+    uint(2, 4),
+    segwit ? uint(0x0100, 2) : uint(0, 0),
+    compact(inputs.length),
+    ...inputs.map(({ outpoint }) => Buffer.concat([outpoint, uint(0, 1), uint(0xffffffff, 4)])),
+    compact(outputs.length),
+    ...outputs.map((script) => Buffer.concat([uint(546, 8), prefixed(script)])),
+    ...(segwit ? inputs.map(({ witness = [] }) => Buffer.concat([compact(witness.length), ...witness.map(prefixed)])) : []),
+    uint(0, 4),
+  ]);
+}
+
+/** Returns a block of these transactions behind a coinbase that pays nobody and is different at each height. */
+export function blockBytes(
+  height: number,
+  transactions: readonly Transaction[],
+  coinbase: readonly Uint8Array[] = [Uint8Array.of(0x51)],
+): Uint8Array {
+  const first = Buffer.from(transactionBytes({ inputs: [{ outpoint: outpointOf('00'.repeat(32), 0xffffffff) }], outputs: coinbase }));
+  // The sequence of the coinbase's input makes its id unique.
+  first.writeUInt32LE(height, 4 + 1 + 36 + 1);
+  return sealed(
+    Buffer.concat([
+      new Uint8Array(68),
+      uint(1_700_000_000 + height, 4),
+      new Uint8Array(8),
+      compact(1 + transactions.length),
+      first,
+      ...transactions.map(transactionBytes),
+    ]),
+  );
+}
+
+function leb128(integer: bigint): number[] {
+  return integer < 128n ? [Number(integer)] : [Number(integer & 0x7fn) | 0x80, ...leb128(integer >> 7n)];
+}
+
+/** A script with a message of these integers. */
+export function messageScript(integers: readonly (bigint | number)[]): Uint8Array {
+  const payload = Uint8Array.from(integers.flatMap((integer) => leb128(BigInt(integer))));
+  return Buffer.concat([Uint8Array.of(0x6a, 0x5d, 78), uint(payload.length, 4), payload]);
+}
+
+/** Returns a taproot script that is different for each number. */
+export const taproot = (number: number): Uint8Array => Buffer.concat([Uint8Array.of(0x51, 32), new Uint8Array(31), uint(number, 1)]);
