@@ -12,7 +12,7 @@ import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { createMirrorServer } from '../src/hosts/node.ts';
 import { temporaryFolder, testBuild } from '../test/support/build.ts';
-import { run } from '../test/support/cli.ts';
+import { runProcess as run } from '../test/support/cli.ts';
 import { type Database, SCHEMA, startPostgres } from '../test/support/postgres.ts';
 
 export const BENCH_PULL_COMMAND: Command = {
