@@ -23,7 +23,9 @@ manifest=runes/v1/manifest.json
 command -v rclone >/dev/null || die 'rclone is not installed; see https://rclone.org/install/'
 [ -f "$dist/$manifest" ] || die "build not found in $dist: $manifest is missing. Run npm run build first."
 [ -f "$dist/.rune-activity-mirror" ] || die "$dist is not the output folder of a build: .rune-activity-mirror is missing"
-if grep -q 'A build is running here' "$dist/.rune-activity-mirror"; then die "a build is using $dist, or was killed there. Build again first."; fi
+# The marker of a finished build is one line. A second line says that a build is running or did not finish.
+is_finished() { [ "$(wc -l <"$dist/.rune-activity-mirror")" -eq 1 ]; }
+is_finished || die "a build is using $dist, or was killed there. Build again first."
 
 # Files are small, so many transfers in parallel hide the latency. A token for one bucket may not check that the bucket
 # exists.
@@ -132,7 +134,7 @@ else
 fi
 
 list_files "$work/then"
-if ! cmp -s "$work/now" "$work/then" || grep -q 'A build is running here' "$dist/.rune-activity-mirror"; then
+if ! cmp -s "$work/now" "$work/then" || ! is_finished; then
   die "$dist was changed during the upload. Run this again."
 fi
 cksum <"$dist/$manifest" >"$record.manifests"

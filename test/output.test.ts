@@ -17,6 +17,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { envelope, manifest } from '../src/contract/schemas.ts';
+import { claimOutput, finishOutput, inspectOutput, MARKER, releaseOutput } from '../src/output/folder.ts';
 import { DIALECTS, OPERATIONS } from '../src/pages/lists.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { emitFiles } from '../src/write/pageFiles.ts';
@@ -57,6 +58,23 @@ describe('a build of the sample', () => {
   });
 });
 
+describe('the marker', () => {
+  it('has a second line while a build runs, which hosting/upload.sh counts', async () => {
+    const out = join(temporaryFolder(), 'dist');
+    const lines = () => readFileSync(join(out, MARKER), 'utf8').split('\n').length - 1;
+    const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: temporaryFolder() });
+    try {
+      await claimOutput(out, inspectOutput(out), store);
+      expect(lines()).toBe(2);
+      finishOutput(out);
+      expect(lines()).toBe(1);
+      await releaseOutput(out, store);
+    } finally {
+      store.close();
+    }
+  });
+});
+
 describe('a second full build', () => {
   it('of the same input touches no page', async () => {
     const out = join(temporaryFolder(), 'dist');
@@ -65,7 +83,7 @@ describe('a second full build', () => {
     for (const path of filesBelow(out)) utimesSync(join(out, path), old, old);
     const { kept, removed, manifest } = await testBuild(out, { inputs: [SAMPLE], full: true });
     expect([kept, removed]).toEqual([manifest.files, 0]);
-    // The marker says that a build is at work while one is.
+    // Every build rewrites the marker.
     for (const path of filesBelow(out).filter((p) => p !== '.rune-activity-mirror')) expect(statSync(join(out, path)).mtime).toEqual(old);
   });
 

@@ -15,7 +15,7 @@ import { replaceFile, writeNew } from '../write/replace.ts';
 import { syncFile, syncFolder } from '../write/sync.ts';
 
 export const MARKER = MARKER_PATH;
-// hosting/upload.sh looks for the first words.
+// A second line: hosting/upload.sh counts the lines, so that it does not depend on the words.
 const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. The next build completes the folder.\n`;
 
 /** Lock file of a running build. attachDatabase says why it is a database. */
