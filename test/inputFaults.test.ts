@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sha256Of } from '../src/input/checksums.ts';
 import { decompress } from '../src/input/decompress.ts';
@@ -141,7 +142,7 @@ describe('what would be lost without a word', () => {
 
 describe('damage', () => {
   const text = ndjson(Array.from({ length: 300 }, (_, i) => record(5, 300 - i)));
-  const zstd = (input: string, ...flags: string[]) => execFileSync('zstd', ['-q', ...flags], { input, stdio: ['pipe', 'pipe', 'ignore'] });
+  const frame = (name: string) => readFileSync(new URL(`fixtures/zstd/${name}.zst`, import.meta.url));
   const unpacked = async (bytes: Uint8Array): Promise<string> => {
     const [path, target] = [join(temporaryFolder(), 'a.zst'), join(temporaryFolder(), 'plain')];
     writeFileSync(path, bytes);
@@ -152,7 +153,7 @@ describe('damage', () => {
   };
 
   it('to any byte of a .zst with a checksum is told', async () => {
-    const whole = zstd(text);
+    const whole = frame('checked');
     expect(await unpacked(whole)).toBe(text);
     // The first bytes are the frame's beginning, of which the window's size may be larger than needed.
     for (let at = 0; at < whole.length; at += 1 + Math.floor(whole.length / 60)) {
@@ -168,10 +169,20 @@ describe('damage', () => {
 
   it('is not seen where there is none: frames without checksum or length, several, empty and skipped ones', async () => {
     const skipped = Buffer.from('502a4d180300000078797a', 'hex');
-    const frames = [zstd('a\n', '--no-check'), skipped, zstd(''), zstd(text, '-19', '--no-content-size'), zstd('x')];
+    const frames = [frame('unchecked'), skipped, frame('empty'), frame('level-19'), frame('short')];
     expect(await unpacked(Buffer.concat(frames))).toBe(`a\n${text}x`);
     expect(await unpacked(Buffer.concat([...frames, Buffer.from('rubbish')]))).toMatch(/a frame has an unknown magic number/);
     expect(await unpacked(Buffer.from('28b52ffd04ff010000', 'hex'))).toMatch(/its window of .* MiB is larger than 128 MiB/);
+  });
+
+  it('to a member of a .gz does not hide the members after it; zeros at the end are padding', async () => {
+    const [first, second] = [gzipSync(ndjson([one, two])), gzipSync(ndjson([other]))];
+    const out = join(temporaryFolder(), 'out');
+    writeFiles(join(out, '..'), { 'in/a.ndjson.gz': Buffer.concat([first, second, Buffer.alloc(512)]) });
+    expect((await testBuild(out, { inputs: [join(out, '../in')] })).manifest.records).toBe(3);
+    expect(await refusal({ 'a.ndjson.gz': Buffer.concat([first, Buffer.of(0), second.subarray(1)]) })).toMatch(
+      /^in\/a\.ndjson\.gz is not a complete gzip file: it has other data after its member that ends at byte \d+/,
+    );
   });
 
   it('to a file with a checksum beside it, or in a list, is told; what was changed at once with it is taken', async () => {

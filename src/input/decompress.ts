@@ -5,6 +5,7 @@
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
@@ -45,7 +46,8 @@ export async function decompress(file: InputFile, compression: Compression, targ
   await mkdir(dirname(target), { recursive: true });
   try {
     const [from, to] = [createReadStream(file.path), createWriteStream(target)];
-    await (compression === 'gzip' ? pipeline(from, createGunzip(), to) : pipeline(from, unpackZstd, to));
+    if (compression === 'zstd') await pipeline(from, unpackZstd, to);
+    else await gunzip(file.path, from, to);
   } catch (error) {
     if (['ENOSPC', 'EACCES', 'EROFS', 'EDQUOT', 'EIO', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')) {
       throw new BuildError(`${file.name} cannot be unpacked into the cache folder: ${messageOf(error)}`, [
@@ -55,6 +57,18 @@ export async function decompress(file: InputFile, compression: Compression, targ
     throw new InputError(`${file.name} is not a complete ${compression} file: ${messageOf(error)}`, [
       'The file is damaged or cut off; fetch or write it again.',
     ]);
+  }
+}
+
+/**
+ * Unpacks all members of a gzip file. Node takes a zero byte after a member for padding and ignores the rest of the
+ * file, so the rest is checked here: otherwise one damaged byte would lose all members after it.
+ */
+async function gunzip(path: string, from: Readable, to: Writable): Promise<void> {
+  const unpack = createGunzip();
+  await pipeline(from, unpack, to);
+  for await (const chunk of createReadStream(path, { start: unpack.bytesWritten }) as AsyncIterable<Buffer>) {
+    if (chunk.some((byte) => byte !== 0)) throw new Error(`it has other data after its member that ends at byte ${unpack.bytesWritten}`);
   }
 }
 
