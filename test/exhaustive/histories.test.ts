@@ -2,7 +2,7 @@
  * Random histories of a chain and of the files that hold it. SEED repeats a run, FC_RUNS sets the number of histories:
  * FC_RUNS=200 npm run test:exhaustive -- histories
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { FetchMirror } from '../../src/hosts/fetch.ts';
 import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/lists.ts';
 import { type TestBuild, temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { CHANGES, History } from '../support/history.ts';
-import { check } from '../support/outputs.ts';
+import { activityPaths, check } from '../support/outputs.ts';
 
 const HISTORIES = Number(process.env['FC_RUNS'] ?? 30);
 /** Other tests of histories, with fewer of them: the first test has most of what they could find. */
@@ -113,15 +113,6 @@ describe('a build of a range', () => {
   }, 3_600_000);
 });
 
-/** Every id of a build in layout `files`: the API's paths of all its lists. */
-function pathsOf(out: string): string[] {
-  const names = (folder: string) =>
-    readdirSync(join(out, 'runes/v1', folder))
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => `/runes/v1/${folder}/${name.slice(0, -5)}/activity`);
-  return [...names('transactions'), ...names('blocks')];
-}
-
 /** Copies or removes one file of a remote tree, as an uploader does. */
 function apply(from: string, to: string, path: string): void {
   if (!existsSync(join(from, path))) {
@@ -168,7 +159,7 @@ describe('while a tree is uploaded over an older one', () => {
             }
           }
           const [before = '', beforeFiles = '', after = '', afterFiles = ''] = trees;
-          const targets = [...new Set([...pathsOf(beforeFiles), ...pathsOf(afterFiles)])].flatMap((path) =>
+          const targets = [...new Set([...activityPaths(beforeFiles), ...activityPaths(afterFiles)])].flatMap((path) =>
             ['', '?limit=3&offset=1', '?limit=4&offset=2', '?operation_type=send&limit=4'].map((query) => path + query),
           );
           const answers = async (folder: string) => {

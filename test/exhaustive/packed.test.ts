@@ -7,18 +7,9 @@ import { OPERATIONS, siteOf } from '../../src/pages/lists.ts';
 import { prefixDigitsFor, prefixes } from '../../src/pages/packed.ts';
 import { type Files, type OpenFile, respond } from '../../src/pages/respond.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
-import { list } from '../support/outputs.ts';
+import { activityPaths, list } from '../support/outputs.ts';
 import { ndjson, record } from '../support/records.ts';
 import { type Host, startServer } from '../support/server.ts';
-
-/** Every id of a build in layout `files`: the API's paths of all its lists. */
-function pathsOf(out: string): string[] {
-  const names = (folder: string) =>
-    readdirSync(join(out, 'runes/v1', folder))
-      .filter((name) => name.endsWith('.json'))
-      .map((name) => `/runes/v1/${folder}/${name.slice(0, -5)}/activity`);
-  return [...names('transactions'), ...names('blocks')];
-}
 
 describe('a request', () => {
   const work = temporaryFolder();
@@ -31,7 +22,7 @@ describe('a request', () => {
       await testBuild(join(work, layout), { inputs: CONFORMANCE_INPUTS, layout, pageSizes });
       hosts.push(await startServer(join(work, layout)));
     }
-    paths = pathsOf(join(work, 'files'));
+    paths = activityPaths(join(work, 'files'));
     // Ids that are not in the data, among them neighbours of those that are.
     paths.push(
       ...paths

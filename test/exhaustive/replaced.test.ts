@@ -1,12 +1,13 @@
 /** Outputs that become others under the local server: an answer is the old one, the new one, or a 503, never of both. */
 import { once } from 'node:events';
-import { cpSync, readdirSync, renameSync } from 'node:fs';
+import { cpSync, renameSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createMirrorServer } from '../../src/hosts/node.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, tree } from '../support/build.ts';
 import { runProcess } from '../support/cli.ts';
+import { activityPaths } from '../support/outputs.ts';
 import { recordedOutput } from '../support/recorded.ts';
 import { type LocalHost, sendTo, startServer } from '../support/server.ts';
 
@@ -39,16 +40,12 @@ describe('an output that becomes another under the local server', () => {
 
   beforeAll(async () => {
     for (const name of NAMES) outputs.set(name, await recordedOutput(BUILDS[name].layout, BUILDS[name].dialect));
-    const names = (folder: string) =>
-      readdirSync(join(built('files'), 'runes/v1', folder))
-        .filter((name) => name.endsWith('.json'))
-        .map((name) => `/runes/v1/${folder}/${name.slice(0, -5)}/activity`);
     // Blocks by height and by hash, with windows across pages, and transactions of all prefixes.
     targets = [
-      ...names('blocks').flatMap((path) =>
+      ...activityPaths(built('files'), ['blocks']).flatMap((path) =>
         ['', '?limit=60&offset=13', '?limit=3&offset=2&operation_type=receive'].map((query) => path + query),
       ),
-      ...names('transactions').filter((_, i) => i % 24 === 0),
+      ...activityPaths(built('files'), ['transactions']).filter((_, i) => i % 24 === 0),
     ];
     for (const name of NAMES) {
       const host = await startServer(built(name));
