@@ -1,4 +1,20 @@
 import { tier } from '../support/tier.ts';
 
-// One file at a time: most of them count files, memory or moments of other processes.
-export default tier('test/exhaustive/*.test.ts', { isolate: false, fileParallelism: false, testTimeout: 3_600_000 });
+/** Files that measure nothing and watch no other process, so two of them may run at once. */
+const PARALLEL = ['client', 'clientTypes', 'damagedState', 'histories', 'inputForms', 'locks', 'packed', 'pullDatabase', 'verify'].map(
+  (name) => `test/exhaustive/${name}.test.ts`,
+);
+
+const { test } = tier('test/exhaustive/*.test.ts', { testTimeout: 3_600_000 });
+const { reporters, ...shared } = test ?? {};
+
+export default {
+  test: {
+    reporters,
+    projects: [
+      { test: { ...shared, name: 'parallel', include: PARALLEL, sequence: { groupOrder: 1 } } },
+      // One file at a time: these count files, memory or moments of other processes.
+      { test: { ...shared, name: 'alone', exclude: PARALLEL, isolate: false, fileParallelism: false, sequence: { groupOrder: 2 } } },
+    ],
+  },
+};
