@@ -1,52 +1,25 @@
 /** The protocol against ord's rules: chains, messages and real blocks of test/fixtures/indexing. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runeIdText } from '../src/runes/ledger.ts';
 import { decodeMessage, type Message } from '../src/runes/message.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
 import { isMessage } from '../src/runes/script.ts';
-import { ROOT } from './support/cli.ts';
-import { balancesByRows, balancesOf, hash256, MemoryChain, sealed } from './support/memoryLedger.ts';
-
-const FIXTURES = join(ROOT, 'test/fixtures/indexing');
-const lines = <T>(name: string): T[] =>
-  readFileSync(join(FIXTURES, name), 'utf8')
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
-
-interface Chain {
-  readonly test: string;
-  readonly chain: 'regtest' | 'mainnet';
-  readonly index_runes: boolean;
-  readonly blocks: string[];
-  readonly asserts: {
-    height: number;
-    runes: ({ id: string; burned: string; mints: string } & Record<string, unknown>)[];
-    balances: [string, [string, string][]][];
-  }[];
-}
+import { balancesByRows, balancesOf, MemoryChain } from './support/memoryLedger.ts';
+import { blocksOf, type FixtureChain, fixtureLines, networkOf } from './support/runeChains.ts';
 
 describe('chains', () => {
-  it.each(lines<Chain>('blocks.ndjson').map((chain) => [chain.test, chain] as const))(
-    '%s',
-    (_, { chain, index_runes, blocks, asserts }) => {
-      const network = NETWORKS[chain === 'mainnet' ? 'main' : 'regtest'];
-      const memory = new MemoryChain(network);
-      let previous: Uint8Array | undefined;
-      blocks.forEach((hex, height) => {
-        const bytes = sealed(Buffer.from(hex, 'hex'), previous);
-        previous = hash256(bytes.subarray(0, 80));
-        memory.add(bytes, network.firstHeight + height);
-        for (const expected of asserts.filter((assertion) => assertion.height === height && index_runes)) {
-          expect(runesOf(memory)).toEqual(expected.runes);
-          expect(balancesOf(memory)).toEqual([...expected.balances].sort());
-          expect(balancesByRows(memory)).toEqual([...expected.balances].sort());
-        }
-      });
-    },
-  );
+  it.each(fixtureLines<FixtureChain>('blocks.ndjson').map((chain) => [chain.test, chain] as const))('%s', (_, fixture) => {
+    const { index_runes, asserts } = fixture;
+    const memory = new MemoryChain(NETWORKS[networkOf(fixture)]);
+    blocksOf(fixture).forEach(({ bytes, height }, index) => {
+      memory.add(bytes, height);
+      for (const expected of asserts.filter((assertion) => assertion.height === index && index_runes)) {
+        expect(runesOf(memory)).toEqual(expected.runes);
+        expect(balancesOf(memory)).toEqual([...expected.balances].sort());
+        expect(balancesByRows(memory)).toEqual([...expected.balances].sort());
+      }
+    });
+  });
 });
 
 /** Runes as the fixtures tell them; burned amounts and mints are those of the rows. */
@@ -92,7 +65,7 @@ interface MessageCase {
 }
 
 describe('messages', () => {
-  it.each(lines<MessageCase>('messages.ndjson').map((one) => [one.name, one] as const))('%s', (_, { outputs, expected }) => {
+  it.each(fixtureLines<MessageCase>('messages.ndjson').map((one) => [one.name, one] as const))('%s', (_, { outputs, expected }) => {
     const script = outputs.map((hex) => Buffer.from(hex, 'hex')).find((bytes) => isMessage(bytes, 0, bytes.length));
     expect(script ? plain(decodeMessage(script, outputs.length)) : null).toEqual(expected);
   });

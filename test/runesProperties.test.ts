@@ -12,9 +12,10 @@ import { type RuneOutput, runeIdText } from '../src/runes/ledger.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
 import { emitMoves } from '../src/runes/rows.ts';
 import { ROOT } from './support/cli.ts';
-import { balancesByRows, balancesOf, hash256, MemoryChain, outpointOf, outpointText } from './support/memoryLedger.ts';
+import { balancesByRows, balancesOf, hash256, MemoryChain, outpointText } from './support/memoryLedger.ts';
 import { decodedByOrd, decodedHere, generateOutputs, randomIntegers } from './support/ordDecoder.ts';
-import { blockBytes, type Input, messageScript, type Transaction, taproot } from './support/runeBlocks.ts';
+import { blockBytes } from './support/runeBlocks.ts';
+import { generateTransaction } from './support/runeChains.ts';
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 2 ** 31);
 console.log(`seed ${SEED}: repeat with SEED=${SEED}`);
@@ -191,27 +192,6 @@ function spentBy(block: Block, outputs: ReadonlyMap<string, RuneOutput>): Map<st
     }
   });
   return spent;
-}
-
-function generateTransaction(random: (below: number) => number, unspent: string[], ids: readonly string[]): Transaction {
-  const inputs: Input[] = [{ outpoint: Uint8Array.from({ length: 36 }, () => random(256)) }];
-  for (let count = random(4); count > 0 && unspent.length > 0; count--) {
-    const [[txid = '', index] = []] = unspent.splice(random(unspent.length), 1).map((outpoint) => outpoint.split(':'));
-    inputs.push({ outpoint: outpointOf(txid, Number(index)) });
-  }
-  const kinds = [taproot(random(4)), Uint8Array.of(0x51), Uint8Array.of(0x6a)];
-  const outputs = Array.from({ length: 1 + random(3) }, () => kinds[random(3)] ?? taproot(9));
-  const integers = [[], [2, 1, 6, random(1000)], [2, 3, 6, random(99), 8, random(5), 10, random(50)]][random(3)] ?? [];
-  const [block = 1, tx = 0] = (ids[random(ids.length)] ?? '').split(':').map(Number);
-  if (ids.length > 0 && random(2) === 0) integers.push(20, block, 20, tx);
-  if (random(4) === 0) integers.push(22, random(outputs.length + 1));
-  if (random(12) === 0) integers.push(126, 0);
-  integers.push(0);
-  // Edicts of the rune that is etched here, then of another one.
-  for (let edicts = random(3); edicts > 0; edicts--) integers.push(0, 0, random(300), random(outputs.length + 2));
-  if (ids.length > 0) integers.push(block, tx, random(300), random(outputs.length + 2));
-  for (let edicts = random(3); edicts > 0; edicts--) integers.push(0, 0, random(300), random(outputs.length + 2));
-  return { inputs, outputs: random(8) === 0 ? outputs : [messageScript(integers), ...outputs] };
 }
 
 /** In each transaction, what is received and burned is what was spent, minted and etched. */

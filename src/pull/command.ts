@@ -6,18 +6,19 @@ import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { UsageError } from '../errors.ts';
 import type { WantedBlocks } from './plan.ts';
-import { type PullRequest, pullFrom } from './session.ts';
+import { NodeUrl, type PullRequest, pullFrom } from './session.ts';
 import { HIGHEST } from './source.ts';
 
 export const PULL_COMMAND: Command = {
   call: 'npm run pull --',
-  about: 'Fetches blocks into the input folder from a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
+  about:
+    'Fetches blocks into the input folder from a Bitcoin Core node, a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
   flags: [
     {
       heading: 'What to fetch',
       name: 'from',
       value: 'URL',
-      about: 'The source: postgres://user:pass@host/db or https://host[/prefix].',
+      about: 'The source: core:http://127.0.0.1:8332, postgres://user:pass@host/db or https://host[/prefix].',
     },
     { name: 'to', value: 'DIR', byDefault: 'input', about: 'The input folder. Files are written to its subfolder pulled.' },
     {
@@ -30,9 +31,17 @@ export const PULL_COMMAND: Command = {
     {
       name: 'confirmations',
       value: 'N',
-      byDefault: '6',
+      byDefault: '6, or 100 with a node',
       about: 'How many of the last blocks to compare again, and to replace if they changed.',
     },
+    {
+      heading: 'Only with a Bitcoin Core node',
+      name: 'cookie',
+      value: 'FILE',
+      byDefault: 'the one in ~/.bitcoin',
+      about: "The node's cookie file. CORE_RPC_USER and CORE_RPC_PASSWORD in the environment take its place.",
+    },
+    { name: 'follow', about: 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.' },
     {
       heading: 'Speed and retries',
       name: 'concurrency',
@@ -52,8 +61,10 @@ export const PULL_COMMAND: Command = {
       args: '--from postgres://user@host/runes --blocks 840000..',
       about: 'Pull heights from 840,000 on from a database of bitcoin-indexer.',
     },
+    { args: '--from core:http://127.0.0.1:8332 --follow', about: 'Follow a Bitcoin Core node, and build after each new block.' },
     { args: '--from https://host --blocks -2016..', about: 'Keep only the last 2,016 blocks.' },
   ],
+  positionals: { name: 'arguments for the build', least: 0 },
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
@@ -66,18 +77,22 @@ const PAUSE_MS = 500;
 export async function runPull(flags: Flags, log: Log): Promise<void> {
   const [variable, given] = [process.env[HEADERS_VARIABLE] ?? '', flags.all('header')];
   const progress = Progress.of(flags, log);
+  const from = parseFrom(flags.one('from'));
+  checkUse(flags, from);
   const interruption = new AbortController();
   const request: PullRequest = {
-    from: parseFrom(flags.one('from')),
+    from,
     to: flags.one('to') ?? 'input',
     wanted: parseWanted(flags.one('blocks')),
-    confirmations: flags.integer('confirmations', 6, 0, HIGHEST),
+    confirmations: flags.integer('confirmations', from instanceof NodeUrl ? 100 : 6, 0, HIGHEST),
     concurrency: flags.integer('concurrency', 4, 1, 64),
     headers: parseHeaders([...variable.split('\n').filter((line) => line.trim() !== ''), ...given]),
     rate: flags.integer('rate', 10, 0, 10_000),
     retries: flags.integer('retries', 8, 0, 100),
     timeoutMs: 1000 * flags.integer('timeout', 30, 1, 3600),
     pauseMs: PAUSE_MS,
+    cookie: flags.one('cookie'),
+    follow: flags.has('follow') ? flags.positionals : undefined,
     signal: interruption.signal,
   };
   const stop = () => interruption.abort();
@@ -89,13 +104,37 @@ export async function runPull(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** Parses --from: a PostgreSQL or an HTTP URL. Throws a UsageError for any other. */
-function parseFrom(text: string | undefined): URL {
-  if (text === undefined) throw new UsageError('--from is missing: give a postgres:// or an https:// URL');
+/** Throws a UsageError for flags that have no effect with this source. */
+function checkUse(flags: Flags, from: URL | NodeUrl): void {
+  const isNode = from instanceof NodeUrl;
+  const unused = isNode ? ['header', 'rate'] : ['cookie', 'follow'];
+  const given = unused.find((name) => flags.has(name));
+  if (given !== undefined)
+    throw new UsageError(`--${given} has no use with ${isNode ? 'a' : 'anything but a'} Bitcoin Core node as --from`);
+  if (!flags.has('follow') && flags.positionals.length > 0) {
+    throw new UsageError('arguments after -- are for the builds of --follow, which is not given');
+  }
+}
+
+/** Parses --from: the URL of a node behind `core:`, a PostgreSQL or an HTTP URL. Throws a UsageError for any other. */
+function parseFrom(text: string | undefined): URL | NodeUrl {
+  if (text === undefined) throw new UsageError('--from is missing: give a core:http://, a postgres:// or an https:// URL');
+  if (text.startsWith('core:')) {
+    const node = text.slice('core:'.length);
+    const parsed = URL.canParse(node) ? new URL(node) : undefined;
+    if (parsed === undefined || !['http:', 'https:'].includes(parsed.protocol) || parsed.username !== '' || parsed.search !== '') {
+      throw new UsageError(
+        '--from of a node must be core: and an http URL without user, such as core:http://127.0.0.1:8332; see --cookie for its password',
+      );
+    }
+    return new NodeUrl(parsed);
+  }
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['postgres:', 'postgresql:', 'http:', 'https:'].includes(url.protocol)) {
     // The message does not show the URL, which may contain a password.
-    throw new UsageError('--from must be a URL such as postgres://user:pass@host:5432/db or https://host/prefix');
+    throw new UsageError(
+      '--from must be a URL such as core:http://127.0.0.1:8332, postgres://user:pass@host:5432/db or https://host/prefix',
+    );
   }
   if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname)) {
     throw new UsageError('--from must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD');

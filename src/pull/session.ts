@@ -12,6 +12,8 @@ import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
 import { Store } from '../store/duckdb.ts';
 import { withLock } from '../store/lock.ts';
 import { Client, type ClientOptions } from './client.ts';
+import { STATE_FOLDER } from './core/nodePull.ts';
+import { pullFromNode } from './core/session.ts';
 import { HttpSource } from './http.ts';
 import { findManifest, MirrorSource } from './mirror.ts';
 import { DatabaseSource } from './postgres.ts';
@@ -22,8 +24,17 @@ import { writeError } from './write.ts';
 
 /** Options of the pull command. */
 export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'> {
-  /** A `postgres:` or `http(s):` URL. An HTTP URL may end with `/runes/v1`. */
-  readonly from: URL;
+  /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
+  readonly from: URL | NodeUrl;
+  /** Cookie file of a node. */
+  readonly cookie: string | undefined;
+  /** Arguments for a build after each pull from a node, which then goes on until the signal aborts. */
+  readonly follow: readonly string[] | undefined;
+}
+
+/** The URL of the RPC and REST interfaces of a Bitcoin Core node. */
+export class NodeUrl {
+  constructor(readonly url: URL) {}
 }
 
 /** Memory for DuckDB and this program. DuckDB sorts a file's rows in memory, or spills to disk. */
@@ -45,11 +56,20 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   try {
     return await withLock(store, lock, async () => {
       clearWork(folder, work);
-      source = await openSource(request, folder, store, log);
-      const result = await pull(request, source, store, log, progress);
-      progress.end();
-      report(result, request.to, clock, log);
-      return result;
+      const done = (result: PullResult): PullResult => {
+        progress.end();
+        report(result, request.to, clock, log);
+        return result;
+      };
+      const { from } = request;
+      if (from instanceof NodeUrl) return pullFromNode({ ...request, url: from.url, folder }, store, log, progress, done);
+      if (existsSync(join(folder, STATE_FOLDER))) {
+        throw new InputError(`${folder} has blocks from a Bitcoin Core node`, [
+          'Other sources do not continue them. Give another folder with --to.',
+        ]);
+      }
+      source = await openSource({ ...request, from }, folder, store, log);
+      return done(await pull(request, source, store, log, progress));
     });
   } catch (error) {
     // An abort can make any step fail with any error.
@@ -69,7 +89,7 @@ class InterruptedError extends CliError {
   }
 }
 
-async function openSource(request: PullRequest, folder: string, store: Store, log: Log): Promise<Source> {
+async function openSource(request: PullRequest & { readonly from: URL }, folder: string, store: Store, log: Log): Promise<Source> {
   const { from, concurrency, signal } = request;
   if (from.protocol.startsWith('postgres')) {
     const onNotice = (message: string) => log.notice(message);

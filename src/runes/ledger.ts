@@ -9,6 +9,9 @@ const TRANSACTIONS = 2 ** 20;
 
 export const runeId = (block: number, tx: number): RuneId => block * TRANSACTIONS + tx;
 
+/** Returns the block of an id. */
+export const blockOf = (id: RuneId): number => Math.floor(id / TRANSACTIONS);
+
 /** Returns an id as the API writes it, `block:tx`. */
 export const runeIdText = (id: RuneId): string => `${Math.floor(id / TRANSACTIONS)}:${id % TRANSACTIONS}`;
 

@@ -5,7 +5,7 @@ import { Progress } from '../../src/cli/progress.ts';
 import type { Manifest } from '../../src/contract/schemas.ts';
 import { CliError } from '../../src/errors.ts';
 import type { PullResult } from '../../src/pull/pull.ts';
-import { type PullRequest, pullFrom } from '../../src/pull/session.ts';
+import { NodeUrl, type PullRequest, pullFrom } from '../../src/pull/session.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, temporaryFolder, testBuild } from './build.ts';
 import { type Activity, hex, record } from './records.ts';
 
@@ -24,9 +24,12 @@ export async function testPull(from: string, to: string, options: TestPull = {})
     retries: 12,
     timeoutMs: 10_000,
     pauseMs: 2,
+    cookie: undefined,
+    follow: undefined,
     signal: new AbortController().signal,
   };
-  return pullFrom({ ...defaults, ...request, from: new URL(from), to }, log, new Progress(log, false));
+  const source = from.startsWith('core:') ? new NodeUrl(new URL(from.slice(5))) : new URL(from);
+  return pullFrom({ ...defaults, ...request, from: source, to }, log, new Progress(log, false));
 }
 
 /** The error of a pull that must fail. */

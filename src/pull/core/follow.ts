@@ -1,0 +1,94 @@
+/** Follows a node: waits for blocks, pulls them, and runs a build after each pull. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { execPath } from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { count, type Log } from '../../cli/log.ts';
+import type { Progress } from '../../cli/progress.ts';
+import { BuildError, EXIT } from '../../errors.ts';
+import type { BitcoinNode } from './node.ts';
+import type { NodePull } from './nodePull.ts';
+
+/** Milliseconds between two looks at the node's tip. A look costs the node less than a millisecond. */
+const LOOK_MS = 1000;
+
+/** Milliseconds until the next look at a node that did not answer. */
+const LOST_MS = 10_000;
+
+const RUN = fileURLToPath(new URL('../../../scripts/run.cjs', import.meta.url));
+
+export interface FollowOptions {
+  /** The input folder of builds. */
+  readonly to: string;
+  /** Further arguments of builds. */
+  readonly args: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** Runs until the signal aborts. A failed build, or a node that does not answer, is reported and tried again. */
+export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log, progress: Progress): Promise<void> {
+  const { signal } = options;
+  let built = await build(options, log);
+  let seen: string | undefined;
+  while (!signal.aborted) {
+    try {
+      const chain = await node.chain();
+      if (chain.bestHash !== seen) {
+        const clock = performance.now();
+        const { blocks, records, replaced, heights } = await pull.run(progress);
+        if (blocks > 0 || replaced > 0 || !built) {
+          const pulledMs = performance.now() - clock;
+          built = await build(options, log);
+          const tip = heights.at(-1)?.last;
+          const what = `${count(blocks, 'block')} to ${tip}${replaced === 0 ? '' : `, ${replaced} replaced`}: ${count(records, 'record')}`;
+          const seconds = { pull: round(pulledMs), build: round(performance.now() - clock - pulledMs) };
+          if (built)
+            log.info('followed', `${what}; pulled in ${seconds.pull} s, built in ${seconds.build} s`, {
+              tip,
+              blocks,
+              records,
+              replaced,
+              seconds,
+            });
+        }
+        await pull.settle(chain);
+        seen = chain.bestHash;
+      }
+      await pause(LOOK_MS, signal);
+    } catch (error) {
+      if (signal.aborted) break;
+      if (!(error instanceof BuildError)) throw error;
+      log.notice(`${error.message}; trying again in ${LOST_MS / 1000} s`);
+      await pause(LOST_MS, signal);
+    }
+  }
+  log.info('stopped', 'Stopped following.');
+}
+
+const round = (ms: number): number => Math.round(ms / 100) / 10;
+
+/** Waits, but not after the signal aborts. */
+const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
+
+/** Runs a build as a process of its own, and prints what it said if it fails. Returns true when it succeeds. */
+async function build({ to, args, signal }: FollowOptions, log: Log): Promise<boolean> {
+  if (signal.aborted) return false;
+  const child = spawn(execPath, [RUN, 'build', '--input', to, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-10_000);
+    });
+  }
+  const stop = () => child.kill('SIGTERM');
+  signal.addEventListener('abort', stop);
+  try {
+    const [code, killed] = (await once(child, 'close')) as [number | null, string | null];
+    if (code === EXIT.done || signal.aborted) return code === EXIT.done;
+    log.notice(`the build failed (${killed ?? `exit code ${code}`}); the next block tries again. It said:\n${said.trimEnd()}`);
+    return false;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

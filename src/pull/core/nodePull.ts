@@ -1,0 +1,409 @@
+/**
+ * Pulls activity from a Bitcoin Core node: reads its blocks, applies the rules of runes, and writes the rows to the
+ * folder `pulled`. Unlike other sources it reads every block from the first one with runes on, because a block's
+ * activity depends on all outputs before it. What later blocks need is kept in the subfolder `.state`.
+ *
+ * The order of writing makes a pull that is killed continue without a trace: runes, rows, then the ledger's journal.
+ * Rows above the ledger's height are made anew.
+ */
+import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { count, type Log } from '../../cli/log.ts';
+import type { Progress } from '../../cli/progress.ts';
+import { InputError } from '../../errors.ts';
+import { CHECKSUM_ENDING } from '../../input/checksums.ts';
+import type { Block } from '../../runes/block.ts';
+import { hashText } from '../../runes/bytes.ts';
+import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../runes/indexBlock.ts';
+import { NETWORKS } from '../../runes/networks.ts';
+import type { Store } from '../../store/duckdb.ts';
+import { DiskLedger, readLedgerState } from '../../unspent/diskLedger.ts';
+import { DamagedStateError } from '../../unspent/sortedFile.ts';
+import type { Heights } from '../heights.ts';
+import type { WantedBlocks } from '../plan.ts';
+import type { PullResult } from '../pull.ts';
+import { listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
+import { writeError } from '../write.ts';
+import { ahead } from './ahead.ts';
+import { hash256 } from './hash256.ts';
+import { knownRunes } from './knownRunes.ts';
+import type { BitcoinNode, ChainInfo } from './node.ts';
+import { RowFiles } from './rowFiles.ts';
+
+/** Subfolder of `pulled` for the ledger of unspent outputs. Builds ignore it. */
+export const STATE_FOLDER = '.state';
+
+/** Settled heights per file. */
+const HEIGHTS_PER_FILE = 100;
+
+/** Most blocks between two commits, and the time after which an earlier one is made, in milliseconds. */
+const BLOCKS_PER_COMMIT = 1000;
+const MS_PER_COMMIT = 60_000;
+
+export interface NodePullOptions {
+  readonly folder: string;
+  readonly wanted: WantedBlocks;
+  /** The deepest reorganisation that is followed, in blocks. Blocks below are settled. */
+  readonly confirmations: number;
+  /** Blocks that are fetched ahead. */
+  readonly concurrency: number;
+  readonly signal: AbortSignal;
+}
+
+/** A block of the chain moved while it was read: the chain is looked at again. */
+class ChainMoved extends Error {}
+
+/** A block that was fetched, with the outputs that its etchings refer to. */
+interface FetchedBlock {
+  readonly height: number;
+  readonly block: Block;
+  readonly previous: ReadonlyMap<string, PreviousOutput>;
+}
+
+export class NodePull {
+  readonly #options: NodePullOptions;
+  readonly #node: BitcoinNode;
+  readonly #ledger: DiskLedger;
+  readonly #files: RowFiles;
+  readonly #log: Log;
+  readonly #network: (typeof NETWORKS)[keyof typeof NETWORKS];
+  #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
+
+  private constructor(options: NodePullOptions, node: BitcoinNode, ledger: DiskLedger, chain: ChainInfo, store: Store, log: Log) {
+    this.#options = options;
+    this.#node = node;
+    this.#ledger = ledger;
+    this.#files = new RowFiles(options.folder, store);
+    this.#log = log;
+    this.#network = NETWORKS[chain.network];
+  }
+
+  /** Opens the state of the folder. Throws an InputError when it does not fit the node, the range or the pulled files. */
+  static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log): Promise<NodePull> {
+    const { folder } = options;
+    const chain = await node.chain();
+    const { firstHeight } = NETWORKS[chain.network];
+    const state = join(folder, STATE_FOLDER);
+    try {
+      const found = readLedgerState(state);
+      checkNetwork(found?.network, chain, node.name, folder);
+      if (found === undefined && listPulledFiles(folder).length > 0) {
+        throw new InputError(`${folder} has blocks of another source`, [
+          `Blocks from a node do not continue them. Give another folder with --to, or remove ${folder}.`,
+        ]);
+      }
+      const rowsFrom = firstWanted(options.wanted, { found: found?.rowsFrom, firstHeight, tip: chain.blocks, folder });
+      const runes = await knownRunes(folder, store);
+      const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes });
+      const pull = new NodePull(options, node, ledger, chain, store, log);
+      try {
+        pull.#checkFiles();
+        if (runes.some((rune) => rune.height > ledger.height)) pull.#files.hasOldRunes = true;
+      } catch (error) {
+        ledger.close();
+        throw error;
+      }
+      return pull;
+    } catch (error) {
+      throw explained(error, folder);
+    }
+  }
+
+  close(): void {
+    this.#ledger.close();
+  }
+
+  /** Reads all blocks up to the node's tip, or the last wanted one. */
+  async run(progress: Progress): Promise<PullResult> {
+    this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
+    try {
+      for (let round = 0; ; round++) {
+        const chain = await this.#node.chain();
+        const last = Math.min(chain.blocks, this.#options.wanted.to ?? Number.MAX_SAFE_INTEGER);
+        const isBehind = !(await this.#rewindTo(chain));
+        if (round === 0) this.#announce(chain, last);
+        if (isBehind || this.#ledger.height >= last) {
+          await this.#tidy(chain);
+          return { ...this.#totals, heights: [{ first: this.#ledger.rowsFrom, last: this.#ledger.height }] };
+        }
+        try {
+          await this.#read(chain, last, progress);
+        } catch (error) {
+          if (!(error instanceof ChainMoved)) throw error;
+        }
+      }
+    } catch (error) {
+      throw explained(error, this.#options.folder);
+    }
+  }
+
+  /** Reads blocks up to `last`. Throws a ChainMoved error when the chain changes meanwhile. */
+  async #read(chain: ChainInfo, last: number, progress: Progress): Promise<void> {
+    const { confirmations, concurrency, signal } = this.#options;
+    const begin = this.#ledger.height + 1;
+    const settled = Math.min(chain.blocks - confirmations, last);
+    let commit = { height: begin - 1, at: performance.now() };
+    let unit = this.#unitOf(begin, begin, settled);
+    progress.begin('read');
+    try {
+      for await (const { height, block, previous } of ahead(begin, last, concurrency, (next) => this.#fetch(next))) {
+        signal.throwIfAborted();
+        if (this.#ledger.hash !== undefined && block.previous !== this.#ledger.hash) throw new ChainMoved();
+        this.#index(height, block, previous);
+        progress.show(height - begin + 1, last - begin + 1, 'blocks');
+        if (height < unit.last) continue;
+        if (unit.last >= this.#ledger.rowsFrom) await this.#files.endFile(unit);
+        unit = this.#unitOf(height + 1, begin, settled);
+        const isDue = height - commit.height >= BLOCKS_PER_COMMIT || performance.now() - commit.at > MS_PER_COMMIT;
+        if (!isDue && height < last) continue;
+        await this.#commit(commit.height);
+        // Near the tip a build waits for this pull, so the ledger is settled after it.
+        if (height <= settled) await this.settle(chain);
+        commit = { height, at: performance.now() };
+      }
+    } catch (error) {
+      await this.#files.discard();
+      this.#ledger.rewind(commit.height);
+      throw error;
+    }
+    progress.end();
+  }
+
+  /** Fetches and checks a block, and what its etchings refer to. */
+  async #fetch(height: number): Promise<FetchedBlock> {
+    const hash = await this.#node.hashAt(height);
+    if (hash === undefined) throw new ChainMoved();
+    const block = await this.#node.readBlock(hash);
+    const wanted = commitmentsOf(block, { height, network: this.#network, ledger: this.#ledger });
+    const places = wanted.map(({ transaction, input }) => ({ txid: hashText(block.txids, 32 * transaction), input }));
+    const outputs = places.length === 0 ? [] : await this.#node.previousOutputs({ hash }, places);
+    const previous = new Map(wanted.flatMap((place, i) => (outputs[i] ? [[keyOf(place), outputs[i]] as const] : [])));
+    return { height, block, previous };
+  }
+
+  /** Applies the next block to the ledger, and adds its rows to the open file. */
+  #index(height: number, block: Block, previous: ReadonlyMap<string, PreviousOutput>): void {
+    const ledger = this.#ledger;
+    const isWritten = height >= ledger.rowsFrom;
+    const changes = indexBlock(block, {
+      height,
+      network: this.#network,
+      ledger,
+      hash256,
+      previousOutput: (place) => {
+        const output = previous.get(keyOf(place));
+        if (output === undefined) throw new Error(`block ${height}: a spent output was not fetched`);
+        return output;
+      },
+      emit: (row) => {
+        if (isWritten) this.#files.addRow(row);
+      },
+    });
+    for (const { row } of changes.runes) this.#files.addRune(row);
+    ledger.apply({ height, hash: block.hash }, changes);
+  }
+
+  /**
+   * Returns the blocks of the file that a height belongs to: a whole hundred if it is settled and this run reads all of
+   * it, else the one block. `begin` is the first height that this run reads.
+   */
+  #unitOf(height: number, begin: number, settled: number): Heights {
+    const start = height - (height % HEIGHTS_PER_FILE);
+    const whole = { first: Math.max(start, this.#ledger.rowsFrom), last: start + HEIGHTS_PER_FILE - 1 };
+    return begin <= whole.first && whole.last <= settled ? whole : { first: height, last: height };
+  }
+
+  /** Puts all finished files in place and the ledger on the disk. `before` is the last height of the commit before. */
+  async #commit(before: number): Promise<void> {
+    for (const { bytes, rows } of await this.#files.putInPlace(before)) {
+      this.#totals.bytes += bytes;
+      this.#totals.records += rows;
+    }
+    this.#ledger.sync();
+    this.#totals.blocks += this.#ledger.height - before;
+  }
+
+  /**
+   * Removes the blocks that the node's chain does not have. Returns false when the node is behind: it has only blocks
+   * that were read. Throws an InputError for a reorganisation that is too deep.
+   */
+  async #rewindTo(chain: ChainInfo): Promise<boolean> {
+    const ledger = this.#ledger;
+    const { confirmations, folder } = this.#options;
+    if (ledger.hash === undefined) return true;
+    const known = [...ledger.blocks];
+    const top = ledger.height;
+    if (chain.blocks < top - confirmations) return false;
+    if (chain.blocks < top && known.some(({ height, hash }) => height === chain.blocks && hash === chain.bestHash)) return false;
+    let fork: number | undefined;
+    for (let i = known.length - 1; i >= 0 && fork === undefined; i--) {
+      const block = known[i];
+      if (block && (await this.#node.hashAt(block.height)) === block.hash) fork = block.height;
+      else if (block && top - block.height >= confirmations) break;
+    }
+    // Before the first block there is nothing to compare.
+    const isBase = async () => ledger.baseHash === undefined || (await this.#node.hashAt(ledger.base)) === ledger.baseHash;
+    if (fork === undefined && (await isBase())) fork = ledger.base;
+    // A file that has the fork in its middle must be read anew whole.
+    const across = fork === undefined ? undefined : this.#pulled().find(({ first, last }) => first <= (fork ?? 0) && (fork ?? 0) < last);
+    const to = across === undefined ? fork : across.first - 1;
+    if (to === top) return true;
+    if (to === undefined || to < ledger.base || top - to > confirmations) {
+      throw new InputError(
+        `${this.#node.name} has another chain: it replaced more than the last ${confirmations} of the blocks that were read, up to ${top}`,
+        [`Check --from. If the node is right, remove ${folder}: the next pull reads all blocks again.`],
+      );
+    }
+    this.#totals.replaced += top - to;
+    ledger.rewind(to);
+    this.#files.hasOldRunes = true;
+    this.#remove(this.#pulled().filter(({ last }) => last > to));
+    return true;
+  }
+
+  /** Joins settled files of one block, and removes files below the wanted last blocks. */
+  async #tidy(chain: ChainInfo): Promise<void> {
+    const { wanted, confirmations } = this.#options;
+    const settled = Math.min(chain.blocks - confirmations, this.#ledger.height);
+    const byHundred = new Map<number, PulledFile[]>();
+    for (const file of this.#pulled()) {
+      const start = file.first - (file.first % HEIGHTS_PER_FILE);
+      byHundred.set(start, [...(byHundred.get(start) ?? []), file]);
+    }
+    for (const [start, files] of byHundred) {
+      const heights = { first: Math.max(start, this.#ledger.rowsFrom), last: start + HEIGHTS_PER_FILE - 1 };
+      if (heights.last > settled || files.length === 1) continue;
+      const whole = files.find(({ first, last }) => first === heights.first && last === heights.last);
+      if (whole === undefined)
+        await this.#files.join(
+          files.map(({ path }) => path),
+          heights,
+        );
+      this.#remove(files.filter((file) => file !== whole && (file.first !== heights.first || file.last !== heights.last)));
+    }
+    if (typeof wanted.from !== 'object') return;
+    const first = lastBlocks(wanted.from.last, chain.blocks);
+    if (first <= this.#ledger.rowsFrom) return;
+    this.#ledger.keepRowsFrom(first);
+    this.#remove(this.#pulled().filter(({ last }) => last < first));
+  }
+
+  /** Moves settled blocks from a long journal to sorted files, which may take a minute. */
+  async settle(chain: ChainInfo): Promise<void> {
+    if (!this.#ledger.isJournalLong) return;
+    const { confirmations } = this.#options;
+    const settled = Math.min(chain.blocks - confirmations, this.#ledger.height);
+    // Files of a hundred blocks are never cut by a reorganisation, so neither is the ledger.
+    await this.#ledger.settle(settled - (settled % HEIGHTS_PER_FILE) - 1);
+  }
+
+  /** Throws an InputError when a file of a block in the ledger is missing or damaged. Removes files above the ledger. */
+  #checkFiles(): void {
+    const { folder } = this.#options;
+    const { rowsFrom, base } = this.#ledger;
+    // A damaged journal is cut off, perhaps in the middle of a file.
+    const across = this.#pulled().find(({ first, last }) => first <= this.#ledger.height && this.#ledger.height < last);
+    if (across !== undefined && across.first > base) this.#ledger.rewind(across.first - 1);
+    const { height } = this.#ledger;
+    const runes = join(folder, RUNES_FILE);
+    if (this.#ledger.hash !== undefined && !existsSync(runes)) throw lost(`${runes} is missing`, folder);
+    let next = rowsFrom;
+    for (const { path, first, last } of this.#pulled()) {
+      if (first <= next && last <= height) {
+        if (!isParquet(join(folder, path))) throw lost(`${join(folder, path)} is damaged`, folder);
+        next = Math.max(next, last + 1);
+      }
+    }
+    if (next <= height) throw lost(`${folder} has no file of block ${next}, which was pulled before`, folder);
+    this.#remove(this.#pulled().filter((file) => file.last > height));
+  }
+
+  #announce(chain: ChainInfo, last: number): void {
+    const { name } = this.#node;
+    const blocks = Math.max(last - this.#ledger.height, 0);
+    const replaced = this.#totals.replaced === 0 ? '' : `, ${count(this.#totals.replaced, 'block')} replaced`;
+    this.#log.info(
+      'looked',
+      `${name} has blocks up to ${chain.blocks}: ${blocks === 0 ? 'nothing' : count(blocks, 'block')} to read${replaced}.`,
+      {
+        source: name,
+        tip: chain.blocks,
+        first: this.#ledger.height + 1,
+        last,
+        blocks,
+        replaced: this.#totals.replaced,
+      },
+    );
+    if (chain.blocks < this.#ledger.height)
+      this.#log.notice(`${name} is behind: its last block is ${chain.blocks}, and block ${this.#ledger.height} was pulled before`);
+    if (chain.isSyncing)
+      this.#log.notice(`${name} is still syncing: it has ${chain.blocks} of ${chain.headers} blocks. Run the pull again when it has more`);
+  }
+
+  #pulled(): PulledFile[] {
+    return listPulledFiles(this.#options.folder);
+  }
+
+  #remove(files: readonly PulledFile[]): void {
+    const { folder } = this.#options;
+    try {
+      // From the last to the first, so that what stays has no gap.
+      for (const { path } of [...files].reverse()) {
+        for (const ending of ['', CHECKSUM_ENDING]) rmSync(join(folder, `${path}${ending}`), { force: true });
+      }
+    } catch (error) {
+      throw writeError(folder, error);
+    }
+  }
+}
+
+const keyOf = ({ transaction, input }: Commitment): string => `${transaction}:${input}`;
+
+/** The first of the last `last` blocks, at the begin of a file. */
+function lastBlocks(last: number, tip: number): number {
+  const first = Math.max(tip - last + 1, 0);
+  return first - (first % HEIGHTS_PER_FILE);
+}
+
+/** Returns the first height whose rows are written. Throws an InputError when an earlier pull did not write them. */
+function firstWanted(
+  { from }: WantedBlocks,
+  { found, firstHeight, tip, folder }: { found: number | undefined; firstHeight: number; tip: number; folder: string },
+): number {
+  if (from === undefined) return found ?? firstHeight;
+  const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
+  if (found === undefined || asked >= found) return found ?? asked;
+  throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
+    `The blocks before were read without writing their rows. To have them, remove ${folder}: the next pull reads all blocks again.`,
+  ]);
+}
+
+function checkNetwork(found: string | undefined, chain: ChainInfo, node: string, folder: string): void {
+  if (found === undefined || found === chain.network) return;
+  throw new InputError(`${node} is on the network ${chain.network}, but ${folder} has blocks of ${found}`, [
+    'Check --from, or give another folder with --to.',
+  ]);
+}
+
+/** The error for a folder whose content is not what earlier pulls wrote. */
+const lost = (what: string, folder: string): InputError =>
+  new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder}: the next pull reads all blocks again.`]);
+
+const explained = (error: unknown, folder: string): unknown => (error instanceof DamagedStateError ? lost(error.message, folder) : error);
+
+/** The bytes at the begin and the end of Parquet files. */
+const MAGIC = 'PAR1';
+
+/** True when a file begins and ends as a Parquet file. Builds check its SHA-256. */
+function isParquet(path: string): boolean {
+  const file = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(file);
+    const bytes = Buffer.alloc(MAGIC.length);
+    return [0, size - MAGIC.length].every(
+      (at) => size > 2 * MAGIC.length && readSync(file, bytes, 0, bytes.length, at) > 0 && bytes.toString() === MAGIC,
+    );
+  } finally {
+    closeSync(file);
+  }
+}

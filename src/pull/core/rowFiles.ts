@@ -1,0 +1,147 @@
+/**
+ * Writes what a node's blocks make to the folder `pulled`: files of ledger rows, and the table of runes. Files are made
+ * aside and put in place together, the runes first, so that a build finds the runes of all rows.
+ */
+import { existsSync, rmSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
+import { messageOf } from '../../errors.ts';
+import type { LedgerRow, RuneRow } from '../../runes/rows.ts';
+import type { Store } from '../../store/duckdb.ts';
+import { readFiles } from '../../store/files.ts';
+import type { Heights } from '../heights.ts';
+import { writeParquet } from '../parquetFile.ts';
+import { ledgerFile, RUNES_FILE } from '../pulledFiles.ts';
+import { putInPlace, workFile, writeError } from '../write.ts';
+import { CsvFile } from './csvFile.ts';
+
+const LEDGER_COLUMNS = LEDGER_FIELDS.map(({ column }) => column as keyof LedgerRow);
+const ALL_RUNE_FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
+const RUNE_COLUMNS = ALL_RUNE_FIELDS.map(({ column }) => column as keyof RuneRow);
+
+/** The order of rows in files, as in the files of other sources: transactions and events from last to first. */
+const ROW_ORDER = 'block_height, tx_index DESC, event_index DESC';
+
+/** Files that are converted at once or wait for it. */
+const MOST_WAITING = 3;
+
+/** A file that waits to be put in place. */
+interface Made extends Heights {
+  readonly temporary: string;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+export class RowFiles {
+  readonly #folder: string;
+  readonly #store: Store;
+  #ledger: CsvFile<LedgerRow, keyof LedgerRow> | undefined;
+  #runes: CsvFile<RuneRow, keyof RuneRow> | undefined;
+  /** Conversions that were begun, in their order. */
+  #making: Promise<Made>[] = [];
+  /** True when the table of runes may have runes of blocks above the ledger. */
+  hasOldRunes = false;
+  /** The last conversion. One runs at a time: each uses all cores. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(folder: string, store: Store) {
+    this.#folder = folder;
+    this.#store = store;
+  }
+
+  addRow(row: LedgerRow): void {
+    this.#guarded(() => {
+      this.#ledger ??= new CsvFile(workFile(this.#folder, '.csv'), LEDGER_COLUMNS);
+      this.#ledger.add(row);
+    });
+  }
+
+  addRune(row: RuneRow): void {
+    this.#guarded(() => {
+      this.#runes ??= new CsvFile(workFile(this.#folder, '.csv'), RUNE_COLUMNS);
+      this.#runes.add(row);
+    });
+  }
+
+  /** Makes a file of the rows that were added since the last call, which are of these blocks. */
+  async endFile(heights: Heights): Promise<void> {
+    const ledger = this.#ledger;
+    this.#ledger = undefined;
+    const csv = this.#guarded(() => ledger?.end());
+    const temporary = workFile(this.#folder, '.parquet');
+    const making = this.#last.then(async () => {
+      await this.#write(temporary, { csv, fields: LEDGER_FIELDS, order: ROW_ORDER });
+      if (csv !== undefined) rmSync(csv);
+      return { ...heights, temporary, rows: ledger?.rows ?? 0, bytes: (await stat(temporary)).size };
+    });
+    this.#last = making.catch(() => undefined);
+    making.catch(() => undefined);
+    this.#making.push(making);
+    await this.#making.at(-MOST_WAITING);
+  }
+
+  /**
+   * Puts all files in place. The table of runes gets the runes that were added, and loses those of blocks above
+   * `known` that a killed pull or a reorganisation left.
+   */
+  async putInPlace(known: number): Promise<readonly Made[]> {
+    const made = await Promise.all(this.#making.splice(0));
+    await this.#putRunes(known);
+    for (const { first, last, temporary } of made) await putInPlace(this.#folder, temporary, ledgerFile(first, last));
+    return made;
+  }
+
+  /** Forgets all rows and runes that are not in place. */
+  async discard(): Promise<void> {
+    const made = await Promise.allSettled(this.#making.splice(0));
+    for (const one of made) if (one.status === 'fulfilled') rmSync(one.value.temporary, { force: true });
+    this.#ledger?.drop();
+    this.#runes?.drop();
+    this.#ledger = undefined;
+    this.#runes = undefined;
+    // They may be in place already.
+    this.hasOldRunes = true;
+  }
+
+  /** Joins files of ledger rows to one file of these blocks. */
+  async join(paths: readonly string[], { first, last }: Heights): Promise<void> {
+    const temporary = workFile(this.#folder, '.parquet');
+    const more = `FROM ${readFiles(
+      'parquet',
+      paths.map((path) => join(this.#folder, path)),
+    )}`;
+    await this.#write(temporary, { csv: undefined, fields: LEDGER_FIELDS, order: ROW_ORDER, more });
+    await putInPlace(this.#folder, temporary, ledgerFile(first, last));
+  }
+
+  async #putRunes(known: number): Promise<void> {
+    const runes = this.#runes;
+    const path = join(this.#folder, RUNES_FILE);
+    if (runes === undefined && !this.hasOldRunes && existsSync(path)) return;
+    this.#runes = undefined;
+    const csv = this.#guarded(() => runes?.end());
+    const temporary = workFile(this.#folder, '.parquet');
+    const more = existsSync(path) ? `FROM ${readFiles('parquet', [path])} WHERE block_height <= ${known}` : undefined;
+    await this.#write(temporary, { csv, fields: ALL_RUNE_FIELDS, order: 'number', more });
+    await putInPlace(this.#folder, temporary, RUNES_FILE);
+    this.hasOldRunes = false;
+    if (csv !== undefined) rmSync(csv);
+  }
+
+  async #write(path: string, rows: Parameters<typeof writeParquet>[1]): Promise<void> {
+    try {
+      await writeParquet(path, rows, this.#store);
+    } catch (error) {
+      throw writeError(this.#folder, new Error(messageOf(error).split('\n')[0]));
+    }
+  }
+
+  #guarded<T>(write: () => T): T {
+    try {
+      return write();
+    } catch (error) {
+      throw writeError(this.#folder, error);
+    }
+  }
+}

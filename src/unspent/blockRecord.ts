@@ -1,0 +1,60 @@
+/** The bytes of one block's changes in the journal. */
+import type { Changes, RuneId } from '../runes/ledger.ts';
+import { ByteReader, ByteWriter, KEY_BYTES, writeOutput } from './outputBytes.ts';
+
+/** A block that was indexed. */
+export interface IndexedBlock {
+  readonly height: number;
+  /** As Bitcoin displays it. */
+  readonly hash: string;
+}
+
+/** Receives a record's changes in their order. */
+export interface ChangeTarget {
+  spend(key: Uint8Array, at: number): void;
+  create(key: Uint8Array, at: number, value: Uint8Array): void;
+  mint(rune: RuneId, mints: number): void;
+}
+
+/** Returns the bytes of a block's changes. Its runes are not among them: the table of runes has them. */
+export function blockRecord(block: IndexedBlock, { spent, created, runes, mints }: Changes): Buffer {
+  const writer = new ByteWriter();
+  writer.integer(block.height);
+  writer.put(Buffer.from(block.hash, 'hex'));
+  writer.integer(spent.length);
+  for (const outpoint of spent) writer.put(outpoint);
+  writer.integer(created.length);
+  const value = new ByteWriter();
+  for (const output of created) {
+    value.length = 0;
+    writeOutput(value, output);
+    writer.put(output.outpoint);
+    writer.integer(value.length);
+    writer.put(value.view());
+  }
+  const minted = [...runes.filter((rune) => rune.mints > 0).map((rune) => [rune.id, rune.mints] as const), ...mints];
+  writer.integer(minted.length);
+  for (const [rune, count] of minted) {
+    writer.integer(rune);
+    writer.integer(count);
+  }
+  return writer.view();
+}
+
+/** Reads a record. Without a target it reads only the block. */
+export function readRecord(bytes: Uint8Array, target?: ChangeTarget): IndexedBlock {
+  const reader = new ByteReader(bytes);
+  const block = { height: reader.integer(), hash: Buffer.from(reader.take(32)).toString('hex') };
+  if (!target) return block;
+  for (let left = reader.integer(); left > 0; left--) {
+    target.spend(bytes, reader.at);
+    reader.at += KEY_BYTES;
+  }
+  for (let left = reader.integer(); left > 0; left--) {
+    const at = reader.at;
+    reader.at += KEY_BYTES;
+    target.create(bytes, at, reader.take(reader.integer()));
+  }
+  for (let left = reader.integer(); left > 0; left--) target.mint(reader.integer(), reader.integer());
+  return block;
+}

@@ -1,0 +1,42 @@
+/** A Bloom filter: tells that a key is certainly not in a file, so that most lookups read nothing. */
+
+/** Bits and probes for each key: about 1 % of the keys that are not there pass. */
+const BITS = 10;
+const PROBES = 7;
+
+export class Bloom {
+  readonly #bits: number;
+
+  constructor(readonly bytes: Uint8Array) {
+    this.#bits = bytes.length * 8;
+  }
+
+  /** Makes a filter for this many keys. */
+  static forKeys(keys: number): Bloom {
+    return new Bloom(new Uint8Array(Math.ceil((keys * BITS) / 8) + 1));
+  }
+
+  add(key: Uint8Array, at: number): void {
+    const [start, step] = [startOf(key, at), stepOf(key, at)];
+    for (let probe = 0; probe < PROBES; probe++) {
+      const bit = ((start + Math.imul(probe, step)) >>> 0) % this.#bits;
+      this.bytes[bit >>> 3] = (this.bytes[bit >>> 3] ?? 0) | (1 << (bit & 7));
+    }
+  }
+
+  mayHave(key: Uint8Array, at: number): boolean {
+    const [start, step] = [startOf(key, at), stepOf(key, at)];
+    for (let probe = 0; probe < PROBES; probe++) {
+      const bit = ((start + Math.imul(probe, step)) >>> 0) % this.#bits;
+      if (((this.bytes[bit >>> 3] ?? 0) & (1 << (bit & 7))) === 0) return false;
+    }
+    return true;
+  }
+}
+
+const word = (key: Uint8Array, at: number): number =>
+  (key[at] ?? 0) | ((key[at + 1] ?? 0) << 8) | ((key[at + 2] ?? 0) << 16) | ((key[at + 3] ?? 0) << 24);
+
+// Transaction ids are hashes, so their bytes are random already; outputs of one transaction differ in the last four bytes.
+const startOf = (key: Uint8Array, at: number): number => word(key, at + 8) ^ Math.imul(word(key, at + 32), 0x9e3779b1);
+const stepOf = (key: Uint8Array, at: number): number => word(key, at + 12) | 1;

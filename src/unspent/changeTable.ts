@@ -1,0 +1,157 @@
+/**
+ * Outputs that were created or spent since the newest sorted file: a hash table over one growing buffer, because
+ * millions of JavaScript objects would not fit the memory.
+ */
+import { randomInt } from 'node:crypto';
+import { ByteReader, ByteWriter, KEY_BYTES } from './outputBytes.ts';
+
+/** What stands in place of a value's length. */
+const SPENT = 0xffffffff;
+/** Created and spent since the newest file: files never hear of it. */
+const GONE = 0xfffffffe;
+
+/** An output in the table, in the order of keys. `value` is undefined for an output of a file that was spent. */
+export interface Change {
+  readonly bytes: Uint8Array;
+  /** Where the key begins in `bytes`. */
+  readonly at: number;
+  readonly value: Uint8Array | undefined;
+}
+
+export class ChangeTable {
+  readonly #data = new ByteWriter();
+  /** Offsets in `#data` plus one; 0 is free. */
+  #slots = new Uint32Array(1 << 12);
+  #count = 0;
+  // Ids can be made to collide by those who know the hash.
+  readonly #seed = randomInt(2 ** 32);
+
+  /** Number of all entries, also of those that were created and spent. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Returns the value of an output, `'spent'`, or undefined when the table does not know it. */
+  find(bytes: Uint8Array, at: number): ByteReader | 'spent' | undefined {
+    const slot = this.#slots[this.#slotOf(bytes, at)] ?? 0;
+    if (slot === 0) return undefined;
+    const end = slot - 1 + KEY_BYTES;
+    return this.#data.bytes.readUInt32LE(end) >= GONE ? 'spent' : new ByteReader(this.#data.bytes, end + 4);
+  }
+
+  /** Adds an output. `value` is what `writeOutput` wrote. */
+  create(key: Uint8Array, at: number, value: Uint8Array): void {
+    this.#add(key, at, value, value.length);
+  }
+
+  /** Marks an output as spent, which may be an output of a file. */
+  spend(key: Uint8Array, at: number): void {
+    const slot = this.#slots[this.#slotOf(key, at)] ?? 0;
+    if (slot === 0) this.#add(key, at, undefined, SPENT);
+    else this.#data.bytes.writeUInt32LE(GONE, slot - 1 + KEY_BYTES);
+  }
+
+  /** Yields all changes, ascending by key. */
+  *sorted(): Generator<Change> {
+    const data = this.#data.bytes;
+    for (const part of byFirstByte(this.#slots, data)) {
+      for (const slot of sortByKey(part, data)) {
+        const at = slot - 1;
+        const length = data.readUInt32LE(at + KEY_BYTES);
+        if (length === GONE) continue;
+        const from = at + KEY_BYTES + 4;
+        yield { bytes: data, at, value: length === SPENT ? undefined : data.subarray(from, from + length) };
+      }
+    }
+  }
+
+  #add(key: Uint8Array, at: number, value: Uint8Array | undefined, length: number): void {
+    if (2 * (this.#count + 1) > this.#slots.length) this.#grow();
+    const index = this.#slotOf(key, at);
+    if (this.#slots[index] !== 0) throw new Error('an outpoint was created twice');
+    this.#slots[index] = this.#data.length + 1;
+    this.#count++;
+    const data = this.#data;
+    data.put(key.subarray(at, at + KEY_BYTES));
+    data.reserve(4);
+    data.length = data.bytes.writeUInt32LE(length, data.length);
+    if (value) data.put(value);
+  }
+
+  /** Returns the index of the key's slot, or of the free slot where it belongs. */
+  #slotOf(bytes: Uint8Array, at: number): number {
+    const mask = this.#slots.length - 1;
+    const data = this.#data.bytes;
+    let index = hash(bytes, at, this.#seed) & mask;
+    for (; ; index = (index + 1) & mask) {
+      const slot = this.#slots[index] ?? 0;
+      if (slot === 0 || sameKey(data, slot - 1, bytes, at)) return index;
+    }
+  }
+
+  #grow(): void {
+    const slots = this.#slots;
+    this.#slots = new Uint32Array(2 * slots.length);
+    for (const slot of slots) if (slot !== 0) this.#slots[this.#slotOf(this.#data.bytes, slot - 1)] = slot;
+  }
+}
+
+function sameKey(a: Uint8Array, from: number, b: Uint8Array, at: number): boolean {
+  for (let i = 0; i < KEY_BYTES; i++) if (a[from + i] !== b[at + i]) return false;
+  return true;
+}
+
+function hash(bytes: Uint8Array, at: number, seed: number): number {
+  let mixed = seed;
+  for (const place of [0, 4, 32]) {
+    const word =
+      (bytes[at + place] ?? 0) |
+      ((bytes[at + place + 1] ?? 0) << 8) |
+      ((bytes[at + place + 2] ?? 0) << 16) |
+      ((bytes[at + place + 3] ?? 0) << 24);
+    mixed = Math.imul(mixed ^ word, 0x9e3779b1);
+    mixed ^= mixed >>> 15;
+  }
+  return mixed >>> 0;
+}
+
+/** Splits slots into 256 parts by the first byte of their keys, so that a part is small. */
+function byFirstByte(slots: Uint32Array, data: Buffer): Uint32Array[] {
+  const counts = new Uint32Array(256);
+  const first = (slot: number) => data[slot - 1] ?? 0;
+  for (const slot of slots) if (slot !== 0) counts[first(slot)] = (counts[first(slot)] ?? 0) + 1;
+  const parts = Array.from(counts, (count) => new Uint32Array(count));
+  for (const slot of slots) {
+    if (slot === 0) continue;
+    const byte = first(slot);
+    const left = (counts[byte] ?? 0) - 1;
+    counts[byte] = left;
+    const part = parts[byte];
+    if (part) part[left] = slot;
+  }
+  return parts;
+}
+
+/** Sorts slots by key. Doubles of the first bytes and the place are sorted without a function, which is ten times faster. */
+function sortByKey(part: Uint32Array, data: Buffer): Uint32Array {
+  const bits = 53 - 32;
+  if (part.length >= 2 ** bits) return part.sort((a, b) => compareKeys(data, a - 1, data, b - 1));
+  const order = new Float64Array(part.length);
+  part.forEach((slot, i) => {
+    order[i] = data.readUInt32BE(slot - 1) * 2 ** bits + i;
+  });
+  order.sort();
+  const sorted = Uint32Array.from(order, (place) => part[place % 2 ** bits] ?? 0);
+  // Keys whose first bytes are equal are neighbours now. The outputs of one transaction are.
+  const prefix = (i: number) => data.readUInt32BE((sorted[i] ?? 0) - 1);
+  for (let from = 0, to = 1; to <= sorted.length; to++) {
+    if (to < sorted.length && prefix(to) === prefix(from)) continue;
+    if (to - from > 1) sorted.subarray(from, to).sort((x, y) => compareKeys(data, x - 1, data, y - 1));
+    from = to;
+  }
+  return sorted;
+}
+
+/** Compares two keys as `sort` does. */
+export const compareKeys = (a: Buffer, from: number, b: Buffer, at: number): number =>
+  a.compare(b, at, at + KEY_BYTES, from, from + KEY_BYTES);

@@ -1,0 +1,331 @@
+/**
+ * The ledger of a pull from a node, in a folder: unspent outputs with runes, and mints, after some block.
+ *
+ *     state.json                     names the other files; replacing it makes a change of them valid
+ *     outputs-840000-851199.sorted   what these blocks created and spent (sortedFile.ts)
+ *     mints-851199.txt               mints of each rune after this block
+ *     journal-851199.log             changes of each later block (journal.ts)
+ *
+ * Only blocks that no reorganisation can replace are moved from the journal to sorted files. Smaller sorted files are
+ * merged into larger ones, so there are only a few. Runes are not here: the caller has them in a table.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { misfitOf } from '../contract/schemas.ts';
+import { codeOf, messageOf } from '../errors.ts';
+import { blockOf, type Changes, type Ledger, type Mintable, type RuneId, type RuneOutput, runeId, runeIdText } from '../runes/ledger.ts';
+import { syncFile, syncFolder } from '../write/sync.ts';
+import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
+import { ChangeTable } from './changeTable.ts';
+import { Journal } from './journal.ts';
+import { readOutput } from './outputBytes.ts';
+import { checksum, DamagedStateError, merged, SortedFile, writeSortedFile } from './sortedFile.ts';
+
+const FORMAT = 1;
+const STATE_FILE = 'state.json';
+
+/** A file is merged with the newer ones when it has less than this many times their bytes. */
+const MERGE_BELOW = 3;
+
+/** Moved to sorted files when the journal has more bytes: a pull reads the whole journal when it begins. */
+const MOST_JOURNAL_BYTES = 128 * 1024 * 1024;
+
+const stateFile = z.strictObject({
+  format: z.literal(FORMAT),
+  network: z.string(),
+  /** The first height whose rows are written. */
+  rows_from: z.int().min(0),
+  /** The last block in the sorted files, and its hash; none before the first block. */
+  base: z.int().min(-1),
+  base_hash: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .optional(),
+  outputs: z.array(z.string().regex(/^outputs-[0-9]+-[0-9]+\.sorted$/)),
+  mints: z
+    .string()
+    .regex(/^mints-[0-9]+\.txt$/)
+    .optional(),
+  journal: z.string().regex(/^journal-(?:none|[0-9]+)\.log$/),
+});
+type StateFile = z.infer<typeof stateFile>;
+
+/** A rune as far as the protocol needs it. */
+export interface KnownRune {
+  readonly id: RuneId;
+  readonly name: bigint;
+  /** The block that made it. The first rune of mainnet has another block in its id. */
+  readonly height: number;
+  readonly terms: Mintable['terms'];
+}
+
+export interface LedgerOptions {
+  readonly folder: string;
+  readonly network: string;
+  /** First height of runes on this network. */
+  readonly firstHeight: number;
+  /** For a new ledger: the first height whose rows are written. */
+  readonly rowsFrom: number;
+  /** Ascending by number. May have runes of blocks that the ledger does not have; they are left out. */
+  readonly runes: Iterable<KnownRune>;
+}
+
+/** Returns the network and first height with rows of the ledger in a folder, undefined when there is none. */
+export function readLedgerState(folder: string): { readonly network: string; readonly rowsFrom: number } | undefined {
+  const state = readState(folder);
+  return state && { network: state.network, rowsFrom: state.rows_from };
+}
+
+export class DiskLedger implements Ledger {
+  readonly #folder: string;
+  #state: StateFile;
+  #files: SortedFile[] = [];
+  #table = new ChangeTable();
+  #mints = new Map<RuneId, number>();
+  #journal: Journal;
+  readonly #runes = new Map<RuneId, KnownRune>();
+  readonly #names = new Set<bigint>();
+
+  /** Opens the ledger of a folder, or makes a new one. Throws a DamagedStateError when its files are not what was written. */
+  static open(options: LedgerOptions): DiskLedger {
+    try {
+      return new DiskLedger(options);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      throw new DamagedStateError(messageOf(error));
+    }
+  }
+
+  private constructor({ folder, network, firstHeight, rowsFrom, runes }: LedgerOptions) {
+    this.#folder = folder;
+    const found = readState(folder);
+    if (found) {
+      this.#state = found;
+    } else {
+      mkdirSync(folder, { recursive: true });
+      this.#state = { format: FORMAT, network, rows_from: rowsFrom, base: firstHeight - 1, outputs: [], journal: 'journal-none.log' };
+      Journal.create(join(folder, this.#state.journal)).close();
+      writeState(folder, this.#state);
+    }
+    removeOthers(folder, this.#state);
+    this.#journal = this.#load();
+    for (const rune of runes) if (rune.height <= this.height) this.#addRune(rune);
+  }
+
+  /** Height of the last block. */
+  get height(): number {
+    return this.#journal.blocks.at(-1)?.height ?? this.#state.base;
+  }
+
+  /** The last blocks, ascending: those that a reorganisation can replace are among them. */
+  get blocks(): readonly IndexedBlock[] {
+    return this.#journal.blocks;
+  }
+
+  /** Hash of the last block, undefined when there is none. */
+  get hash(): string | undefined {
+    return this.#journal.blocks.at(-1)?.hash ?? this.#state.base_hash;
+  }
+
+  /** The last height that can't be undone. */
+  get base(): number {
+    return this.#state.base;
+  }
+
+  get baseHash(): string | undefined {
+    return this.#state.base_hash;
+  }
+
+  /** The first height whose rows are kept. */
+  get rowsFrom(): number {
+    return this.#state.rows_from;
+  }
+
+  /** Raises the first height whose rows are kept. */
+  keepRowsFrom(height: number): void {
+    this.#state = { ...this.#state, rows_from: height };
+    writeState(this.#folder, this.#state);
+  }
+
+  get runes(): number {
+    return this.#runes.size;
+  }
+
+  output(bytes: Uint8Array, at: number): RuneOutput | undefined {
+    let found = this.#table.find(bytes, at);
+    for (let i = this.#files.length - 1; found === undefined && i >= 0; i--) found = this.#files[i]?.find(bytes, at);
+    return found === undefined || found === 'spent' ? undefined : readOutput(found);
+  }
+
+  rune(id: RuneId): Mintable | undefined {
+    const rune = this.#runes.get(id);
+    return rune && { block: blockOf(id), terms: rune.terms, mints: this.#mints.get(id) ?? 0 };
+  }
+
+  nameTaken(name: bigint): boolean {
+    return this.#names.has(name);
+  }
+
+  /** Adds the next block. It is on the disk after `sync`. */
+  apply(block: IndexedBlock, changes: Changes): void {
+    for (const { id, name, terms } of changes.runes) this.#addRune({ id, name, terms, height: block.height });
+    const record = blockRecord(block, changes);
+    this.#journal.append(block, record);
+    readRecord(record, adding(this.#table, this.#mints));
+  }
+
+  /** Puts all added blocks on the disk. */
+  sync(): void {
+    this.#journal.sync();
+  }
+
+  /** Removes all blocks above a height, which must not be below `base`. */
+  rewind(height: number): void {
+    if (height < this.base) throw new Error(`block ${height} is below the ledger's base ${this.base}`);
+    this.#journal.cut(height);
+    this.#journal.close();
+    for (const { id, name, height: made } of [...this.#runes.values()]) {
+      if (made <= height) continue;
+      this.#runes.delete(id);
+      this.#names.delete(name);
+    }
+    this.#journal = this.#load();
+  }
+
+  /** True when the journal is so long that a pull takes long to begin. */
+  get isJournalLong(): boolean {
+    return this.#journal.size > MOST_JOURNAL_BYTES;
+  }
+
+  /** Moves the blocks up to a height from the journal to sorted files. */
+  async settle(height: number): Promise<void> {
+    this.sync();
+    const base = this.#journal.blocks.filter((block) => block.height <= height).at(-1);
+    if (base === undefined) return;
+    const last = base.height;
+    const folder = this.#folder;
+    let [table, mints] = [this.#table, this.#mints];
+    if (last < this.height) {
+      [table, mints] = [new ChangeTable(), this.#baseMints()];
+      const target = adding(table, mints);
+      for (const { block, record } of this.#journal.records()) if (block.height <= last) readRecord(record, target);
+    }
+    const newest = `outputs-${this.base + 1}-${last}.sorted`;
+    await writeSortedFile(join(folder, newest), table.sorted(), table.count);
+    const state: StateFile = {
+      ...this.#state,
+      base: last,
+      base_hash: base.hash,
+      outputs: await this.#merge([...this.#state.outputs, newest], last),
+      mints: `mints-${last}.txt`,
+      journal: `journal-${last}.log`,
+    };
+    writeMints(join(folder, `mints-${last}.txt`), mints);
+    const journal = Journal.create(join(folder, state.journal));
+    for (const { block, record } of this.#journal.records()) if (block.height > last) journal.append(block, record);
+    journal.sync();
+    journal.close();
+    syncFolder(folder);
+    writeState(folder, state);
+    this.#journal.close();
+    this.#state = state;
+    this.#journal = this.#load();
+    removeOthers(folder, state);
+  }
+
+  close(): void {
+    this.#journal.close();
+    for (const file of this.#files) file.close();
+  }
+
+  /** Merges the newest of these files, if they are large enough beside the one before. Returns the names of the files then. */
+  async #merge(names: readonly string[], last: number): Promise<string[]> {
+    const files = names.map((name) => new SortedFile(join(this.#folder, name)));
+    try {
+      let first = files.length - 1;
+      let bytes = files[first]?.size ?? 0;
+      for (; first > 0 && (files[first - 1]?.size ?? 0) < MERGE_BELOW * bytes; first--) bytes += files[first - 1]?.size ?? 0;
+      if (first === files.length - 1) return [...names];
+      const some = files.slice(first);
+      const [, from] = /^outputs-([0-9]+)/.exec(names[first] ?? '') ?? [];
+      const name = `outputs-${from}-${last}.sorted`;
+      const most = some.reduce((sum, { entries }) => sum + entries, 0);
+      await writeSortedFile(join(this.#folder, name), merged(some, first === 0), most);
+      return [...names.slice(0, first), name];
+    } finally {
+      for (const file of files) file.close();
+    }
+  }
+
+  /** Opens the files of the state, and makes table and mints from the journal. */
+  #load(): Journal {
+    for (const file of this.#files) file.close();
+    this.#files = [];
+    for (const name of this.#state.outputs) this.#files.push(new SortedFile(join(this.#folder, name)));
+    this.#table = new ChangeTable();
+    this.#mints = this.#baseMints();
+    const target = adding(this.#table, this.#mints);
+    return Journal.open(join(this.#folder, this.#state.journal), (record) => readRecord(record, target));
+  }
+
+  #baseMints(): Map<RuneId, number> {
+    return this.#state.mints === undefined ? new Map() : readMints(join(this.#folder, this.#state.mints));
+  }
+
+  #addRune(rune: KnownRune): void {
+    this.#runes.set(rune.id, rune);
+    this.#names.add(rune.name);
+  }
+}
+
+/** Returns a target that adds the changes of records to a table and to mints. */
+const adding = (table: ChangeTable, mints: Map<RuneId, number>): ChangeTarget => ({
+  spend: (key, at) => table.spend(key, at),
+  create: (key, at, value) => table.create(key, at, value),
+  mint: (rune, count) => mints.set(rune, (mints.get(rune) ?? 0) + count),
+});
+
+/** Reads the state. Returns undefined when the folder has none. */
+function readState(folder: string): StateFile | undefined {
+  const path = join(folder, STATE_FILE);
+  if (!existsSync(path)) return undefined;
+  try {
+    return stateFile.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch (error) {
+    throw new DamagedStateError(`${path} cannot be read: ${error instanceof z.ZodError ? misfitOf(error) : messageOf(error)}`);
+  }
+}
+
+function writeState(folder: string, state: StateFile): void {
+  const temporary = join(folder, `${STATE_FILE}.tmp`);
+  writeFileSync(temporary, `${JSON.stringify(state)}\n`);
+  syncFile(temporary);
+  renameSync(temporary, join(folder, STATE_FILE));
+  syncFolder(folder);
+}
+
+/** Removes the files that the state does not name. A killed pull leaves them. */
+function removeOthers(folder: string, { outputs, mints, journal }: StateFile): void {
+  const own = new Set([STATE_FILE, ...outputs, mints, journal]);
+  for (const name of readdirSync(folder)) if (!own.has(name)) rmSync(join(folder, name), { recursive: true });
+}
+
+/** Writes a line for each rune, and a checksum in the first line. */
+function writeMints(path: string, mints: ReadonlyMap<RuneId, number>): void {
+  const lines = [...mints].map(([rune, count]) => `${runeIdText(rune)} ${count}\n`).join('');
+  writeFileSync(path, `${checksum(Buffer.from(lines))}\n${lines}`);
+  syncFile(path);
+}
+
+function readMints(path: string): Map<RuneId, number> {
+  const text = readFileSync(path, 'utf8');
+  const end = text.indexOf('\n') + 1;
+  if (text.slice(0, end) !== `${checksum(Buffer.from(text.slice(end)))}\n`) throw new DamagedStateError(`${path} is damaged`);
+  const mints = new Map<RuneId, number>();
+  for (const line of text.slice(end).split('\n')) {
+    const [block, tx, count] = line.split(/[: ]/).map(Number);
+    if (block !== undefined && tx !== undefined && count !== undefined) mints.set(runeId(block, tx), count);
+  }
+  return mints;
+}

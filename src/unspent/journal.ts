@@ -1,0 +1,117 @@
+/**
+ * The changes of the last blocks: a file with one record a block. All that is newer than the sorted files is made from
+ * these records, so a reorganisation only cuts off the last ones.
+ *
+ * A record is its length (4 bytes), its checksum (8 bytes) and the bytes of blockRecord.ts.
+ */
+import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { type IndexedBlock, readRecord } from './blockRecord.ts';
+import { checksum, DamagedStateError } from './sortedFile.ts';
+
+const HEAD_BYTES = 12;
+
+interface Place extends IndexedBlock {
+  /** Where the record begins and ends. */
+  readonly from: number;
+  readonly to: number;
+}
+
+export class Journal {
+  readonly #path: string;
+  readonly #file: number;
+  /** Blocks with a record, ascending. */
+  readonly #places: Place[] = [];
+  readonly #pending: Buffer[] = [];
+
+  private constructor(path: string, file: number) {
+    this.#path = path;
+    this.#file = file;
+  }
+
+  /** Makes an empty journal. */
+  static create(path: string): Journal {
+    return new Journal(path, openSync(path, 'w+'));
+  }
+
+  /**
+   * Opens a journal. Cuts off what follows its last whole record, which a killed pull may leave. `onRecord` gets each
+   * record from the first to the last.
+   */
+  static open(path: string, onRecord: (bytes: Uint8Array) => void): Journal {
+    const journal = new Journal(path, openSync(path, 'r+'));
+    const bytes = readFileSync(path);
+    let from = 0;
+    for (let to = endOf(bytes, from); to !== undefined; from = to, to = endOf(bytes, from)) {
+      const record = bytes.subarray(from + HEAD_BYTES, to);
+      journal.#places.push({ ...readRecord(record), from, to });
+      onRecord(record);
+    }
+    if (from < bytes.length) ftruncateSync(journal.#file, from);
+    return journal;
+  }
+
+  /** The blocks, ascending by height. */
+  get blocks(): readonly IndexedBlock[] {
+    return this.#places;
+  }
+
+  /** Bytes of all records. */
+  get size(): number {
+    return this.#places.at(-1)?.to ?? 0;
+  }
+
+  /** Adds a record, which is on the disk after the next `sync`. */
+  append(block: IndexedBlock, record: Buffer): void {
+    const head = Buffer.alloc(HEAD_BYTES);
+    head.writeUInt32LE(record.length);
+    head.writeBigUInt64LE(checksum(record), 4);
+    const from = this.size;
+    this.#places.push({ ...block, from, to: from + HEAD_BYTES + record.length });
+    this.#pending.push(head, record);
+  }
+
+  /** Puts all records on the disk. */
+  sync(): void {
+    if (this.#pending.length === 0) return;
+    const bytes = Buffer.concat(this.#pending.splice(0));
+    for (let done = 0; done < bytes.length; ) {
+      done += writeSync(this.#file, bytes, done, bytes.length - done, this.size - bytes.length + done);
+    }
+    fsyncSync(this.#file);
+  }
+
+  /** Removes the records above a height. */
+  cut(height: number): void {
+    this.sync();
+    while ((this.#places.at(-1)?.height ?? -1) > height) this.#places.pop();
+    ftruncateSync(this.#file, this.size);
+    fsyncSync(this.#file);
+  }
+
+  /** Yields all records. */
+  *records(): Generator<{ readonly block: IndexedBlock; readonly record: Buffer }> {
+    this.sync();
+    for (const place of this.#places) {
+      const bytes = Buffer.allocUnsafe(place.to - place.from);
+      for (let done = 0; done < bytes.length; ) {
+        const count = readSync(this.#file, bytes, done, bytes.length - done, place.from + done);
+        if (count === 0) throw new DamagedStateError(`${this.#path} is damaged`);
+        done += count;
+      }
+      if (endOf(bytes, 0) !== bytes.length) throw new DamagedStateError(`${this.#path} is damaged`);
+      yield { block: place, record: bytes.subarray(HEAD_BYTES) };
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+/** Returns where the record that begins at `from` ends, undefined when there is no whole one. */
+function endOf(bytes: Buffer, from: number): number | undefined {
+  if (from + HEAD_BYTES > bytes.length) return undefined;
+  const to = from + HEAD_BYTES + bytes.readUInt32LE(from);
+  if (to > bytes.length) return undefined;
+  return checksum(bytes.subarray(from + HEAD_BYTES, to)) === bytes.readBigUInt64LE(from + 4) ? to : undefined;
+}

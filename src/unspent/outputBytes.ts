@@ -1,0 +1,118 @@
+/** The bytes that files keep of an unspent output: its script and its balances. */
+import type { RuneOutput } from '../runes/ledger.ts';
+
+/** Bytes of an outpoint: transaction id in the order of hashing, output index. Files are sorted by these bytes. */
+export const KEY_BYTES = 36;
+
+/** The longest integer: 128 bits in groups of 7. */
+const MOST_BYTES = 19;
+
+/** Appends integers and bytes to a buffer that grows. */
+export class ByteWriter {
+  bytes = Buffer.allocUnsafe(4096);
+  length = 0;
+
+  /** Makes room for `more` bytes. */
+  reserve(more: number): void {
+    if (this.length + more <= this.bytes.length) return;
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.bytes.length, this.length + more));
+    this.bytes.copy(larger, 0, 0, this.length);
+    this.bytes = larger;
+  }
+
+  put(bytes: Uint8Array): void {
+    this.reserve(bytes.length);
+    this.bytes.set(bytes, this.length);
+    this.length += bytes.length;
+  }
+
+  /** Appends an integer from 0 to 2^53 - 1 in groups of 7 bits, lowest first. */
+  integer(value: number): void {
+    this.reserve(MOST_BYTES);
+    let rest = value;
+    for (; rest >= 128; rest = Math.floor(rest / 128)) this.bytes[this.length++] = (rest % 128) | 128;
+    this.bytes[this.length++] = rest;
+  }
+
+  /** Appends an integer from 0 to 2^128 - 1 in the same form. */
+  amount(value: bigint): void {
+    let rest = value;
+    this.reserve(MOST_BYTES);
+    for (; rest > BigInt(Number.MAX_SAFE_INTEGER); rest >>= 7n) this.bytes[this.length++] = Number(rest & 127n) | 128;
+    this.integer(Number(rest));
+  }
+
+  view(): Buffer {
+    return this.bytes.subarray(0, this.length);
+  }
+}
+
+/** Reads what a ByteWriter wrote. */
+export class ByteReader {
+  constructor(
+    readonly bytes: Uint8Array,
+    public at = 0,
+  ) {}
+
+  integer(): number {
+    let value = 0;
+    for (let scale = 1; ; scale *= 128) {
+      const byte = this.#next();
+      value += (byte & 127) * scale;
+      if (byte < 128) return value;
+    }
+  }
+
+  amount(): bigint {
+    // Six groups fit a number, and most amounts fit six groups.
+    let [low, scale] = [0, 1];
+    for (let group = 0; group < 6; group++, scale *= 128) {
+      const byte = this.#next();
+      low += (byte & 127) * scale;
+      if (byte < 128) return BigInt(low);
+    }
+    let value = BigInt(low);
+    for (let shift = 42n; ; shift += 7n) {
+      const byte = this.#next();
+      value += BigInt(byte & 127) << shift;
+      if (byte < 128) return value;
+    }
+  }
+
+  /** Returns a view of the next bytes. */
+  take(length: number): Uint8Array {
+    this.at += length;
+    return this.bytes.subarray(this.at - length, this.at);
+  }
+
+  #next(): number {
+    const byte = this.bytes[this.at++];
+    if (byte === undefined) throw new Error('an integer is cut off');
+    return byte;
+  }
+}
+
+/** Appends an output without its outpoint. */
+export function writeOutput(writer: ByteWriter, { script, balances }: RuneOutput): void {
+  writer.integer(script.length);
+  writer.put(script);
+  writer.integer(balances.length);
+  let before = 0;
+  for (const { rune, amount } of balances) {
+    writer.integer(rune - before);
+    writer.amount(amount);
+    before = rune;
+  }
+}
+
+/** Reads what `writeOutput` wrote. The script is a copy. */
+export function readOutput(reader: ByteReader): RuneOutput {
+  const script = reader.take(reader.integer()).slice();
+  const balances: { rune: number; amount: bigint }[] = [];
+  let rune = 0;
+  for (let left = reader.integer(); left > 0; left--) {
+    rune += reader.integer();
+    balances.push({ rune, amount: reader.amount() });
+  }
+  return { script, balances };
+}

@@ -1,0 +1,237 @@
+/**
+ * A file of outputs, sorted by outpoint and never changed: what blocks up to some height created and spent.
+ *
+ *     pages    entries of one after the other; a page ends before the entry that would make it longer than 4 kB
+ *     index    for each page: its first outpoint, where it begins, its checksum
+ *     filter   a Bloom filter of all outpoints
+ *     footer   numbers and checksum of the rest
+ *
+ * An entry is the outpoint, the length of the value plus one (0: spent), and the value.
+ */
+import { createHash } from 'node:crypto';
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import { Bloom } from './bloom.ts';
+import { type Change, compareKeys } from './changeTable.ts';
+import { ByteReader, ByteWriter, KEY_BYTES } from './outputBytes.ts';
+
+const PAGE_BYTES = 4096;
+const INDEX_ENTRY = KEY_BYTES + 8 + 8;
+const FOOTER_BYTES = 48;
+const MAGIC = Buffer.from('RUNEOUT1');
+
+/** Bytes that are written or read at once. */
+const CHUNK_BYTES = 1 << 20;
+
+/** The checksum of files of the state: the first 8 bytes of the SHA-256. */
+export const checksum = (...parts: readonly Uint8Array[]): bigint => {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest().readBigUInt64LE();
+};
+
+/** A file of the state does not have the content that was written. */
+export class DamagedStateError extends Error {
+  override readonly name = 'DamagedStateError';
+}
+
+/** Writes changes that are ascending by key. `most` is at least their number. Gives other work a turn from time to time. */
+export async function writeSortedFile(path: string, changes: Iterable<Change>, most: number): Promise<void> {
+  const file = openSync(path, 'w');
+  try {
+    const output = new FileOutput(file);
+    const filter = Bloom.forKeys(most);
+    const index = new ByteWriter();
+    const page = new ByteWriter();
+    let entries = 0;
+    const endPage = () => {
+      if (page.length === 0) return;
+      const bytes = page.view();
+      index.put(bytes.subarray(0, KEY_BYTES));
+      index.put(uint64(BigInt(output.position)));
+      index.put(uint64(checksum(bytes)));
+      output.put(bytes);
+      page.length = 0;
+    };
+    for (const { bytes, at, value } of changes) {
+      if (page.length > 0 && page.length + KEY_BYTES + (value?.length ?? 0) > PAGE_BYTES) endPage();
+      page.put(bytes.subarray(at, at + KEY_BYTES));
+      page.integer(value === undefined ? 0 : value.length + 1);
+      if (value) page.put(value);
+      filter.add(bytes, at);
+      entries++;
+      if (entries % 50_000 === 0) await setImmediate();
+    }
+    endPage();
+    const indexAt = output.position;
+    output.put(index.view());
+    output.put(filter.bytes);
+    const footer = Buffer.alloc(FOOTER_BYTES);
+    MAGIC.copy(footer);
+    footer.writeBigUInt64LE(BigInt(indexAt), 8);
+    footer.writeBigUInt64LE(BigInt(index.length / INDEX_ENTRY), 16);
+    footer.writeBigUInt64LE(BigInt(entries), 24);
+    footer.writeBigUInt64LE(checksum(index.view(), filter.bytes), 32);
+    footer.writeBigUInt64LE(checksum(footer.subarray(0, 40)), 40);
+    output.put(footer);
+    output.flush();
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+export class SortedFile {
+  readonly #path: string;
+  readonly #file: number;
+  readonly #index: Buffer;
+  readonly #filter: Bloom;
+  readonly #pages: number;
+  /** Bytes of all pages, which is where the index begins. */
+  readonly size: number;
+  readonly entries: number;
+  #page = Buffer.allocUnsafe(2 * PAGE_BYTES);
+
+  /** Opens a file. Throws a DamagedStateError when it is not whole. */
+  constructor(path: string) {
+    this.#path = path;
+    this.#file = openSync(path, 'r');
+    try {
+      const length = fstatSync(this.#file).size;
+      if (length < FOOTER_BYTES) throw this.#damaged();
+      const footer = this.#read(Buffer.alloc(FOOTER_BYTES), length - FOOTER_BYTES);
+      const isFooter = footer.subarray(0, 8).equals(MAGIC) && checksum(footer.subarray(0, 40)) === footer.readBigUInt64LE(40);
+      if (!isFooter) throw this.#damaged();
+      this.size = Number(footer.readBigUInt64LE(8));
+      this.#pages = Number(footer.readBigUInt64LE(16));
+      this.entries = Number(footer.readBigUInt64LE(24));
+      const filterAt = this.size + this.#pages * INDEX_ENTRY;
+      if (filterAt > length - FOOTER_BYTES) throw this.#damaged();
+      this.#index = this.#read(Buffer.allocUnsafe(filterAt - this.size), this.size);
+      this.#filter = new Bloom(this.#read(Buffer.allocUnsafe(length - FOOTER_BYTES - filterAt), filterAt));
+      if (checksum(this.#index, this.#filter.bytes) !== footer.readBigUInt64LE(32)) throw this.#damaged();
+    } catch (error) {
+      closeSync(this.#file);
+      throw error;
+    }
+  }
+
+  /** Returns the value of an output, `'spent'`, or undefined when the file does not have it. */
+  find(key: Uint8Array, at: number): ByteReader | 'spent' | undefined {
+    if (this.#pages === 0 || !this.#filter.mayHave(key, at)) return undefined;
+    const wanted = key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
+    // The last page that begins at or before the key.
+    let [low, high] = [0, this.#pages];
+    while (high - low > 1) {
+      const middle = (low + high) >>> 1;
+      if (compareKeys(this.#index, middle * INDEX_ENTRY, wanted, at) <= 0) low = middle;
+      else high = middle;
+    }
+    const reader = new ByteReader(this.#readPage(low));
+    while (reader.at < reader.bytes.length) {
+      const order = compareKeys(reader.bytes as Buffer, reader.at, wanted, at);
+      reader.at += KEY_BYTES;
+      const length = reader.integer();
+      if (order === 0) return length === 0 ? 'spent' : reader;
+      if (order > 0) return undefined;
+      reader.at += Math.max(length - 1, 0);
+    }
+    return undefined;
+  }
+
+  /** Yields all entries, ascending by key. What it yields is valid until the next one is asked for. */
+  *changes(): Generator<Change> {
+    for (let page = 0; page < this.#pages; page++) {
+      const bytes = this.#readPage(page);
+      const reader = new ByteReader(bytes);
+      while (reader.at < bytes.length) {
+        const at = reader.at;
+        reader.at += KEY_BYTES;
+        const length = reader.integer();
+        const value = length === 0 ? undefined : reader.take(length - 1);
+        yield { bytes, at, value };
+      }
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  /** Reads a page and checks it. The buffer is the same each time. */
+  #readPage(page: number): Buffer {
+    const place = page * INDEX_ENTRY + KEY_BYTES;
+    const from = Number(this.#index.readBigUInt64LE(place));
+    const to = page + 1 === this.#pages ? this.size : Number(this.#index.readBigUInt64LE(place + INDEX_ENTRY));
+    if (this.#page.length < to - from) this.#page = Buffer.allocUnsafe(to - from);
+    const bytes = this.#read(this.#page.subarray(0, to - from), from);
+    if (checksum(bytes) !== this.#index.readBigUInt64LE(place + 8)) throw this.#damaged();
+    return bytes;
+  }
+
+  #read(into: Buffer, from: number): Buffer {
+    for (let done = 0; done < into.length; ) {
+      const count = readSync(this.#file, into, done, into.length - done, from + done);
+      if (count === 0) throw this.#damaged();
+      done += count;
+    }
+    return into;
+  }
+
+  #damaged(): DamagedStateError {
+    return new DamagedStateError(`${this.#path} is damaged`);
+  }
+}
+
+/**
+ * Yields the newest entry of each key from files that are given from old to new. `isOldest` leaves out spent outputs: no
+ * file below has them.
+ */
+export function* merged(files: readonly SortedFile[], isOldest: boolean): Generator<Change> {
+  const heads = files.map((file) => {
+    const changes = file.changes();
+    return { changes, head: changes.next().value as Change | undefined };
+  });
+  for (;;) {
+    let first: Change | undefined;
+    // The newest of equal keys is the last one in the list.
+    for (const { head } of heads) if (head && (!first || order(head, first) <= 0)) first = head;
+    if (!first) return;
+    if (first.value !== undefined || !isOldest) yield first;
+    const taken = first;
+    // The taken entry is compared before its own file moves on: then its bytes are gone.
+    const equal = heads.filter(({ head }) => head && order(head, taken) === 0);
+    for (const source of equal) source.head = source.changes.next().value as Change | undefined;
+  }
+}
+
+const order = (a: Change, b: Change): number => compareKeys(a.bytes as Buffer, a.at, b.bytes as Buffer, b.at);
+
+function uint64(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(value);
+  return bytes;
+}
+
+/** Collects bytes and writes them in large pieces. */
+class FileOutput {
+  position = 0;
+  readonly #pending = new ByteWriter();
+  readonly #file: number;
+
+  constructor(file: number) {
+    this.#file = file;
+  }
+
+  put(bytes: Uint8Array): void {
+    this.#pending.put(bytes);
+    this.position += bytes.length;
+    if (this.#pending.length >= CHUNK_BYTES) this.flush();
+  }
+
+  flush(): void {
+    const bytes = this.#pending.view();
+    for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
+    this.#pending.length = 0;
+  }
+}

@@ -1,0 +1,54 @@
+/** Pulls from a node that are killed at random moments, also in reorganisations: the files are those of a pull that was not. */
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { temporaryFolder } from '../support/build.ts';
+import { start } from '../support/cli.ts';
+import { FakeNode } from '../support/fakeNode.ts';
+import { memoryRows, pulledRows, pulledTree } from '../support/nodePulls.ts';
+import { testPull } from '../support/pull.ts';
+import { extended, memoryOf } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
+
+/** How many pulls are killed on each chain. */
+const KILLS = 10;
+const CONFIRMATIONS = 12;
+
+it(`a pull from a node is killed ${KILLS} times, then ${KILLS} times in reorganisations`, async () => {
+  const next = randomFor('kills of pulls from a node');
+  const random = (below: number) => Math.floor(next() * below);
+  const node = await FakeNode.start([], { network: 'regtest' });
+  const to = temporaryFolder();
+  const from = `core:${node.url}`;
+  try {
+    let chain = extended([], 220, random);
+    node.replace(chain);
+    const kill = async () => {
+      const child = start('pull', ['--from', from, '--to', to, '--confirmations', String(CONFIRMATIONS)], '/');
+      const ended = once(child, 'exit');
+      const called = new Promise<void>((resolve) => {
+        node.onCall = resolve;
+      });
+      await Promise.race([ended, called]);
+      await Promise.race([ended, sleep(random(900))]);
+      child.kill('SIGKILL');
+      await ended;
+    };
+    for (let killed = 0; killed < KILLS; killed++) await kill();
+    await testPull(from, to, { confirmations: CONFIRMATIONS });
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
+    for (let killed = 0; killed < KILLS; killed++) {
+      chain = extended(chain.slice(0, chain.length - 1 - random(CONFIRMATIONS)), 1 + random(20), random);
+      node.replace(chain);
+      await kill();
+      // A branch may go below what the last whole pull had, but not deeper than this.
+      await testPull(from, to, { confirmations: CONFIRMATIONS });
+    }
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
+    const fresh = temporaryFolder();
+    await testPull(from, fresh, { confirmations: CONFIRMATIONS });
+    expect(pulledTree(to)).toEqual(pulledTree(fresh));
+  } finally {
+    await node.close();
+  }
+});

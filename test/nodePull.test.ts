@@ -1,0 +1,210 @@
+/** Pulls from a node: chains of raw blocks over HTTP, reorganisations, and folders that are not as they were left. */
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { RecordingLog, temporaryFolder } from './support/build.ts';
+import { type FakeBlock, FakeNode } from './support/fakeNode.ts';
+import { checkFixture, memoryRows, pulledRows, pulledTree } from './support/nodePulls.ts';
+import { failedPull, type TestPull, testPull } from './support/pull.ts';
+import { extended, type FixtureChain, fixtureLines, memoryOf } from './support/runeChains.ts';
+import { randomFor } from './support/seed.ts';
+
+/** Returns integers below its argument. */
+const random = (name: string) => {
+  const next = randomFor(name);
+  return (below: number) => Math.floor(next() * below);
+};
+
+/** Blocks that may be replaced here. The default of 100 is tried once. */
+const CONFIRMATIONS = 12;
+const CHAIN = extended([], 230, random('the chain of nodePull'));
+
+describe('chains of the fixtures', () => {
+  const all = fixtureLines<FixtureChain>('blocks.ndjson');
+  const next = random('chains of the fixtures');
+  const some = Array.from({ length: 3 }, () => all[next(all.length)]!);
+  // All of them are pulled in test/exhaustive/nodeChains.test.ts.
+  it.each([...new Set(some)].map((chain) => [chain.test, chain] as const))('%s: answers carry the state of ord', (_, chain) =>
+    checkFixture(chain),
+  );
+});
+
+describe('a pull from a node', () => {
+  let node: FakeNode;
+  /** A folder with the whole chain, which tests copy. */
+  const pulled = temporaryFolder();
+  let to: string;
+  beforeAll(async () => {
+    node = await FakeNode.start(CHAIN, { network: 'regtest' });
+    await pull({}, pulled);
+  });
+  afterAll(() => node.close());
+  beforeEach(() => {
+    to = temporaryFolder();
+  });
+  afterEach(() => {
+    node.replace(CHAIN);
+    node.options.network = 'regtest';
+    node.onCall = undefined;
+  });
+  const usePulled = () => cpSync(pulled, to, { recursive: true });
+  const pull = (options: TestPull = {}, folder = to) => testPull(`core:${node.url}`, folder, { confirmations: CONFIRMATIONS, ...options });
+  const failed = (options: TestPull = {}) => failedPull(`core:${node.url}`, to, { confirmations: CONFIRMATIONS, ...options });
+  const upTo = (last: number) => ({ wanted: { from: undefined, to: last } });
+  /** The files of a pull of these blocks by a folder that never saw others. */
+  const fresh = async (blocks: readonly FakeBlock[]) => {
+    node.replace(blocks);
+    const folder = temporaryFolder();
+    await pull({}, folder);
+    return pulledTree(folder);
+  };
+
+  it('writes the rows of the protocol, a file for each settled hundred and for each other block', async () => {
+    const result = await pull();
+    expect(result).toMatchObject({ blocks: 230, replaced: 0, heights: [{ first: 0, last: 229 }] });
+    const rows = await pulledRows(to);
+    expect(rows).toEqual(memoryRows(memoryOf(CHAIN)));
+    expect(result.records).toBe(rows.length);
+    expect(rows.length).toBeGreaterThan(500);
+    const files = Object.keys(pulledTree(to)).filter((path) => path.endsWith('.parquet'));
+    expect(files).toHaveLength(2 + 30 + 1);
+    expect(files).toContain('0/100-199.parquet');
+    expect(files).toContain('0/229-229.parquet');
+  });
+
+  it('makes the same bytes at any pace', async () => {
+    const whole = pulledTree(pulled);
+    const next = random('paces');
+    for (let last = next(60); last < 229; last += 1 + next(90)) await pull({ ...upTo(last), concurrency: 1 + next(8) });
+    await pull();
+    expect(pulledTree(to)).toEqual(whole);
+    expect((await pull()).blocks).toBe(0);
+    expect(pulledTree(to)).toEqual(whole);
+  });
+
+  it.each([1, 12])('follows a reorganisation of %d blocks as if the old ones never were', async (depth) => {
+    const branch = extended(CHAIN.slice(0, CHAIN.length - depth), depth + 1, random(`a branch of ${depth}`));
+    const expected = await fresh(branch);
+    node.replace(CHAIN);
+    usePulled();
+    node.replace(branch);
+    expect(await pull()).toMatchObject({ blocks: depth + 1, replaced: depth });
+    expect(pulledTree(to)).toEqual(expected);
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
+  });
+
+  it('refuses a deeper reorganisation and leaves all files as they are', async () => {
+    usePulled();
+    const before = pulledTree(to);
+    node.replace(extended(CHAIN.slice(0, CHAIN.length - 13), 14, random('a deep branch')));
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('replaced more than the last 12')]);
+    expect(error.details.join(' ')).toContain(`remove ${join(to, 'pulled')}`);
+    expect(pulledTree(to)).toEqual(before);
+  });
+
+  it('follows a chain that moves while it is read', async () => {
+    const branch = extended(CHAIN.slice(0, 220), 12, random('a branch while reading'));
+    node.replace(CHAIN);
+    let asked = 0;
+    node.onCall = () => {
+      asked++;
+      if (asked === 455) node.replace(branch);
+    };
+    await pull();
+    expect(asked).toBeGreaterThan(455);
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
+    expect(pulledTree(to)).toEqual(await fresh(branch));
+  });
+
+  it('waits for a node that is behind', async () => {
+    usePulled();
+    const before = pulledTree(to);
+    for (const length of [225, 100, 1]) {
+      node.replace(CHAIN.slice(0, length));
+      const log = new RecordingLog();
+      expect(await pull({ log })).toMatchObject({ blocks: 0, replaced: 0 });
+      expect(log.notices.join(' ')).toContain(`is behind: its last block is ${length - 1}`);
+    }
+    expect(pulledTree(to)).toEqual(before);
+  });
+
+  it('writes rows from the wanted block on, with the state of all blocks before', async () => {
+    await pull({ wanted: { from: 150, to: undefined } });
+    expect(await pulledRows(to)).toEqual(memoryRows({ rows: memoryOf(CHAIN).rows.filter((row) => row.block_height >= 150) }));
+    await pull();
+    const error = await failed({ wanted: { from: 149, to: undefined } });
+    expect([error.exitCode, error.message]).toEqual([
+      2,
+      `--blocks asks for block 149, but ${join(to, 'pulled')} has rows from block 150 on`,
+    ]);
+  });
+
+  it('keeps the last blocks only, when that is wanted', async () => {
+    node.replace(CHAIN.slice(0, 150));
+    await pull({ wanted: { from: { last: 110 }, to: undefined } });
+    expect(Object.keys(pulledTree(to))).toContain('0/0-99.parquet');
+    node.replace(CHAIN);
+    await pull({ wanted: { from: { last: 110 }, to: undefined } });
+    expect(await pulledRows(to)).toEqual(memoryRows({ rows: memoryOf(CHAIN).rows.filter((row) => row.block_height >= 100) }));
+  });
+
+  it('takes part of what other sources left only after advice', async () => {
+    usePulled();
+    rmSync(join(to, 'pulled/.state'), { recursive: true });
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, `${join(to, 'pulled')} has blocks of another source`]);
+  });
+
+  it('refuses a node of another network', async () => {
+    usePulled();
+    node.options.network = 'signet';
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringContaining('is on the network signet, but')]);
+  });
+
+  it.each([
+    ['a file of rows is gone', (folder: string) => rmSync(join(folder, '0/100-199.parquet')), /has no file of block 100/],
+    [
+      'a file of rows is cut off',
+      (folder: string) => writeFileSync(join(folder, '0/100-199.parquet'), 'PAR1'),
+      /100-199.parquet is damaged/,
+    ],
+    ['a file of rows is empty', (folder: string) => writeFileSync(join(folder, '0/220-220.parquet'), ''), /220-220.parquet is damaged/],
+    ['the runes are damaged', flip('runes.parquet'), /runes.parquet cannot be read: its SHA-256 differs/],
+    ['the runes are gone', (folder: string) => rmSync(join(folder, 'runes.parquet')), /runes.parquet/],
+    ['the state is damaged', (folder: string) => writeFileSync(join(folder, '.state/state.json'), '{}'), /state.json cannot be read/],
+    ['the journal is gone', (folder: string) => rmSync(join(folder, '.state/journal-none.log')), /journal-none.log/],
+  ])('stops when %s, and says how to repair it', async (_, damage, message) => {
+    usePulled();
+    damage(join(to, 'pulled'));
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
+    expect(error.details.join(' ')).toMatch(/remove .*pulled.*reads all blocks again/);
+  });
+
+  it('reads blocks again that a damaged journal lost', async () => {
+    usePulled();
+    const before = pulledTree(pulled);
+    const path = join(to, 'pulled/.state/journal-none.log');
+    const bytes = readFileSync(path);
+    bytes[Math.floor(bytes.length / 2)]! ^= 1;
+    writeFileSync(path, bytes);
+    expect((await pull()).blocks).toBeGreaterThan(50);
+    expect(pulledTree(to)).toEqual(before);
+  });
+
+  it('leaves no temporary file', async () => {
+    usePulled();
+    expect(readdirSync(join(to, 'pulled')).sort()).toEqual(['.state', '0', 'runes.parquet', 'runes.parquet.sha256']);
+  });
+});
+
+/** Changes a byte in the middle of a file. */
+function flip(name: string) {
+  return (folder: string) => {
+    const bytes = readFileSync(join(folder, name));
+    bytes[Math.floor(bytes.length / 2)]! ^= 1;
+    writeFileSync(join(folder, name), bytes);
+  };
+}

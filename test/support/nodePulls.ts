@@ -1,0 +1,107 @@
+/** What pulls from a node must come to: rows in files, answers of the API, and the bytes of the folder. */
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { runeIdText } from '../../src/runes/ledger.ts';
+import { NETWORKS } from '../../src/runes/networks.ts';
+import { Store } from '../../src/store/duckdb.ts';
+import { readFiles } from '../../src/store/files.ts';
+import { filesBelow, temporaryFolder, testBuild, tree } from './build.ts';
+import { FakeNode } from './fakeNode.ts';
+import { MemoryChain } from './memoryLedger.ts';
+import { testPull } from './pull.ts';
+import type { Activity } from './records.ts';
+import { blocksOf, type FixtureChain, networkOf } from './runeChains.ts';
+import { startServer } from './server.ts';
+
+/** The files that builds read, with their digests. */
+export const pulledTree = (to: string): Record<string, string> =>
+  Object.fromEntries(Object.entries(tree(join(to, 'pulled'))).filter(([path]) => !path.startsWith('.state')));
+
+/** All rows of the pulled files, each as text, in the order of blocks, transactions and events. */
+export async function pulledRows(to: string): Promise<string[]> {
+  const folder = join(to, 'pulled');
+  const files = filesBelow(folder).filter((path) => /^[0-9]+\/.*\.parquet$/.test(path));
+  if (files.length === 0) return [];
+  const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: temporaryFolder() });
+  try {
+    const rows = await store.rows(
+      `SELECT * FROM ${readFiles(
+        'parquet',
+        files.map((path) => join(folder, path)),
+      )} ORDER BY block_height, tx_index, event_index`,
+    );
+    return rows.map((row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
+  } finally {
+    store.close();
+  }
+}
+
+/** The rows of a chain in memory, as `pulledRows` returns them. */
+export const memoryRows = ({ rows }: Pick<MemoryChain, 'rows'>): string[] =>
+  rows.map((row) =>
+    JSON.stringify(row, (key, value) => (typeof value === 'bigint' || (typeof value === 'number' && key !== '') ? String(value) : value)),
+  );
+
+/**
+ * Pulls a chain of the fixtures up to each height for which something is asserted, builds, and asks the API: outputs,
+ * burned amounts and mints must be those of ord.
+ */
+export async function checkFixture(fixture: FixtureChain): Promise<void> {
+  const blocks = blocksOf(fixture);
+  const { firstHeight } = NETWORKS[networkOf(fixture)];
+  const node = await FakeNode.start(blocks, { network: networkOf(fixture) });
+  const [to, out] = [temporaryFolder(), join(temporaryFolder(), 'dist')];
+  try {
+    for (const expected of fixture.asserts) {
+      const last = firstHeight + expected.height;
+      await testPull(`core:${node.url}`, to, { wanted: { from: undefined, to: last } });
+      await testBuild(out, { inputs: [to], dialect: 'hiro' });
+      if (!fixture.index_runes) continue;
+      const memory = new MemoryChain(NETWORKS[networkOf(fixture)]);
+      for (const { bytes, height } of blocks.slice(0, expected.height + 1)) memory.add(bytes, height);
+      const records = await askAll(out, firstHeight, last);
+      const units = ({ rune, amount = '0' }: Activity) => {
+        const { divisibility = 0 } = expected.runes.find(({ id }) => id === rune.id) ?? {};
+        const [whole = '', decimals = ''] = amount.split('.');
+        expect(decimals).toHaveLength(divisibility);
+        return BigInt(whole + decimals);
+      };
+      const of = (operation: string) => records.filter((record) => record.operation === operation);
+      const outputs = new Map<string, Map<string, bigint>>();
+      for (const record of of('receive')) {
+        const outpoint = `${record.location.output}`;
+        if (memory.spent.has(outpoint)) continue;
+        const runes = outputs.get(outpoint) ?? new Map<string, bigint>();
+        outputs.set(outpoint, runes.set(record.rune.id, (runes.get(record.rune.id) ?? 0n) + units(record)));
+      }
+      const found = [...outputs].map(([outpoint, runes]) => [outpoint, [...runes].map(([id, amount]) => [id, String(amount)]).sort()]);
+      expect(found.sort()).toEqual(expected.balances.map(([outpoint, runes]) => [outpoint, [...runes].sort()]).sort());
+      for (const { id, burned, mints } of expected.runes) {
+        const sum = of('burn').reduce((total, record) => total + (record.rune.id === id ? units(record) : 0n), 0n);
+        expect([id, String(sum), String(of('mint').filter(({ rune }) => rune.id === id).length)]).toEqual([id, burned, mints]);
+      }
+      expect([...memory.ledger.byId.keys()].map(runeIdText)).toEqual(expected.runes.map(({ id }) => id));
+    }
+  } finally {
+    await node.close();
+  }
+}
+
+/** Asks a server for all records of these blocks. */
+async function askAll(out: string, first: number, last: number): Promise<Activity[]> {
+  const server = await startServer(out);
+  const records: Activity[] = [];
+  try {
+    for (let height = first; height <= last; height++) {
+      for (let offset = 0, total = 1; offset < total; offset += 60) {
+        const { body } = await server.send('GET', `/runes/v1/blocks/${height}/activity?offset=${offset}&limit=60`);
+        const page = JSON.parse(body) as { total: number; results: Activity[] };
+        total = page.total;
+        records.push(...page.results);
+      }
+    }
+  } finally {
+    await server.close();
+  }
+  return records;
+}
