@@ -1,7 +1,7 @@
 import { tier } from '../support/tier.ts';
 
 /** Files that measure nothing and watch no other process, so two of them may run at once. */
-const PARALLEL = ['client', 'clientTypes', 'damagedState', 'histories', 'inputForms', 'locks', 'packed', 'pullDatabase', 'verify'].map(
+const PARALLEL = ['client', 'clientTypes', 'damagedState', 'histories', 'inputForms', 'locks', 'nodeChains', 'nodeKill', 'packed', 'pullDatabase', 'verify'].map(
   (name) => `test/exhaustive/${name}.test.ts`,
 );
 
