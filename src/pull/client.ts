@@ -36,7 +36,7 @@ const LONGEST_PAUSE_MS = 60_000;
 const LONGEST_WAIT_MS = 15 * 60_000;
 
 /** Longest time for a whole response, as a multiple of `timeoutMs`: a server could send a byte at a time forever. */
-const LONGEST_ANSWER = 20;
+export const LONGEST_ANSWER = 20;
 
 /** Largest response body that is accepted. A page of 100,000 records has about 60 MB. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;

@@ -1,0 +1,188 @@
+/**
+ * Calls of Bitcoin Core's REST and RPC interfaces: what their statuses and error codes mean, and which of them are tried again.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { misfitOf } from '../../contract/schemas.ts';
+import { InputError } from '../../errors.ts';
+import { Client, type ClientOptions, PassingError } from '../client.ts';
+import type { Credentials } from './credentials.ts';
+import { type Answer, Transport } from './transport.ts';
+
+/** Error codes of Bitcoin Core (src/rpc/protocol.h). */
+export const RPC_CODES = { misc: -1, notFound: -5, parameter: -8, warmingUp: -28 } as const;
+
+/** An RPC call that Bitcoin Core answered with an error. Tried again, unless the caller knows what it means. */
+export class RpcError extends PassingError {
+  override readonly name = 'RpcError';
+  constructor(
+    readonly code: number,
+    readonly text: string,
+  ) {
+    super(`was answered with RPC error ${code}: ${quoted(text)}`);
+  }
+}
+
+/** The node is starting. The message is the step that it says it is at. */
+class WarmingUpError extends Error {
+  override readonly name = 'WarmingUpError';
+}
+
+/** The server at the URL is not Bitcoin Core, as far as its answer tells. */
+export class WrongServerError extends InputError {}
+
+/** The node does not accept the credentials. */
+export class CredentialsError extends InputError {}
+
+export interface CallOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'> {
+  readonly url: URL;
+  /** Called with what users should know, such as a retry. */
+  readonly onNotice: (message: string) => void;
+}
+
+/** Pause between two questions to a node that is starting, as a multiple of the shortest pause of retries. */
+const WARM_UP_PAUSES = 4;
+
+const envelope = z.object({ result: z.unknown(), error: z.object({ code: z.int(), message: z.string() }).nullish() });
+
+export class Calls {
+  /** For messages. */
+  readonly name: string;
+  readonly #options: CallOptions;
+  readonly #client: Client;
+  readonly #transport: Transport;
+  #isWarmingUp = false;
+
+  constructor(options: CallOptions) {
+    const { url, onNotice } = options;
+    this.name = `Bitcoin Core ${url.host}`;
+    this.#options = options;
+    this.#client = new Client({ ...options, headers: {}, rate: 0, onRetry: (why) => onNotice(`${why}; trying again`) });
+    this.#transport = new Transport(url, options);
+  }
+
+  /**
+   * Runs `step` until it succeeds or fails for good: after a number of retries for a PassingError, and never while the
+   * node says that it is starting. `what` is the request for messages.
+   */
+  async persist<T>(what: string, step: () => Promise<T>): Promise<T> {
+    return this.#client.persist(`${what} of ${this.name}`, async () => {
+      for (;;) {
+        try {
+          const result = await step();
+          this.#isWarmingUp = false;
+          return result;
+        } catch (error) {
+          if (!(error instanceof WarmingUpError)) throw error;
+          if (!this.#isWarmingUp) this.#options.onNotice(`${this.name} is starting (${quoted(error.message)}); waiting for it`);
+          this.#isWarmingUp = true;
+          await sleep(this.#options.pauseMs * WARM_UP_PAUSES, undefined, { signal: this.#options.signal });
+        }
+      }
+    });
+  }
+
+  /** Asks the REST interface. Returns answers of status 200 and 404. `limit` bounds the body, in bytes. */
+  async rest(path: string, limit: number): Promise<Answer> {
+    const answer = await this.#transport.send({ method: 'GET', path: `/rest${path}`, limit });
+    const { status, body } = answer;
+    const starting = /^Service temporarily unavailable: (.*)/.exec(status === 503 ? textOf(body) : '');
+    if (starting) throw new WarmingUpError(starting[1]);
+    this.#refuse(answer);
+    if (status === 401 || status === 403) throw this.#forbidden(status);
+    if (status !== 200 && status !== 404) throw statusError(status, body);
+    return answer;
+  }
+
+  /**
+   * Calls a method of the RPC interface. `limit` bounds the answer, in bytes. Throws an RpcError if the node answers with
+   * an error, a CredentialsError if it does not accept the credentials, and a WrongServerError if it has no RPC interface.
+   */
+  async rpc(method: string, params: readonly unknown[], limit: number, credentials: Credentials | undefined): Promise<unknown> {
+    const ask = () => this.#post(method, params, limit, credentials?.header);
+    let answer = await ask();
+    if (answer.status === 401 && credentials?.refresh()) answer = await ask();
+    const { status, headers, body } = answer;
+    if (status === 401) {
+      throw new CredentialsError(`${this.name} does not accept ${credentials ? credentials.source : 'requests without credentials'}`, [
+        'Give the cookie file of the node with --cookie FILE, or its user and password in the environment variables CORE_RPC_USER and CORE_RPC_PASSWORD.',
+      ]);
+    }
+    if (status === 403) throw this.#forbidden(status);
+    // Errors of the call itself are JSON too, with a status such as 500.
+    const isJson = /^application\/json\b/.test(headers['content-type'] ?? '');
+    if (!isJson) this.#refuse(answer);
+    if (!isJson && status !== 200) throw this.wrongServer(`answers an RPC call with status ${status}`);
+    const { result, error } = parseJson(body, envelope);
+    if (error?.code === RPC_CODES.warmingUp) throw new WarmingUpError(error.message);
+    if (error) throw new RpcError(error.code, error.message);
+    return result;
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  #post(method: string, params: readonly unknown[], limit: number, authorization: string | undefined): Promise<Answer> {
+    const headers = { 'content-type': 'application/json', ...(authorization === undefined ? {} : { authorization }) };
+    const body = JSON.stringify({ jsonrpc: '1.0', id: 1, method, params });
+    return this.#transport.send({ method: 'POST', path: '/', headers, body, limit });
+  }
+
+  /** Throws for answers that are the same in both interfaces: failures that pass, redirects and web pages. */
+  #refuse({ status, headers, body }: Answer): void {
+    if (status === 408 || status === 425 || status === 429 || status >= 500) {
+      throw statusError(status, body);
+    }
+    if (status >= 300 && status < 400) {
+      throw new InputError(`${this.name} redirects to ${quoted(headers.location ?? '')}`, [
+        'Bitcoin Core never does, and redirects are not followed, because they could send credentials to another host. Check the URL.',
+      ]);
+    }
+    if (status === 200 && /^text\/html\b/.test(headers['content-type'] ?? '')) throw this.wrongServer('answers with a web page');
+  }
+
+  /** Returns the error for a server that is something else. */
+  wrongServer(why: string): WrongServerError {
+    const { protocol, host } = this.#options.url;
+    return new WrongServerError(`the server at ${protocol}//${host} is not Bitcoin Core: it ${why}`, [
+      "Give the URL of the node's RPC port, such as http://127.0.0.1:8332.",
+    ]);
+  }
+
+  #forbidden(status: number): InputError {
+    return new InputError(`${this.name} refuses requests of this machine or user (status ${status})`, [
+      'Check rpcallowip, rpcbind and rpcwhitelist in bitcoin.conf.',
+    ]);
+  }
+}
+
+/** Parses a body as JSON. Throws a PassingError if the body does not fit. */
+export function parseJson<T>(body: Buffer, schema: z.ZodType<T>): T {
+  let value: unknown;
+  try {
+    value = JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new PassingError('has an unexpected answer: not valid JSON');
+  }
+  return parsed(value, schema);
+}
+
+/** Parses a value. Throws a PassingError if the value does not fit. */
+export function parsed<T>(value: unknown, schema: z.ZodType<T>): T {
+  const result = schema.safeParse(value);
+  if (!result.success) throw new PassingError(`has an unexpected answer: ${misfitOf(result.error)}`);
+  return result.data;
+}
+
+/** Returns the error for a status that another attempt may change. */
+export function statusError(status: number, body: Buffer): PassingError {
+  const text = textOf(body);
+  return new PassingError(`was answered with status ${status}${text === '' ? '' : ` ${quoted(text)}`}`);
+}
+
+/** Returns the beginning of a body, which has text. */
+export const textOf = (body: Buffer): string => body.toString('utf8', 0, 1000).trim();
+
+/** Quotes text of the server for a message. */
+export const quoted = (text: string): string => JSON.stringify(text.slice(0, 200));

@@ -1,0 +1,95 @@
+/**
+ * User and password for the RPC interface of Bitcoin Core. They come from a cookie file or from the environment, never
+ * from the command line, which other users of the machine can read. No message shows them.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { codeOf, InputError } from '../../errors.ts';
+
+export const USER_VARIABLE = 'CORE_RPC_USER';
+export const PASSWORD_VARIABLE = 'CORE_RPC_PASSWORD';
+
+/** Folders of Bitcoin Core's cookie file below its data folder, by the default port of each test network. */
+const COOKIE_FOLDERS: Readonly<Record<string, string>> = { '38332': 'signet', '48332': 'testnet4', '18443': 'regtest' };
+
+export interface CredentialOptions {
+  readonly url: URL;
+  /** Path of the cookie file that the user gave. */
+  readonly cookie: string | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Home folder of the user. */
+  readonly home: string;
+}
+
+/** True for a host name of this machine. */
+export const isLoopback = (url: URL): boolean => /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(url.hostname);
+
+export class Credentials {
+  #header: string | undefined;
+
+  private constructor(
+    /** For messages. */
+    readonly source: string,
+    /** True if nobody asked for them. Then the node may refuse them. */
+    readonly areDefault: boolean,
+    readonly cookie: string | undefined,
+    header: string | undefined,
+  ) {
+    this.#header = header;
+  }
+
+  /** Finds credentials. Returns undefined if there are none. Throws an InputError for ones that are given and not usable. */
+  static find({ url, cookie, environment, home }: CredentialOptions): Credentials | undefined {
+    if (cookie !== undefined) return new Credentials(`the cookie file ${cookie}`, false, cookie, readCookie(cookie));
+    const [user, password] = [environment[USER_VARIABLE] ?? '', environment[PASSWORD_VARIABLE] ?? ''];
+    if (user !== '' || password !== '') {
+      if (user === '' || password === '') {
+        const [given, missing] = user === '' ? [PASSWORD_VARIABLE, USER_VARIABLE] : [USER_VARIABLE, PASSWORD_VARIABLE];
+        throw new InputError(`the environment variable ${given} is set, but ${missing} is not`, ['Set both, or neither.']);
+      }
+      return new Credentials(`${USER_VARIABLE} and ${PASSWORD_VARIABLE}`, false, undefined, headerOf(`${user}:${password}`));
+    }
+    if (!isLoopback(url)) return undefined;
+    const path = join(home, '.bitcoin', COOKIE_FOLDERS[url.port] ?? '', '.cookie');
+    try {
+      return new Credentials(`the cookie file ${path}`, true, path, readCookie(path));
+    } catch (error) {
+      if (error instanceof InputError) return undefined;
+      throw error;
+    }
+  }
+
+  /** Value of the header `authorization`. */
+  get header(): string | undefined {
+    return this.#header;
+  }
+
+  /** Reads the cookie file again: a node writes a new one at each start. Returns true if it changed. */
+  refresh(): boolean {
+    if (this.cookie === undefined) return false;
+    const before = this.#header;
+    try {
+      this.#header = readCookie(this.cookie);
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+    }
+    return this.#header !== before;
+  }
+}
+
+const headerOf = (userAndPassword: string): string => `Basic ${Buffer.from(userAndPassword, 'utf8').toString('base64')}`;
+
+function readCookie(path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new InputError(`cannot read the cookie file ${path} (${codeOf(error)})`, [
+      'Bitcoin Core makes this file in its data folder while it runs, readable for its own user. Check --cookie and the rights of the file.',
+    ]);
+  }
+  if (!/^[^:\s]+:\S+$/.test(text) || text.length > 1000) {
+    throw new InputError(`${path} is not a cookie file of Bitcoin Core: it should have one line of user, colon and password`);
+  }
+  return headerOf(text);
+}

@@ -1,0 +1,428 @@
+/**
+ * A Bitcoin Core node that serves a chain of raw blocks: an HTTP server with the calls, statuses, error texts and headers
+ * of Core's REST and RPC interfaces, and with faults on demand.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Block, readBlock } from '../../src/runes/block.ts';
+import { hashText, uint32At } from '../../src/runes/bytes.ts';
+import type { PreviousOutput } from '../../src/runes/indexBlock.ts';
+import { hash256, outpointText, sealed } from './memoryLedger.ts';
+import { blockBytes, type Transaction } from './runeBlocks.ts';
+
+export interface FakeBlock {
+  readonly hash: string;
+  readonly height: number;
+  /** May be a getter, so that a long chain need not be in memory. */
+  readonly bytes: Uint8Array;
+}
+
+/** What to do to the next answer of a call. */
+export interface Fault {
+  /** Paths of REST, or names of RPC methods. All calls by default. */
+  readonly on?: RegExp | string;
+  /** How many calls it hits; 1 by default. */
+  times?: number;
+  /** Answers with this instead. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Sends as many bytes of the body, then closes the connection. */
+  readonly cut?: number;
+  /** Sends as many bytes of the body, then nothing more. */
+  readonly stall?: number;
+  /** Added to the true content-length. */
+  readonly length?: number;
+  /** Flips a bit of the byte at this place of the body. */
+  readonly flip?: number;
+  /** Sends the body without content-length. */
+  readonly chunked?: boolean;
+  /** Waits before the answer, in milliseconds. */
+  readonly delay?: number;
+  /** Sends the body byte by byte with this pause, in milliseconds. */
+  readonly trickle?: number;
+  /** Answers both interfaces as while Core is starting. */
+  readonly warmingUp?: boolean;
+}
+
+export interface FakeNodeOptions {
+  /** As Core names it: main, test, testnet4, signet, regtest. */
+  network?: string;
+  rest?: boolean;
+  /** `user:password`, as in a cookie file. Undefined: no RPC credentials are right. */
+  credentials?: string | undefined;
+  /** As 270100 for 27.1. */
+  version?: number;
+  /** Blocks below this height are pruned. Undefined: the node does not prune. */
+  prunedBelow?: number | undefined;
+  isSyncing?: boolean;
+  /** Height of the last header, if it is above the chain's tip. */
+  headers?: number | undefined;
+  /** Outputs that the chain's own blocks do not have, by outpoint as `txid:index`. */
+  outputs?: ((outpoint: string) => PreviousOutput | undefined) | undefined;
+}
+
+/** Answers that more than one test wants, as Core gives them. */
+export const FAULTS = {
+  workQueue: { status: 503, headers: { 'content-type': 'text/html; charset=ISO-8859-1' }, body: 'Work queue depth exceeded' },
+  warmingUp: { warmingUp: true },
+  redirect: { status: 302, headers: { location: 'https://elsewhere.example/' } },
+  html: { status: 200, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>Router</title>' },
+  forbidden: { status: 403 },
+} as const satisfies Readonly<Record<string, Fault>>;
+
+class RpcFailure extends Error {
+  constructor(
+    readonly code: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+interface Reply {
+  status: number;
+  headers: Record<string, string>;
+  body: Uint8Array;
+}
+
+const text = (status: number, message: string): Reply => ({
+  status,
+  headers: { 'content-type': 'text/plain' },
+  body: Buffer.from(`${message}\r\n`),
+});
+const json = (value: unknown, status = 200): Reply => ({
+  status,
+  headers: { 'content-type': 'application/json' },
+  body: Buffer.from(`${JSON.stringify(value)}\n`),
+});
+const bare = (status: number): Reply => ({ status, headers: {}, body: new Uint8Array() });
+
+export class FakeNode {
+  /** Every call in order: `/rest/...` or the name of an RPC method. */
+  readonly calls: string[] = [];
+  /** Faults that are still to come. The first one that fits a call hits it. */
+  readonly faults: Fault[] = [];
+  /** May be changed while the node runs. */
+  readonly options: FakeNodeOptions;
+  readonly #server: Server;
+  /** Every block that the node ever had: Core keeps those of branches that it left. */
+  readonly #known = new Map<string, FakeBlock>();
+  readonly #parsed = new Map<string, Block>();
+  readonly #outputs = new Map<string, PreviousOutput>();
+  #chain: readonly FakeBlock[] = [];
+  #tip = 0;
+
+  private constructor(blocks: readonly FakeBlock[], options: FakeNodeOptions) {
+    this.options = { network: 'main', rest: true, version: 290_000, ...options };
+    this.replace(blocks);
+    this.#server = createServer((request, response) => void this.#serve(request, response));
+  }
+
+  /** Starts a node with these blocks, ascending without gaps, on a free port of 127.0.0.1. */
+  static async start(blocks: readonly FakeBlock[], options: FakeNodeOptions = {}): Promise<FakeNode> {
+    const node = new FakeNode(blocks, options);
+    await new Promise<void>((resolve) => node.#server.listen(0, '127.0.0.1', resolve));
+    return node;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Number of connections that clients have open. */
+  connections(): Promise<number> {
+    return new Promise((resolve) => this.#server.getConnections((_, count) => resolve(count)));
+  }
+
+  /** Makes these blocks the node's best chain. Blocks of the chain before can still be asked for by their hash. */
+  replace(blocks: readonly FakeBlock[]): void {
+    for (const block of blocks) this.#known.set(block.hash, block);
+    this.#chain = blocks;
+    this.setTip(blocks.at(-1)?.height ?? 0);
+  }
+
+  /** Shows the chain up to a height only. */
+  setTip(height: number): void {
+    this.#tip = height;
+  }
+
+  /** Forgets a block, as a node whose data is damaged. */
+  forget(hash: string): void {
+    this.#known.delete(hash);
+  }
+
+  /** Closes connections that are idle. */
+  closeIdle(): void {
+    this.#server.closeIdleConnections();
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const path = request.url ?? '';
+    const question = path === '/' && request.method === 'POST' ? parseQuestion(Buffer.concat(chunks).toString()) : undefined;
+    const call = question?.method ?? path;
+    this.calls.push(call);
+    const fault = this.faults.find(({ on = '' }) => new RegExp(on).test(call));
+    if (fault) {
+      fault.times = (fault.times ?? 1) - 1;
+      if (fault.times <= 0) this.faults.splice(this.faults.indexOf(fault), 1);
+    }
+    const reply = question
+      ? this.#rpc(question, request.headers.authorization, fault?.warmingUp)
+      : path === '/'
+        ? { ...bare(405), body: Buffer.from('JSONRPC server handles only POST requests') }
+        : this.options.rest && path.startsWith('/rest/')
+          ? this.#rest(path.slice('/rest'.length), fault?.warmingUp)
+          : bare(404);
+    await send(response, fault?.status === undefined ? reply : bareWith(fault), fault ?? {});
+  }
+
+  #rest(path: string, warmingUp = false): Reply {
+    if (warmingUp) return text(503, 'Service temporarily unavailable: Loading block index…');
+    const [, call = '', argument = '', format = ''] =
+      /^\/(chaininfo|blockhashbyheight|block(?:\/notxdetails)?)(?:\/([^/.]*))?(?:\.(\w+))?$/.exec(path) ?? [];
+    if (call === '') return bare(404);
+    if (call === 'chaininfo') return format === 'json' ? json(this.#info()) : text(404, 'output format not found (available: json)');
+    if (!['bin', 'hex', 'json'].includes(format)) return text(404, 'output format not found (available: .bin, .hex, .json)');
+    if (call === 'blockhashbyheight') {
+      if (!/^[0-9]{1,9}$/.test(argument)) return text(400, `Invalid height: ${argument}`);
+      const block = this.#at(Number(argument));
+      if (!block) return text(404, 'Block height out of range');
+      return formatted(format, Buffer.from(block.hash, 'hex').reverse(), () => ({ blockhash: block.hash }), block.hash);
+    }
+    if (!/^[0-9a-fA-F]{64}$/.test(argument)) return text(400, `Invalid hash: ${argument}`);
+    const block = this.#known.get(argument.toLowerCase());
+    if (!block) return text(404, `${argument} not found`);
+    if (this.#isPruned(block)) return text(404, `${argument} not available (pruned data)`);
+    return formatted(format, block.bytes, () => this.#jsonBlock(block, call === 'block' ? 3 : 1));
+  }
+
+  #rpc({ id, method, params }: RpcQuestion, authorization: string | undefined, warmingUp = false): Reply {
+    const { credentials } = this.options;
+    const [, sent = ''] = /^Basic (.*)$/.exec(authorization ?? '') ?? [];
+    if (credentials === undefined || Buffer.from(sent, 'base64').toString() !== credentials) {
+      return { ...bare(401), headers: { 'www-authenticate': 'Basic realm="jsonrpc"' } };
+    }
+    try {
+      if (warmingUp) throw new RpcFailure(-28, 'Loading block index…');
+      return json({ result: this.#result(method, params), error: null, id });
+    } catch (error) {
+      if (!(error instanceof RpcFailure)) throw error;
+      const status = error.code === -32601 ? 404 : error.code === -32600 ? 400 : 500;
+      return json({ result: null, error: { code: error.code, message: error.message }, id }, status);
+    }
+  }
+
+  #result(method: string, [first, second = 1, third]: readonly unknown[]): unknown {
+    switch (method) {
+      case 'getblockchaininfo':
+        return this.#info();
+      case 'getnetworkinfo':
+        return { version: this.options.version, subversion: '/Satoshi/', protocolversion: 70016 };
+      case 'getbestblockhash':
+        return this.#at(this.#tip)?.hash;
+      case 'getblockcount':
+        return this.#tip;
+      case 'getblockhash': {
+        const block = this.#at(Number(first));
+        if (!block) throw new RpcFailure(-8, 'Block height out of range');
+        return block.hash;
+      }
+      case 'getblock': {
+        const block = this.#stored(first, 'Block not found');
+        return Number(second) === 0 ? hex(block.bytes) : this.#jsonBlock(block, Number(second));
+      }
+      case 'getrawtransaction': {
+        const block = this.#stored(third, 'Block hash not found');
+        const index = this.#txids(block).indexOf(String(first));
+        if (index < 0) {
+          throw new RpcFailure(-5, 'No such transaction found in the provided block. Use gettransaction for wallet transactions.');
+        }
+        const hasPrevious = Number(second) >= 2 && (this.options.version ?? 0) >= 250_000;
+        return {
+          in_active_chain: this.#at(block.height) === block,
+          ...this.#jsonTransaction(block, index, hasPrevious),
+          blockhash: block.hash,
+        };
+      }
+      default:
+        throw new RpcFailure(-32601, 'Method not found');
+    }
+  }
+
+  #stored(hash: unknown, missing: string): FakeBlock {
+    const block = this.#known.get(String(hash));
+    if (!block) throw new RpcFailure(-5, missing);
+    if (this.#isPruned(block)) throw new RpcFailure(-1, 'Block not available (pruned data)');
+    return block;
+  }
+
+  #info(): unknown {
+    const { network, prunedBelow, isSyncing = false, headers = this.#tip } = this.options;
+    const tip = this.#at(this.#tip);
+    return {
+      chain: network,
+      blocks: this.#tip,
+      headers,
+      bestblockhash: tip?.hash,
+      difficulty: 1,
+      verificationprogress: isSyncing ? 0.5 : 1,
+      initialblockdownload: isSyncing,
+      size_on_disk: 1,
+      pruned: prunedBelow !== undefined,
+      ...(prunedBelow === undefined ? {} : { pruneheight: prunedBelow, automatic_pruning: true }),
+      warnings: '',
+    };
+  }
+
+  #at(height: number): FakeBlock | undefined {
+    return height > this.#tip ? undefined : this.#chain[height - (this.#chain[0]?.height ?? 0)];
+  }
+
+  #isPruned({ height }: FakeBlock): boolean {
+    return height < (this.options.prunedBelow ?? 0);
+  }
+
+  #txids(block: FakeBlock): string[] {
+    const { txids, transactions } = this.#parse(block);
+    return transactions.map((_, index) => hashText(txids, 32 * index));
+  }
+
+  /** Reads a block, and keeps its outputs: later blocks spend them. */
+  #parse(block: FakeBlock): Block {
+    const known = this.#parsed.get(block.hash);
+    if (known) return known;
+    const parsed = readBlock(block.bytes, hash256);
+    // A long chain that knows its outputs itself is not kept in memory.
+    if (this.options.outputs) this.#parsed.clear();
+    this.#parsed.set(block.hash, parsed);
+    if (this.options.outputs) return parsed;
+    parsed.transactions.forEach(({ firstOutput, outputs }, index) => {
+      const txid = hashText(parsed.txids, 32 * index);
+      for (let i = 0; i < outputs; i++) {
+        const from = parsed.scripts[firstOutput + i] ?? 0;
+        const script = parsed.bytes.subarray(from, from + (parsed.scriptLengths[firstOutput + i] ?? 0));
+        this.#outputs.set(`${txid}:${i}`, { script, height: block.height });
+      }
+    });
+    return parsed;
+  }
+
+  #previous(outpoint: string): PreviousOutput | undefined {
+    const { outputs } = this.options;
+    if (outputs) return outputs(outpoint);
+    if (this.#parsed.size < this.#known.size) for (const block of this.#known.values()) this.#parse(block);
+    return this.#outputs.get(outpoint);
+  }
+
+  #jsonBlock(block: FakeBlock, verbosity: number): unknown {
+    const hasPrevious = verbosity >= 3 && (this.options.version ?? 0) >= 230_000;
+    const txids = this.#txids(block);
+    return {
+      hash: block.hash,
+      confirmations: this.#at(block.height) === block ? this.#tip - block.height + 1 : -1,
+      height: block.height,
+      size: block.bytes.length,
+      tx: verbosity < 2 ? txids : txids.map((_, index) => this.#jsonTransaction(block, index, hasPrevious)),
+    };
+  }
+
+  #jsonTransaction(block: FakeBlock, index: number, hasPrevious: boolean): object {
+    const { bytes, inputs, txids, transactions } = this.#parse(block);
+    const { firstInput = 0, inputs: count = 0 } = transactions[index] ?? {};
+    const vin = Array.from({ length: count }, (_, i) => {
+      const at = inputs[firstInput + i] ?? 0;
+      const outpoint = outpointText(bytes, at);
+      if (index === 0) return { coinbase: '51', sequence: 0 };
+      const previous = hasPrevious ? this.#previous(outpoint) : undefined;
+      return {
+        txid: hashText(bytes, at),
+        vout: uint32At(bytes, at + 32),
+        scriptSig: { asm: '', hex: '' },
+        ...(previous && {
+          prevout: {
+            generated: false,
+            height: previous.height,
+            value: 0.00000546,
+            scriptPubKey: { asm: '', hex: hex(previous.script), type: 'witness_v1_taproot' },
+          },
+        }),
+        sequence: 0xffffffff,
+      };
+    });
+    return { txid: hashText(txids, 32 * index), version: 2, vin };
+  }
+}
+
+interface RpcQuestion {
+  readonly id: unknown;
+  readonly method: string;
+  readonly params: readonly unknown[];
+}
+
+function parseQuestion(body: string): RpcQuestion {
+  const { id = null, method = '', params = [] } = JSON.parse(body) as Partial<RpcQuestion>;
+  return { id, method, params };
+}
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex');
+
+const bareWith = ({ status = 200, headers = {}, body = '' }: Fault): Reply => ({
+  status,
+  headers: { ...headers },
+  body: Buffer.from(body),
+});
+
+function formatted(format: string, bytes: Uint8Array, value: () => unknown, asHex = hex(bytes)): Reply {
+  if (format === 'json') return json(value());
+  if (format === 'hex') return { status: 200, headers: { 'content-type': 'text/plain' }, body: Buffer.from(`${asHex}\n`) };
+  return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: bytes };
+}
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
+
+async function send(
+  response: ServerResponse,
+  reply: Reply,
+  { cut, stall, length = 0, flip, chunked, delay, trickle }: Fault,
+): Promise<void> {
+  if (delay !== undefined) await pause(delay);
+  const body = flip === undefined ? reply.body : Uint8Array.from(reply.body, (byte, at) => (at === flip ? byte ^ 1 : byte));
+  // Writes past the content-length are what a fault asks for.
+  response.strictContentLength = false;
+  response.writeHead(reply.status, chunked ? reply.headers : { ...reply.headers, 'content-length': body.length + length });
+  if (cut !== undefined) {
+    response.write(body.subarray(0, cut), () => response.destroy());
+  } else if (stall !== undefined) {
+    response.write(body.subarray(0, stall));
+  } else if (trickle !== undefined) {
+    for (let i = 0; i < body.length && !response.destroyed; i++) {
+      response.write(body.subarray(i, i + 1));
+      await pause(trickle);
+    }
+    response.end();
+  } else if (length > 0) {
+    response.write(body, () => response.destroy());
+  } else {
+    response.end(body);
+  }
+}
+
+/** Links blocks to a chain from a height on, each with these transactions behind its coinbase. `previous` is the hash of the block before. */
+export function chainOf(first: number, blocks: readonly (readonly Transaction[])[], previous = '00'.repeat(32)): FakeBlock[] {
+  let before = previous;
+  return blocks.map((transactions, index) => {
+    const bytes = sealed(blockBytes(first + index, transactions), Buffer.from(before, 'hex').reverse());
+    before = hashText(hash256(bytes.subarray(0, 80)));
+    return { hash: before, height: first + index, bytes };
+  });
+}
