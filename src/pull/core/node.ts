@@ -11,7 +11,21 @@ import { hashText } from '../../runes/bytes.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS } from '../../runes/networks.ts';
 import { PassingError } from '../client.ts';
-import { HIGHEST } from '../source.ts';
+import {
+  blockHash,
+  bytesOf,
+  chainInfo,
+  ENVELOPE_BYTES,
+  hashAnswer,
+  jsonBlock,
+  LARGEST_BLOCK,
+  LARGEST_JSON,
+  networkInfo,
+  pick,
+  SMALL_ANSWER,
+  transaction,
+  type WantedOutput,
+} from './answers.ts';
 import {
   type CallOptions,
   Calls,
@@ -45,28 +59,7 @@ export interface ChainInfo {
 
 export interface NodeOptions extends CallOptions, CredentialOptions {}
 
-/** An input of a transaction in the block, by its index. */
-export interface WantedOutput {
-  readonly txid: string;
-  readonly input: number;
-}
-
 const HEADER_BYTES = 80;
-
-/** Largest block that Bitcoin's rules allow, in bytes. */
-const LARGEST_BLOCK = 4_000_000;
-
-/** Bytes around the result in an answer of the RPC interface. */
-const ENVELOPE_BYTES = 1000;
-
-/** Largest answer about the chain or the node, in bytes. */
-const SMALL_ANSWER = 1_000_000;
-
-/**
- * Largest JSON of a block or transaction that is read, in bytes. A block of 1.6 MB has about 13 MB; the largest block has
- * less than 64 MB, even if all scripts are opcodes, or all inputs spend multisignature outputs.
- */
-const LARGEST_JSON = 128 * 1024 * 1024;
 
 /** Transactions of one block from which on the JSON of the whole block costs the node less than a call for each. */
 const MANY_TRANSACTIONS = 20;
@@ -78,26 +71,6 @@ const VERSION_WITH_PREVIOUS = { transaction: 250_000, block: 230_000 } as const;
 
 const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or credentials, or 23 or newer with rest=1 in bitcoin.conf.';
 
-const hash = z.string().regex(/^[0-9a-f]{64}$/);
-const height = z.int().min(0).max(HIGHEST);
-
-const chainInfo = z.object({
-  chain: z.string(),
-  blocks: height,
-  headers: z.int().max(HIGHEST),
-  bestblockhash: hash,
-  initialblockdownload: z.boolean(),
-  pruned: z.boolean(),
-  pruneheight: height.optional(),
-});
-const blockHash = z.object({ blockhash: hash });
-const networkInfo = z.object({ version: z.int() });
-const transaction = z.object({ txid: z.string(), vin: z.array(z.unknown()) });
-const jsonBlock = z.object({ tx: z.array(transaction) });
-/** An output script in hex. One of more than 10,000 bytes cannot be spent. */
-const script = z.string().regex(/^(?:[0-9a-f]{2}){0,10000}$/);
-const spendingInput = z.object({ prevout: z.object({ height, scriptPubKey: z.object({ hex: script }) }).optional() });
-
 export class BitcoinNode {
   readonly name: string;
   readonly #calls: Calls;
@@ -108,8 +81,8 @@ export class BitcoinNode {
   #version: number | undefined;
 
   private constructor(options: NodeOptions) {
-    this.#calls = new Calls(options);
     this.#credentials = Credentials.find(options);
+    this.#calls = new Calls(options);
     this.name = this.#calls.name;
   }
 
@@ -165,12 +138,12 @@ export class BitcoinNode {
     return this.#calls.persist(`the hash of block ${at}`, async () => {
       if (this.#hasRest) {
         const { status, body } = await this.#calls.rest(`/blockhashbyheight/${at}.json`, SMALL_ANSWER);
-        if (status === 200) return parseJson(body, blockHash).blockhash;
+        if (status === 200) return parseJson(body, hashAnswer).blockhash;
         if (textOf(body).startsWith('Block height out of range')) return undefined;
         throw statusError(status, body);
       }
       try {
-        return await this.#rpc('getblockhash', [at], hash);
+        return await this.#rpc('getblockhash', [at], blockHash);
       } catch (error) {
         if (error instanceof RpcError && error.code === RPC_CODES.parameter) return undefined;
         throw error;
@@ -277,11 +250,11 @@ export class BitcoinNode {
   }
 
   /** Returns the inputs of transactions of a block. */
-  async #transactions(blockHash: string, txids: readonly string[]): Promise<Map<string, unknown[]>> {
+  async #transactions(hash: string, txids: readonly string[]): Promise<Map<string, unknown[]>> {
     const inputs = new Map<string, unknown[]>();
     for (let i = 0; i < txids.length; i += PARALLEL_CALLS) {
       const some = txids.slice(i, i + PARALLEL_CALLS);
-      const found = await Promise.all(some.map((txid) => this.#rpc('getrawtransaction', [txid, 2, blockHash], transaction, LARGEST_JSON)));
+      const found = await Promise.all(some.map((txid) => this.#rpc('getrawtransaction', [txid, 2, hash], transaction, LARGEST_JSON)));
       for (const { txid, vin } of found) inputs.set(txid, vin);
     }
     return inputs;
@@ -312,23 +285,3 @@ export class BitcoinNode {
 }
 
 const isNetwork = (name: string): name is NetworkName => Object.hasOwn(NETWORKS, name);
-
-function bytesOf(hex: string): Uint8Array {
-  const bytes = Buffer.from(hex, 'hex');
-  // Buffer.from() stops at the first character that is not hex.
-  if (2 * bytes.length !== hex.length) throw new PassingError('is damaged: it is not hex');
-  return bytes;
-}
-
-/** Picks the spent outputs out of the inputs of transactions. Returns undefined if the inputs do not tell them. */
-function pick(inputs: ReadonlyMap<string, readonly unknown[]>, wanted: readonly WantedOutput[]): PreviousOutput[] | undefined {
-  const found: PreviousOutput[] = [];
-  for (const { txid, input } of wanted) {
-    const raw = inputs.get(txid)?.[input];
-    if (raw === undefined) throw new PassingError(`lack input ${input} of transaction ${txid}`);
-    const { prevout } = parsed(raw, spendingInput);
-    if (!prevout) return undefined;
-    found.push({ script: bytesOf(prevout.scriptPubKey.hex), height: prevout.height });
-  }
-  return found;
-}

@@ -1,0 +1,476 @@
+/** The client of a Bitcoin Core node, against a node that answers and fails as Core does. */
+import { getEventListeners } from 'node:events';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { BuildError, CliError, InputError } from '../src/errors.ts';
+import { Credentials } from '../src/pull/core/credentials.ts';
+import { hash256With } from '../src/pull/core/hash256.ts';
+import { BitcoinNode, type NodeOptions } from '../src/pull/core/node.ts';
+import { readBlock } from '../src/runes/block.ts';
+import { hashText } from '../src/runes/bytes.ts';
+import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault } from './support/fakeNode.ts';
+import { hash256, outpointOf } from './support/memoryLedger.ts';
+import { taproot } from './support/runeBlocks.ts';
+
+const FIRST = 840_000;
+const SECRET = 'miner:correct-horse';
+const [USER = '', PASSWORD = ''] = SECRET.split(':');
+const ENVIRONMENT = { CORE_RPC_USER: USER, CORE_RPC_PASSWORD: PASSWORD };
+
+/** Two blocks that make outputs, an empty one, and one that spends them in 24 transactions. */
+const made = chainOf(FIRST, [
+  [{ inputs: [{ outpoint: outpointOf('11'.repeat(32), 0) }], outputs: [taproot(1), taproot(2)] }],
+  [{ inputs: [{ outpoint: outpointOf('22'.repeat(32), 0) }], outputs: Array.from({ length: 24 }, (_, i) => taproot(10 + i)) }],
+]);
+const [one, two] = made as [FakeBlock, FakeBlock];
+const txidsOf = (bytes: Uint8Array): string[] => {
+  const { txids, transactions } = readBlock(bytes, hash256);
+  return transactions.map((_, index) => hashText(txids, 32 * index));
+};
+const [, early = ''] = txidsOf(one.bytes);
+const [, late = ''] = txidsOf(two.bytes);
+const CHAIN = [
+  ...made,
+  ...chainOf(
+    FIRST + 2,
+    [
+      [],
+      [
+        { inputs: [{ outpoint: outpointOf(late, 0) }, { outpoint: outpointOf(early, 1) }], outputs: [taproot(3)] },
+        ...Array.from({ length: 23 }, (_, i) => ({ inputs: [{ outpoint: outpointOf(late, 1 + i) }], outputs: [taproot(4)] })),
+      ],
+    ],
+    two.hash,
+  ),
+];
+const LAST = CHAIN.at(-1) as FakeBlock;
+const [, spending = '', another = ''] = txidsOf(LAST.bytes);
+
+const open: { close(): unknown }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+/** Messages that users get to see. */
+let notices: string[] = [];
+
+async function fakeNode(options: FakeNodeOptions = {}): Promise<FakeNode> {
+  const node = await FakeNode.start(CHAIN, options);
+  open.push(node);
+  return node;
+}
+
+async function connect(url: string, options: Partial<NodeOptions> = {}): Promise<BitcoinNode> {
+  notices = [];
+  const node = await BitcoinNode.open({
+    url: new URL(url),
+    cookie: undefined,
+    environment: {},
+    home: '/nonexistent',
+    retries: 3,
+    timeoutMs: 2000,
+    pauseMs: 1,
+    signal: new AbortController().signal,
+    onNotice: (message) => notices.push(message),
+    ...options,
+  });
+  open.push(node);
+  return node;
+}
+
+/** Returns the error of a promise with all that users see of it. */
+async function errorOf(promise: Promise<unknown>): Promise<CliError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason) => reason,
+  );
+  if (!(error instanceof CliError)) throw new Error(`no error for users: ${String(error)}`);
+  expect([error.message, ...error.details, ...notices].join('\n')).not.toContain(PASSWORD);
+  return error;
+}
+
+const REST: [FakeNodeOptions, Partial<NodeOptions>] = [{}, {}];
+const RPC: [FakeNodeOptions, Partial<NodeOptions>] = [{ rest: false, credentials: SECRET }, { environment: ENVIRONMENT }];
+const BOTH: [FakeNodeOptions, Partial<NodeOptions>] = [{ credentials: SECRET }, { environment: ENVIRONMENT }];
+
+describe.each([
+  ['REST', REST],
+  ['RPC', RPC],
+  ['REST and RPC', BOTH],
+])('a node with %s', (_, [served, asked]) => {
+  it('tells its chain, its hashes, blocks and the outputs that they spend', async () => {
+    const fake = await fakeNode({ ...served, headers: FIRST + 9 });
+    const node = await connect(fake.url, asked);
+    expect(node.name).toBe(`Bitcoin Core ${new URL(fake.url).host}`);
+    expect(await node.chain()).toEqual({
+      network: 'main',
+      blocks: FIRST + 3,
+      headers: FIRST + 9,
+      bestHash: LAST.hash,
+      isSyncing: false,
+      firstStored: 0,
+    });
+    for (const { hash, height, bytes } of CHAIN) {
+      expect(await node.hashAt(height)).toBe(hash);
+      expect(Buffer.compare(await node.block(hash), bytes)).toBe(0);
+      expect((await node.readBlock(hash)).hash).toBe(hash);
+    }
+    expect(await node.hashAt(FIRST + 4)).toBeUndefined();
+    const outputs = await node.previousOutputs(LAST, [
+      { txid: another, input: 0 },
+      { txid: spending, input: 1 },
+      { txid: spending, input: 0 },
+    ]);
+    expect(outputs.map(({ script, height }) => [Buffer.from(script), height])).toEqual([
+      [Buffer.from(taproot(11)), FIRST + 1],
+      [Buffer.from(taproot(2)), FIRST],
+      [Buffer.from(taproot(10)), FIRST + 1],
+    ]);
+    expect(await node.previousOutputs(LAST, [])).toEqual([]);
+  });
+
+  it('says that it syncs, what it has pruned, and its network', async () => {
+    const fake = await fakeNode({ ...served, isSyncing: true, prunedBelow: FIRST + 1, network: 'signet' });
+    const node = await connect(fake.url, asked);
+    expect(await node.chain()).toMatchObject({ isSyncing: true, firstStored: FIRST + 1, network: 'signet' });
+    const error = await errorOf(node.block(one.hash));
+    expect(error).toBeInstanceOf(InputError);
+    expect(error.message).toMatch(
+      /^Bitcoin Core 127\.0\.0\.1:\d+ has pruned a block that is needed \(".*not available \(pruned data\)"\)$/,
+    );
+    fake.options.network = 'test';
+    expect((await errorOf(node.chain())).message).toMatch(/follows the network "test", which is not supported$/);
+  });
+
+  it('follows a reorganisation and a tip that goes back', async () => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, asked);
+    const [other] = chainOf(FIRST + 2, [[{ inputs: [{ outpoint: outpointOf(early, 0) }], outputs: [taproot(9)] }]], two.hash) as [
+      FakeBlock,
+    ];
+    fake.replace([one, two, other]);
+    expect((await node.chain()).bestHash).toBe(other.hash);
+    expect(await node.hashAt(FIRST + 2)).toBe(other.hash);
+    expect(await node.hashAt(FIRST + 3)).toBeUndefined();
+    // Core keeps the blocks of a branch that it left.
+    expect(Buffer.compare(await node.block(LAST.hash), LAST.bytes)).toBe(0);
+    fake.setTip(FIRST);
+    expect(await node.chain()).toMatchObject({ blocks: FIRST, bestHash: one.hash });
+    expect(await node.hashAt(FIRST + 1)).toBeUndefined();
+    expect(notices.filter((notice) => !notice.includes('rest=1'))).toEqual([]);
+  });
+
+  // Each hits the answer with a block of 100 transactions' size once or more, and passes.
+  const size = LAST.bytes.length;
+  const passing: [string, Fault, RegExp][] = [
+    ['cut in mid-block', { cut: 200 }, /was cut off after 200 bytes/],
+    ['cut after its first byte', { cut: 1 }, /was cut off after 1 bytes/],
+    ['shorter than its length', { length: 10 }, /was cut off after \d+ bytes/],
+    ['longer than its length', { length: -10 }, /is damaged: the block ends inside of|failed: Parse Error|not valid JSON/],
+    [
+      'longer than any block',
+      { status: 200, body: Buffer.alloc(8_100_000) },
+      /has 8100000 bytes or more; the largest valid answer has [48]00[01]000/,
+    ],
+    [
+      'longer than any block, without length',
+      { status: 200, body: Buffer.alloc(8_100_000), chunked: true },
+      /has \d+ bytes or more; the largest/,
+    ],
+    ['empty', { status: 200 }, /is cut off: it has 0 bytes|an RPC call|not valid JSON/],
+    ['with a wrong byte in its header', { flip: 40 }, /is damaged: its header has the hash [0-9a-f]{64}/],
+    [
+      'with a wrong byte in a transaction',
+      { flip: size - 30 },
+      /is damaged: block [0-9a-f]{64} has other transactions than its header names/,
+    ],
+    ['too slow', { stall: 100 }, /sent no data for 0.2 s/],
+    ['refused by a full work queue', FAULTS.workQueue, /was answered with status 503 "Work queue depth exceeded"/],
+    ['refused by a full work queue, twice', { ...FAULTS.workQueue, times: 2 }, /status 503/],
+    ['refused with 429', { status: 429 }, /was answered with status 429;/],
+    ['refused with 500', { status: 500, body: 'Internal bug detected' }, /was answered with status 500 "Internal bug detected"/],
+  ];
+  it.each(passing)('is asked again for a block that is %s', async (_, fault, notice) => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, { ...asked, timeoutMs: 200 });
+    notices = [];
+    // The fault is used up, so it is a copy.
+    fake.faults.push({ on: /block/, ...fault });
+    const block = await node.readBlock(LAST.hash);
+    expect(block.transactions.length).toBe(25);
+    expect(notices.length).toBe(fault.times ?? 1);
+    expect(notices[0]).toMatch(new RegExp(`^block ${LAST.hash} of Bitcoin Core 127.0.0.1:\\d+ .*; trying again$`));
+    if (served.rest !== false) expect(notices[0]).toMatch(notice);
+    expect(fake.faults).toEqual([]);
+  });
+
+  it('is waited for while it starts, however long, and says so once', async () => {
+    const fake = await fakeNode(served);
+    fake.faults.push({ ...FAULTS.warmingUp, times: 20 });
+    const node = await connect(fake.url, { ...asked, retries: 0 });
+    expect(notices.filter((notice) => !notice.includes('rest=1'))).toEqual([
+      `${node.name} is starting ("Loading block index…"); waiting for it`,
+    ]);
+    notices = [];
+    fake.faults.push({ ...FAULTS.warmingUp, times: 5 });
+    expect((await node.chain()).blocks).toBe(FIRST + 3);
+    expect(notices.length).toBe(1);
+  });
+
+  const final: [string, Fault, RegExp][] = [
+    ['redirects', FAULTS.redirect, /redirects to "https:\/\/elsewhere.example\/"/],
+    ['answers with a web page', FAULTS.html, /is not Bitcoin Core: it answers with a web page/],
+    ['refuses with 403', FAULTS.forbidden, /refuses requests of this machine or user \(status 403\)/],
+  ];
+  it.each(final)('fails at once if it %s', async (_, fault, message) => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, asked);
+    notices = [];
+    fake.faults.push({ ...fault, times: 9 });
+    const error = await errorOf(node.block(LAST.hash));
+    expect(error).toBeInstanceOf(InputError);
+    expect(error.message).toMatch(message);
+    expect(error.details.length).toBeGreaterThan(0);
+    expect(notices).toEqual([]);
+  });
+
+  it('fails after the last retry, with the reason', async () => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, asked);
+    fake.forget(LAST.hash);
+    const gone = await errorOf(node.block(LAST.hash));
+    expect(gone).toBeInstanceOf(BuildError);
+    expect(gone.message).toMatch(/^block [0-9a-f]{64} of Bitcoin Core \S+ was answered with .* not found"; tried 4 times$/i);
+    await fake.close();
+    expect((await errorOf(node.chain())).message).toMatch(/^the chain of Bitcoin Core \S+ failed: connect ECONNREFUSED .*; tried 4 times$/);
+  });
+
+  it('is left at once by an abort, without a listener for each request', async () => {
+    const fake = await fakeNode(served);
+    const interruption = new AbortController();
+    const node = await connect(fake.url, { ...asked, signal: interruption.signal });
+    await Promise.all(Array.from({ length: 20 }, () => node.chain()));
+    expect(getEventListeners(interruption.signal, 'abort').length).toBe(1);
+    fake.faults.push({ on: /block/, stall: 10, times: 3 });
+    const asking = Promise.allSettled([node.block(LAST.hash), node.block(LAST.hash), node.hashAt(FIRST)]);
+    while (fake.faults.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    interruption.abort();
+    expect((await asking).map((result) => result.status === 'rejected' && result.reason.name)).toEqual(Array(3).fill('AbortError'));
+    await expect(node.chain()).rejects.toThrow(/abort/);
+    while ((await fake.connections()) > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    node.close();
+    expect(getEventListeners(interruption.signal, 'abort')).toEqual([]);
+  });
+
+  it('is asked over a new connection, silently, if it closed an idle one', async () => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, asked);
+    notices = [];
+    for (let round = 0; round < 20; round++) {
+      await node.chain();
+      fake.closeIdle();
+    }
+    expect(notices).toEqual([]);
+  });
+});
+
+describe('spent outputs', () => {
+  const first = [{ txid: spending, input: 0 }];
+  const many = txidsOf(LAST.bytes)
+    .slice(1)
+    .map((txid) => ({ txid, input: 0 }));
+  it.each<[string, FakeNodeOptions, Partial<NodeOptions>, typeof first, string[]]>([
+    ['one call of Core 25', { ...RPC[0], version: 250_000 }, RPC[1], first, ['getrawtransaction']],
+    ['one call of Core 29 with REST', BOTH[0], BOTH[1], first, ['getrawtransaction']],
+    ['the block of Core 24', { ...RPC[0], version: 240_200 }, RPC[1], first, ['getblock']],
+    ['the block of Core 24 with REST', { ...BOTH[0], version: 240_200 }, BOTH[1], first, [`/rest/block/${LAST.hash}.json`]],
+    ['the block over REST', REST[0], REST[1], first, [`/rest/block/${LAST.hash}.json`]],
+    ['the block for many', BOTH[0], BOTH[1], many, [`/rest/block/${LAST.hash}.json`]],
+  ])('come from %s', async (_, served, asked, wanted, calls) => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, asked);
+    fake.calls.length = 0;
+    const outputs = await node.previousOutputs(LAST, wanted);
+    expect(outputs.map(({ script }) => Buffer.from(script))).toEqual(wanted.map((_, i) => Buffer.from(taproot(10 + i))));
+    expect(fake.calls).toEqual(calls);
+  });
+
+  it('come from the block if calls for transactions do not tell them and the version is not known', async () => {
+    const fake = await fakeNode({ ...RPC[0], version: 240_000 });
+    fake.faults.push({ on: /getnetworkinfo/, status: 403 });
+    const node = await connect(fake.url, RPC[1]);
+    expect(await node.previousOutputs(LAST, first)).toMatchObject([{ height: FIRST + 1 }]);
+    expect(fake.calls.slice(-2)).toEqual(['getrawtransaction', 'getblock']);
+  });
+
+  it('are not told by Core 22', async () => {
+    const overRpc = await fakeNode({ ...RPC[0], version: 220_100 });
+    const old = await errorOf(connect(overRpc.url, RPC[1]));
+    expect(old.message).toMatch(/^Bitcoin Core \S+ has version 22.1, which is too old$/);
+    expect(old.details.join()).toMatch(/Bitcoin Core 25 or newer/);
+    const overRest = await fakeNode({ version: 220_100 });
+    const error = await errorOf((await connect(overRest.url)).previousOutputs(LAST, first));
+    expect(error).toBeInstanceOf(InputError);
+    expect(error.message).toMatch(/does not tell which outputs block [0-9a-f]{64} spends, so etchings cannot be checked$/);
+  });
+
+  it.each<[string, Fault, RegExp]>([
+    ['no such transaction', { status: 200, body: '{"tx":[]}' }, /lack input 0 of transaction/],
+    ['no JSON', { status: 200, body: '{"tx":[' }, /has an unexpected answer: not valid JSON/],
+    [
+      'a script that is not hex',
+      { status: 200, body: blockWith({ height: 1, scriptPubKey: { hex: 'xy' } }) },
+      /unexpected answer: prevout.scriptPubKey.hex/,
+    ],
+    [
+      'a height that cannot be',
+      { status: 200, body: blockWith({ height: -1, scriptPubKey: { hex: '' } }) },
+      /unexpected answer: prevout.height/,
+    ],
+  ])('are asked for again after %s', async (_, fault, notice) => {
+    const fake = await fakeNode();
+    const node = await connect(fake.url);
+    fake.faults.push({ ...fault });
+    expect(await node.previousOutputs(LAST, first)).toMatchObject([{ height: FIRST + 1 }]);
+    expect(notices.length).toBe(1);
+    expect(notices[0]).toMatch(notice);
+  });
+});
+
+function blockWith(prevout: unknown): string {
+  return JSON.stringify({ tx: [{ txid: spending, vin: [{ prevout }] }] });
+}
+
+describe('a node is refused', () => {
+  it.each<[string, FakeNodeOptions, Partial<NodeOptions>, RegExp]>([
+    ['without REST and credentials', { rest: false }, {}, /does not accept requests without credentials, and does not answer REST$/],
+    ['with wrong credentials', { credentials: 'a:b' }, RPC[1], /does not accept CORE_RPC_USER and CORE_RPC_PASSWORD$/],
+    ['with wrong credentials and no REST', { rest: false, credentials: 'a:b' }, RPC[1], /CORE_RPC_PASSWORD, and does not answer REST$/],
+  ])('%s', async (_, served, asked, message) => {
+    const fake = await fakeNode(served);
+    const error = await errorOf(connect(fake.url, asked));
+    expect(error).toBeInstanceOf(InputError);
+    expect(error.message).toMatch(message);
+    expect(error.details.join()).toMatch(/--cookie FILE/);
+  });
+
+  it.each<[string, Fault, RegExp]>([
+    [
+      '404 to everything',
+      { status: 404, headers: { 'content-type': 'text/html' }, body: '<html>' },
+      /is not Bitcoin Core: it answers neither REST nor RPC$/,
+    ],
+    ['a web page', FAULTS.html, /is not Bitcoin Core: it answers with a web page$/],
+    ['405 to RPC', { status: 405, on: '^getblock' }, /is not Bitcoin Core: it answers neither REST nor RPC$/],
+  ])('if it answers %s', async (_, fault, message) => {
+    const fake = await fakeNode({ rest: false });
+    fake.faults.push({ ...fault, times: 9 });
+    expect((await errorOf(connect(fake.url))).message).toMatch(message);
+  });
+
+  it.each(['http://miner:correct-horse@127.0.0.1:8332', 'http://127.0.0.1:8332/?password=correct-horse', 'ftp://127.0.0.1'])(
+    'at %s',
+    async (url) => {
+      const error = await errorOf(connect(url));
+      expect(error.message).toMatch(/must be http or https, without user, password/);
+      expect(error.message).not.toMatch(/miner/);
+    },
+  );
+
+  it('if it speaks no TLS at an https URL', async () => {
+    const fake = await fakeNode();
+    expect((await errorOf(connect(fake.url.replace('http:', 'https:'), { retries: 0 }))).message).toMatch(
+      /^the chain of Bitcoin Core .* failed: /,
+    );
+  });
+
+  it('with a notice if it is asked over plain HTTP from another machine', async () => {
+    await errorOf(connect('http://node.invalid:8332', { retries: 0 }));
+    expect(notices).toEqual([
+      expect.stringMatching(/^Bitcoin Core node.invalid:8332 is asked over plain HTTP: others in the network could/),
+    ]);
+  });
+
+  it('if it sends a byte at a time for too long', async () => {
+    const fake = await fakeNode();
+    fake.faults.push({ trickle: 4, times: 9 });
+    expect((await errorOf(connect(fake.url, { retries: 0, timeoutMs: 10 }))).message).toMatch(
+      /did not complete within 0.2 s; tried 1 times$/,
+    );
+  });
+});
+
+describe('credentials', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'core-'));
+  const cookieAt = (path: string, text: string): string => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+    return join(folder, path);
+  };
+  const header = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+
+  it('are read again from the cookie file after a restart of the node', async () => {
+    const cookie = cookieAt('restarted', '__cookie__:before');
+    const fake = await fakeNode({ rest: false, credentials: '__cookie__:before' });
+    const node = await connect(fake.url, { cookie });
+    notices = [];
+    fake.options.credentials = '__cookie__:correct-horse';
+    expect((await errorOf(node.chain())).message).toMatch(new RegExp(`does not accept the cookie file ${cookie}$`));
+    cookieAt('restarted', '__cookie__:correct-horse\n');
+    expect((await node.chain()).blocks).toBe(FIRST + 3);
+    expect(notices).toEqual([]);
+  });
+
+  it('of the default cookie file may be refused if the node answers REST', async () => {
+    cookieAt('home/.bitcoin/.cookie', '__cookie__:correct-horse');
+    const fake = await fakeNode({ credentials: 'a:b' });
+    const node = await connect(fake.url, { home: join(folder, 'home') });
+    expect(notices).toEqual([expect.stringMatching(/does not accept the cookie file .*home\/.bitcoin\/.cookie; using REST alone$/)]);
+    expect((await node.chain()).blocks).toBe(FIRST + 3);
+    fake.options.rest = false;
+    expect((await errorOf(connect(fake.url, { home: join(folder, 'home') }))).message).toMatch(/\.cookie, and does not answer REST$/);
+  });
+
+  it.each<[string, string, Record<string, string>, string | undefined]>([
+    ['http://127.0.0.1:8332', '.bitcoin/.cookie', {}, 'main'],
+    ['http://localhost:38332', '.bitcoin/signet/.cookie', {}, 'signet'],
+    ['http://[::1]:48332', '.bitcoin/testnet4/.cookie', {}, 'testnet4'],
+    ['https://127.8.8.8:18443', '.bitcoin/regtest/.cookie', {}, 'regtest'],
+    ['http://127.0.0.1:9999', '.bitcoin/.cookie', {}, 'other'],
+    ['http://10.0.0.1:8332', '.bitcoin/.cookie', {}, undefined],
+    ['http://127.0.0.1:8332', '.bitcoin/.cookie', ENVIRONMENT, 'environment'],
+  ])('of %s come from %s', (url, path, environment, expected) => {
+    const home = join(folder, `home-${String(expected)}`);
+    cookieAt(`home-${String(expected)}/${path}`, `__cookie__:${String(expected)}\n`);
+    const found = Credentials.find({ url: new URL(url), cookie: undefined, environment, home });
+    expect(found?.header).toBe(expected && header(expected === 'environment' ? SECRET : `__cookie__:${expected}`));
+    expect(found?.areDefault).toBe(expected && expected !== 'environment');
+  });
+
+  it.each<[string, Partial<NodeOptions>, RegExp]>([
+    ['a missing file', { cookie: join(folder, 'missing') }, /^cannot read the cookie file .*missing \(ENOENT\)$/],
+    [
+      'a file that is no cookie',
+      { cookie: cookieAt('other', 'correct-horse battery staple') },
+      /other is not a cookie file of Bitcoin Core/,
+    ],
+    ['an empty file', { cookie: cookieAt('empty', '') }, /empty is not a cookie file of Bitcoin Core/],
+    ['a user without a password', { environment: { CORE_RPC_USER: 'a' } }, /CORE_RPC_USER is set, but CORE_RPC_PASSWORD is not$/],
+    ['a password without a user', { environment: { CORE_RPC_PASSWORD: PASSWORD } }, /CORE_RPC_PASSWORD is set, but CORE_RPC_USER is not$/],
+  ])('are refused: %s', async (_, asked, message) => {
+    const error = await errorOf(connect('http://127.0.0.1:8332', asked));
+    expect(error).toBeInstanceOf(InputError);
+    expect(error.message).toMatch(message);
+  });
+
+  it('are absent without a default cookie file', () => {
+    expect(Credentials.find({ url: new URL('http://127.0.0.1:8332'), cookie: undefined, environment: {}, home: folder })).toBeUndefined();
+  });
+});
+
+it('hashes the same with and without crypto.hash', () => {
+  expect(hashText(hash256With(undefined)(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
+  expect(hashText(hash256(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
+});
