@@ -1,9 +1,10 @@
 import { tier } from '../support/tier.ts';
 
 /** Files that measure nothing and watch no other process, so two of them may run at once. */
-const PARALLEL = ['client', 'clientTypes', 'damagedState', 'histories', 'inputForms', 'locks', 'nodeChains', 'nodeKill', 'packed', 'pullDatabase', 'verify'].map(
-  (name) => `test/exhaustive/${name}.test.ts`,
-);
+const PARALLEL = [
+  ...['client', 'clientTypes', 'damagedState', 'histories', 'inputForms', 'kill', 'locks', 'nodeChains', 'nodeKill', 'packed'],
+  ...['pullDatabase', 'pullKill', 'shellBlocks', 'terminal', 'verify'],
+].map((name) => `test/exhaustive/${name}.test.ts`);
 
 const { test } = tier('test/exhaustive/*.test.ts', { testTimeout: 3_600_000 });
 const { reporters, ...shared } = test ?? {};
@@ -12,7 +13,7 @@ export default {
   test: {
     reporters,
     projects: [
-      { test: { ...shared, name: 'parallel', include: PARALLEL, sequence: { groupOrder: 1 } } },
+      { test: { ...shared, name: 'parallel', include: PARALLEL, maxWorkers: 2, sequence: { groupOrder: 1 } } },
       // One file at a time: these count files, memory or moments of other processes.
       { test: { ...shared, name: 'alone', exclude: PARALLEL, isolate: false, fileParallelism: false, sequence: { groupOrder: 2 } } },
     ],
