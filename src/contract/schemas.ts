@@ -7,6 +7,7 @@ import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS,
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
+import { sources } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
@@ -241,6 +242,7 @@ export const manifest = z
       })
       .optional()
       .describe('Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.'),
+    sources: sources.min(1).optional().describe('Which blocks were read, and by which rules, as far as the input says.'),
     files: integer.describe(
       'Number of files with pages and pointers, including paths by block hash. The index of layout `packed` has 16^`transaction_prefix` files more.',
     ),

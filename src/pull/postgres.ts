@@ -16,7 +16,7 @@ import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
 import { checkDigest, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
-import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
+import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { isDiskFull, putInPlace, saveStream, workFile, writeError } from './write.ts';
 
 export interface DatabaseOptions {
@@ -53,6 +53,7 @@ interface RowsWanted {
 
 export class DatabaseSource implements Source {
   readonly name: string;
+  readonly origin = allBy('bitcoin-indexer');
   readonly perFile = HEIGHTS_PER_FILE;
   readonly knowsDigests = false;
   readonly #options: DatabaseOptions;
