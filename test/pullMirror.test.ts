@@ -118,7 +118,7 @@ describe('a pull from a mirror', () => {
     );
     expect(pulledDigest()).toBe(digest);
     const kept = Object.keys(tree(join(work, 'input'))).filter((path) => before[path] !== undefined);
-    expect(kept).toHaveLength(19);
+    expect(kept).toHaveLength(20);
     requests.length = 0;
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
     // The manifest twice, and the digests.
