@@ -4,7 +4,7 @@ import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, wr
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLUMNS } from '../src/bulk/rows.ts';
-import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
 import { int, literal, nullable, Store, text } from '../src/store/duckdb.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { check, list } from './support/outputs.ts';

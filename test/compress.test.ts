@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ENCODINGS, type Encoding, LAYOUTS } from '../src/pages/lists.ts';
+import { ENCODINGS, type Encoding, LAYOUTS } from '../src/pages/site.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { ndjson, record } from './support/records.ts';
 

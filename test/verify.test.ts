@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
-import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/lists.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/site.ts';
 import { VerificationError } from '../src/verify/findings.ts';
 import { verify } from '../src/verify/verify.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, writeFiles } from './support/build.ts';

@@ -3,8 +3,9 @@
  */
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
-import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS, OPERATIONS } from '../pages/lists.ts';
+import { OPERATIONS } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
+import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/site.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 

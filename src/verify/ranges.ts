@@ -11,7 +11,7 @@ import type { Progress } from '../cli/progress.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
-import type { Site } from '../pages/lists.ts';
+import type { Site } from '../pages/site.ts';
 import { renderBatches } from '../render/batches.ts';
 import { int, Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
