@@ -135,7 +135,7 @@ function readBlocks(root: string, sink: ComparingSink, findings: Findings): Bloc
       for (const [, content] of digestsFiles(blocks)) sink.file(path, content);
       for (const block of blocks) all.push(block);
     } catch (error) {
-      findings.add(`${path}: ${messageOf(error).split('\n')[0]}`);
+      findings.add(`${path}: ${misfitOf(error)}`);
     }
   }
   return all;
