@@ -53,6 +53,13 @@ describe('a request', () => {
     );
   }, 600_000);
 
+  it('is answered from the same bytes after a build of one layout became one of the other', async () => {
+    for (const layout of ['packed', 'files', 'packed'] as const) {
+      await testBuild(join(work, 'switched'), { inputs: CONFORMANCE_INPUTS, layout, pageSizes });
+      expect(tree(join(work, 'switched'))).toEqual(tree(join(work, layout)));
+    }
+  });
+
   it('reads one file of the index or pointer, and at most two pages', async () => {
     const site = siteOf(JSON.parse(readFileSync(join(work, 'packed/runes/v1/manifest.json'), 'utf8')));
     let reads: string[] = [];
