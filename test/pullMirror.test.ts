@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ActivityRecord } from '../src/contract/contractJson.ts';
 import { activityInput } from '../src/contract/schemas.ts';
 import { digestOfBlocks } from '../src/output/digests.ts';
-import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
 import { identityOf } from '../src/pull/block.ts';
 import { listPulledFiles } from '../src/pull/pulledFiles.ts';
 import { Store } from '../src/store/duckdb.ts';

@@ -3,8 +3,9 @@
  */
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
-import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS, OPERATIONS } from '../pages/lists.ts';
+import { OPERATIONS } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
+import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/site.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 import { sources } from './sources.ts';
@@ -88,6 +89,7 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 }
 
 const integer = z.int().min(0);
+const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Most runes that a manifest names in `left_out`. */
 export const MOST_RUNES_NAMED = 20;
@@ -179,12 +181,12 @@ export const digestsFile = z
     blocks: z
       .array(
         z.strictObject({
-          height: z.int().describe('Height of the block.'),
-          hash: z.string().describe('Hash of the block: 64 hex digits without `0x`.'),
-          records: z.int().describe('Number of records in the block.'),
-          digest: z
-            .string()
-            .describe('SHA-256 of the records in served order, as JSON of the dialect `contract`, joined by commas: 64 hex digits.'),
+          height: integer.describe('Height of the block.'),
+          hash: hex64.describe('Hash of the block: 64 hex digits without `0x`.'),
+          records: integer.describe('Number of records in the block.'),
+          digest: hex64.describe(
+            'SHA-256 of the records in served order, as JSON of the dialect `contract`, joined by commas: 64 hex digits.',
+          ),
         }),
       )
       .min(1)

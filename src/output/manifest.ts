@@ -5,9 +5,9 @@
 
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';
-import type { Site } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
+import type { Site } from '../pages/site.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';

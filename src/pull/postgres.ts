@@ -10,7 +10,7 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.ts';
-import { literal, type Store, toNumber } from '../store/duckdb.ts';
+import { int, literal, type Store } from '../store/duckdb.ts';
 import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
@@ -215,10 +215,10 @@ export class DatabaseSource implements Source {
       });
       const job = this.#convert((await stat(csv)).size === 0 ? undefined : csv, parquet, fields, { order, kept });
       await job.catch((error: unknown) => this.#explainConversion(error, table, kept));
-      const { rows } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(parquet)}`);
+      const { rows } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(parquet)}`, { rows: int });
       const { size: bytes } = await stat(parquet);
       await take(parquet);
-      return { records: toNumber(rows), bytes };
+      return { records: rows, bytes };
     } finally {
       await Promise.all([csv, parquet].map((path) => rm(path, { force: true })));
     }

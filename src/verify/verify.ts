@@ -10,7 +10,6 @@ import { InputError, messageOf } from '../errors.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
 import { inspectOutput, LOCK, MARKER } from '../output/folder.ts';
 import { ownFiles } from '../output/ownFiles.ts';
-import { type Encoding, type Site, siteOf } from '../pages/lists.ts';
 import { prefixes } from '../pages/packed.ts';
 import {
   DIGESTS_FOLDER,
@@ -24,6 +23,7 @@ import {
   sidecarPath,
   statsFilePath,
 } from '../pages/paths.ts';
+import { type Encoding, type Site, siteOf } from '../pages/site.ts';
 import { siteAssets } from '../site/assets.ts';
 import { emitFiles, type FileSink } from '../write/pageFiles.ts';
 import { readRegularFile } from '../write/regularFile.ts';
@@ -135,7 +135,7 @@ function readBlocks(root: string, sink: ComparingSink, findings: Findings): Bloc
       for (const [, content] of digestsFiles(blocks)) sink.file(path, content);
       for (const block of blocks) all.push(block);
     } catch (error) {
-      findings.add(`${path}: ${messageOf(error).split('\n')[0]}`);
+      findings.add(`${path}: ${misfitOf(error)}`);
     }
   }
   return all;

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { LEDGER_FIELDS } from '../../src/contract/fields.ts';
 import { checksumText, sha256Of } from '../../src/input/checksums.ts';
 import { DatabaseSource } from '../../src/pull/postgres.ts';
-import { Store } from '../../src/store/duckdb.ts';
+import { nullable, Store, text } from '../../src/store/duckdb.ts';
 import { ApiServer } from '../support/apiServer.ts';
 import { CONFORMANCE, filesBelow, RecordingLog, temporaryFolder, tree } from '../support/build.ts';
 import { run } from '../support/cli.ts';
@@ -45,9 +45,10 @@ const COLUMNS = LEDGER_FIELDS.map(({ column }) => `"${column}"::text AS "${colum
 /** The rows of all pulled files, as text. */
 async function rows(): Promise<unknown[]> {
   const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
-  const found = await store.rows(`SELECT ${COLUMNS} FROM read_parquet('${to}/pulled/*/*.parquet') ORDER BY tx_id, event_index`);
+  const cells = Object.fromEntries(LEDGER_FIELDS.map(({ column }) => [column, nullable(text)]));
+  const found = await store.rows(`SELECT ${COLUMNS} FROM read_parquet('${to}/pulled/*/*.parquet') ORDER BY tx_id, event_index`, cells);
   store.close();
-  return found;
+  return found.map((row) => Object.fromEntries(Object.entries(row).map(([column, cell]) => [column, cell ?? null])));
 }
 
 /** The rows of the table in the same order. */

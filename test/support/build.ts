@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Log, SummaryRow } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
-import type { Dialect, Encoding, Layout } from '../../src/pages/lists.ts';
+import type { Dialect, Encoding, Layout } from '../../src/pages/site.ts';
 import { build } from '../../src/pipeline/build.ts';
 import type { BuildOptions } from '../../src/pipeline/options.ts';
 import type { BuildResult } from '../../src/pipeline/report.ts';
