@@ -15,13 +15,17 @@ export const MAX_AMOUNT = 340282366920938463463374607431768211455n;
 /** Largest divisibility of a rune (runes protocol). */
 export const MAX_DIVISIBILITY = 38;
 
-export type FieldKind = 'integer' | 'text' | 'hash' | 'output' | 'operation' | 'amount' | 'units';
+export type FieldKind = 'integer' | 'text' | 'hash' | 'hashOrNone' | 'output' | 'operation' | 'amount' | 'units' | 'count' | 'flag';
+
+/** An integer from 0 to 10^39 - 1. MAX_AMOUNT has as many digits. */
+const UNITS = '(?:0|[1-9][0-9]{0,38})';
 
 export const RULES: Readonly<Record<FieldKind, { readonly pattern: string; readonly rule: string }>> = {
   integer: { pattern: '(?:0|[1-9][0-9]{0,15})', rule: `must be an integer from 0 to ${MAX_INTEGER} (2^53 - 1)` },
   /** Any string. An empty pattern is not checked. */
   text: { pattern: '', rule: 'must be a string' },
   hash: { pattern: '(?:0[xX])?[0-9a-fA-F]{64}', rule: 'must be 64 hex digits, with or without 0x' },
+  hashOrNone: { pattern: '(?:(?:0[xX])?[0-9a-fA-F]{64})?', rule: 'must be 64 hex digits, with or without 0x, or empty' },
   output: {
     pattern: '(?:0[xX])?[0-9a-fA-F]+(?::(?:0|[1-9][0-9]{0,15}))?',
     rule: 'must be hex, with or without 0x, or an outpoint txid:vout',
@@ -31,10 +35,11 @@ export const RULES: Readonly<Record<FieldKind, { readonly pattern: string; reado
     pattern: `[0-9]+(?:[.][0-9]{1,${MAX_DIVISIBILITY}})?`,
     rule: `must be a decimal string of at most 2^128 - 1 smallest units, with at most ${MAX_DIVISIBILITY} decimals`,
   },
-  units: {
-    pattern: '(?:0|[1-9][0-9]{0,38})',
-    rule: 'must be an integer from 0 to 2^128 - 1, in smallest units',
-  },
+  units: { pattern: UNITS, rule: 'must be an integer from 0 to 2^128 - 1, in smallest units' },
+  /** A number that may be too large for `integer`. */
+  count: { pattern: UNITS, rule: 'must be an integer from 0 to 2^128 - 1' },
+  /** PostgreSQL writes t and f into CSV. */
+  flag: { pattern: '(?:[tT](?:rue|RUE)?|[fF](?:alse|ALSE)?)', rule: 'must be true or false, or t or f' },
 };
 
 export interface Field {
@@ -88,11 +93,33 @@ export const LEDGER_FIELDS: readonly Field[] = [
   field('timestamp', 'timestamp', 'integer'),
 ];
 
-/** Columns to read from the indexer's table `runes`. */
+/** Columns that the indexer's table `runes` must have. */
 export const RUNE_FIELDS: readonly Field[] = [
   field('id', 'id', 'text'),
   field('number', 'number', 'integer'),
   field('name', 'name', 'text'),
   field('spaced_name', 'spaced_name', 'text'),
   field('divisibility', 'divisibility', 'integer'),
+];
+
+/**
+ * Columns of `runes` that are read if the table has them. `tx_id` is empty if the protocol itself etched the rune;
+ * `symbol` and terms are empty if the rune has none.
+ */
+export const RUNE_DETAILS: readonly Field[] = [
+  field('block_hash', 'block_hash', 'hash', false),
+  field('block_height', 'block_height', 'integer', false),
+  field('tx_index', 'tx_index', 'integer', false),
+  field('tx_id', 'tx_id', 'hashOrNone', false),
+  field('premine', 'premine', 'units', false),
+  field('symbol', 'symbol', 'text', false),
+  field('turbo', 'turbo', 'flag', false),
+  field('cenotaph', 'cenotaph', 'flag', false),
+  field('terms_amount', 'terms_amount', 'units', false),
+  field('terms_cap', 'terms_cap', 'count', false),
+  field('terms_height_start', 'terms_height_start', 'count', false),
+  field('terms_height_end', 'terms_height_end', 'count', false),
+  field('terms_offset_start', 'terms_offset_start', 'count', false),
+  field('terms_offset_end', 'terms_offset_end', 'count', false),
+  field('timestamp', 'timestamp', 'integer', false),
 ];

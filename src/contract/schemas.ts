@@ -22,7 +22,7 @@ export function textRule(kind: FieldKind): z.ZodType<string> {
   if (kind === 'text') return z.string({ error: rule });
   const base = z.string({ error: rule }).regex(whole(kind), { error: rule, abort: true });
   if (kind === 'integer') return base.refine((text) => Number(text) <= MAX_INTEGER, { error: rule });
-  if (kind === 'amount' || kind === 'units') return base.refine(fits128, { error: rule });
+  if (kind === 'amount' || kind === 'units' || kind === 'count') return base.refine(fits128, { error: rule });
   if (kind === 'output') return base.refine((text) => (outpointIndex(text) ?? 0) <= MAX_INTEGER, { error: rule });
   return base;
 }
