@@ -38,15 +38,15 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
   const names = new Map(runes.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const report = new Report();
   await reportDivisibility(names, report, store);
-  await reportDifferingRunes(names, report, store);
+  const { several } = await store.row('SELECT count(*) - count(DISTINCT id) AS several FROM all_runes', { several: int });
+  if (several > 0) await reportDifferingRunes(names, report, store);
   report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
-  const values = COLUMNS.map((column) => {
-    if (column === 'id') return column;
-    return `${isTerm(column) ? `nullif(any_value(${column}), '')` : `any_value("${column}")`} AS "${column}"`;
-  });
-  const isComplete = COLUMNS.map((column) => `count("${column}") > 0`).join(' AND ');
-  await store.run(`CREATE TEMP TABLE runes AS SELECT ${values.join(', ')}, ${isComplete} AS is_complete FROM all_runes GROUP BY id;
-    DROP TABLE all_runes`);
+  // One row for each rune is the usual case, and groups are slow.
+  const merged = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
+  const rows = several > 0 ? `(SELECT ${merged} FROM all_runes GROUP BY id)` : 'all_runes';
+  const values = COLUMNS.map((column) => (isTerm(column) ? `nullif(${column}, '') AS ${column}` : `"${column}"`)).join(', ');
+  const isComplete = COLUMNS.map((column) => `"${column}" IS NOT NULL`).join(' AND ');
+  await store.run(`CREATE TEMP TABLE runes AS SELECT ${values}, ${isComplete} AS is_complete FROM ${rows}; DROP TABLE all_runes`);
 }
 
 /**
@@ -79,8 +79,6 @@ async function reportDivisibility(names: Names, report: Report, store: Store): P
 
 /** Reports runes with two values of a column, and the files that have them. */
 async function reportDifferingRunes(names: Names, report: Report, store: Store): Promise<void> {
-  const { several } = await store.row('SELECT count(*) - count(DISTINCT id) AS several FROM all_runes', { several: int });
-  if (several === 0) return;
   const others = COLUMNS.filter((column) => column !== 'id');
   const when = (result: (column: string) => string) =>
     others.map((column) => `CASE WHEN min("${column}") <> max("${column}") THEN ${result(column)} END`).join(', ');

@@ -71,6 +71,7 @@ export async function updateInputs(loaded: Loaded, store: Store): Promise<void> 
     INSERT INTO state.left_out SELECT * FROM left_out`);
   if (!loaded.hasRunes) return;
   // EXCEPT treats NULLs as equal.
-  await store.run(`DELETE FROM state.runes WHERE id IN (SELECT id FROM (FROM state.runes EXCEPT FROM runes));
-    INSERT INTO state.runes FROM runes EXCEPT FROM state.runes`);
+  await store.run(`CREATE TEMP TABLE new_runes AS FROM runes EXCEPT FROM state.runes;
+    DELETE FROM state.runes WHERE id NOT IN (SELECT id FROM runes) OR id IN (SELECT id FROM new_runes);
+    INSERT INTO state.runes FROM new_runes`);
 }
