@@ -169,7 +169,7 @@ describe('a ledger export', () => {
     });
     expect([message, ...details]).toEqual([
       'the runes tables have 1 error(s)',
-      'in/runes1.csv and in/runes2.csv: rune 1:0 has two rows with different values',
+      'in/runes1.csv and in/runes2.csv: rune 1:0 has two rows with different values of divisibility',
     ]);
   });
   it('with invalid cells in the runes table', async () => {

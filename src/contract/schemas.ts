@@ -24,7 +24,7 @@ export function textRule(kind: FieldKind): z.ZodType<string> {
   if (kind === 'text') return z.string({ error: rule });
   const base = z.string({ error: rule }).regex(whole(kind), { error: rule, abort: true });
   if (kind === 'integer') return base.refine((text) => Number(text) <= MAX_INTEGER, { error: rule });
-  if (kind === 'amount' || kind === 'units') return base.refine(fits128, { error: rule });
+  if (kind === 'amount' || kind === 'units' || kind === 'count') return base.refine(fits128, { error: rule });
   if (kind === 'output') return base.refine((text) => (outpointIndex(text) ?? 0) <= MAX_INTEGER, { error: rule });
   return base;
 }
@@ -116,15 +116,17 @@ export function responseSchemas(dialect: Dialect) {
       block_height: integer.describe('Block height.'),
       tx_id: hash.describe(`Transaction id, in lower case, ${spelled}.`),
       tx_index: integer.describe('Index of the transaction in the block, from 0.'),
-      vout: integer.optional().describe('Index of the output in the transaction. Omitted if there is no output.'),
+      vout: integer
+        .optional()
+        .describe('Index of the output in the transaction. Left out if there is no output, as in etchings, mints and some burns.'),
       output: z
         .string()
         .regex(output)
         .optional()
         .describe(
           dialect === 'contract'
-            ? 'Id of the transaction of the output, with `0x`; `vout` is its index. Left out where there is none.'
-            : 'The output as `txid:vout`, without `0x`. Left out where there is none.',
+            ? 'Id of the transaction of the output, with `0x`; `vout` is its index. Left out if there is no output.'
+            : 'The output as `txid:vout`, without `0x`. Left out if there is no output.',
         ),
       timestamp: integer.describe('Block time, in seconds since 1970 (UTC).'),
     })
@@ -132,8 +134,16 @@ export function responseSchemas(dialect: Dialect) {
   const activity = z
     .strictObject({
       rune,
-      address: z.string().optional().describe('Address of the event. Left out where there is none.'),
-      receiver_address: z.string().optional().describe('Address that received the amount sent. Left out where there is none.'),
+      address: z
+        .string()
+        .optional()
+        .describe(
+          'Address that received, sent or burned the amount. Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address.',
+        ),
+      receiver_address: z
+        .string()
+        .optional()
+        .describe('Address that received the amount sent. Only in sends, and left out if the script of the output has no address.'),
       amount: z
         .string()
         .regex(whole('amount'))
