@@ -10,7 +10,7 @@ import { hash256With } from '../src/pull/core/hash256.ts';
 import { BitcoinNode, type NodeOptions } from '../src/pull/core/node.ts';
 import { readBlock } from '../src/runes/block.ts';
 import { hashText } from '../src/runes/bytes.ts';
-import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault } from './support/fakeNode.ts';
+import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault, startNodeProcess } from './support/fakeNode.ts';
 import { hash256, outpointOf } from './support/memoryLedger.ts';
 import { taproot } from './support/runeBlocks.ts';
 
@@ -473,4 +473,18 @@ describe('credentials', () => {
 it('hashes the same with and without crypto.hash', () => {
   expect(hashText(hash256With(undefined)(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
   expect(hashText(hash256(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
+});
+
+it('may be a process of its own, with blocks of a folder', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'core-blocks-'));
+  for (const { height, bytes } of CHAIN) writeFileSync(join(folder, `${height}.bin`), bytes);
+  const fake = await startNodeProcess(folder, { credentials: SECRET });
+  open.push({ close: () => fake.stop() });
+  const node = await connect(fake.url, BOTH[1]);
+  expect((await node.readBlock(LAST.hash)).hash).toBe(LAST.hash);
+  expect(await node.previousOutputs(LAST, [{ txid: another, input: 0 }])).toMatchObject([{ height: FIRST + 1 }]);
+  fake.tell('fault {"on":"chaininfo","status":500}');
+  fake.tell(`tip ${FIRST}`);
+  while ((await node.chain()).blocks !== FIRST) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(notices).toEqual([expect.stringMatching(/was answered with status 500; trying again$/)]);
 });

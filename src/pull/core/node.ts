@@ -42,7 +42,7 @@ import {
 import { type CredentialOptions, Credentials, isLoopback } from './credentials.ts';
 import { hash256 } from './hash256.ts';
 
-export type NetworkName = keyof typeof NETWORKS;
+type NetworkName = keyof typeof NETWORKS;
 
 export interface ChainInfo {
   readonly network: NetworkName;
