@@ -70,7 +70,7 @@ async function connect(url: string, options: Partial<NodeOptions> = {}): Promise
     environment: {},
     home: '/nonexistent',
     retries: 3,
-    timeoutMs: 2000,
+    timeoutMs: 5000,
     pauseMs: 1,
     signal: new AbortController().signal,
     onNotice: (message) => notices.push(message),
@@ -90,6 +90,14 @@ async function errorOf(promise: Promise<unknown>): Promise<CliError> {
   expect([error.message, ...error.details, ...notices].join('\n')).not.toContain(PASSWORD);
   return error;
 }
+
+/** Waits until a condition holds, or the test's time is over. */
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 1));
+}
+
+/** Number of timers that keep the process running. */
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
 const REST: [FakeNodeOptions, Partial<NodeOptions>] = [{}, {}];
 const RPC: [FakeNodeOptions, Partial<NodeOptions>] = [{ rest: false, credentials: SECRET }, { environment: ENVIRONMENT }];
@@ -186,7 +194,7 @@ describe.each([
       { flip: size - 30 },
       /is damaged: block [0-9a-f]{64} has other transactions than its header names/,
     ],
-    ['too slow', { stall: 100 }, /sent no data for 0.2 s/],
+    ['too slow', { stall: 100 }, /sent no data for 0.3 s/],
     ['refused by a full work queue', FAULTS.workQueue, /was answered with status 503 "Work queue depth exceeded"/],
     ['refused by a full work queue, twice', { ...FAULTS.workQueue, times: 2 }, /status 503/],
     ['refused with 429', { status: 429 }, /was answered with status 429;/],
@@ -194,7 +202,7 @@ describe.each([
   ];
   it.each(passing)('is asked again for a block that is %s', async (_, fault, notice) => {
     const fake = await fakeNode(served);
-    const node = await connect(fake.url, { ...asked, timeoutMs: 200 });
+    const node = await connect(fake.url, { ...asked, timeoutMs: fault.stall === undefined ? 5000 : 300 });
     notices = [];
     // The fault is used up, so it is a copy.
     fake.faults.push({ on: /block/, ...fault });
@@ -204,6 +212,8 @@ describe.each([
     expect(notices[0]).toMatch(new RegExp(`^block ${LAST.hash} of Bitcoin Core 127.0.0.1:\\d+ .*; trying again$`));
     if (served.rest !== false) expect(notices[0]).toMatch(notice);
     expect(fake.faults).toEqual([]);
+    // The connection of an answer that was given up is closed.
+    await until(async () => (await fake.connections()) <= 1);
   });
 
   it('is waited for while it starts, however long, and says so once', async () => {
@@ -250,16 +260,19 @@ describe.each([
   it('is left at once by an abort, without a listener for each request', async () => {
     const fake = await fakeNode(served);
     const interruption = new AbortController();
+    const before = timers();
     const node = await connect(fake.url, { ...asked, signal: interruption.signal });
     await Promise.all(Array.from({ length: 20 }, () => node.chain()));
+    // A timer that is left behind would keep the command from ending.
+    await until(() => timers() <= before);
     expect(getEventListeners(interruption.signal, 'abort').length).toBe(1);
     fake.faults.push({ on: /block/, stall: 10, times: 3 });
     const asking = Promise.allSettled([node.block(LAST.hash), node.block(LAST.hash), node.hashAt(FIRST)]);
-    while (fake.faults.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await until(() => fake.faults.length === 0);
     interruption.abort();
     expect((await asking).map((result) => result.status === 'rejected' && result.reason.name)).toEqual(Array(3).fill('AbortError'));
     await expect(node.chain()).rejects.toThrow(/abort/);
-    while ((await fake.connections()) > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await until(async () => (await fake.connections()) === 0);
     node.close();
     expect(getEventListeners(interruption.signal, 'abort')).toEqual([]);
   });
@@ -274,6 +287,16 @@ describe.each([
     }
     expect(notices).toEqual([]);
   });
+});
+
+it('is asked again for a block in hex with other characters', async () => {
+  const fake = await fakeNode(RPC[0]);
+  const node = await connect(fake.url, RPC[1]);
+  notices = [];
+  const result = `${Buffer.from(LAST.bytes).toString('hex').slice(0, -2)}zz`;
+  fake.faults.push({ status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ result, error: null }) });
+  expect(Buffer.compare(await node.block(LAST.hash), LAST.bytes)).toBe(0);
+  expect(notices).toEqual([expect.stringMatching(/is damaged: it is not hex; trying again$/)]);
 });
 
 describe('spent outputs', () => {
@@ -350,10 +373,12 @@ describe('a node is refused', () => {
     ['with wrong credentials and no REST', { rest: false, credentials: 'a:b' }, RPC[1], /CORE_RPC_PASSWORD, and does not answer REST$/],
   ])('%s', async (_, served, asked, message) => {
     const fake = await fakeNode(served);
-    const error = await errorOf(connect(fake.url, asked));
+    const { signal } = new AbortController();
+    const error = await errorOf(connect(fake.url, { ...asked, signal }));
     expect(error).toBeInstanceOf(InputError);
     expect(error.message).toMatch(message);
     expect(error.details.join()).toMatch(/--cookie FILE/);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it.each<[string, Fault, RegExp]>([
@@ -395,9 +420,9 @@ describe('a node is refused', () => {
 
   it('if it sends a byte at a time for too long', async () => {
     const fake = await fakeNode();
-    fake.faults.push({ trickle: 4, times: 9 });
-    expect((await errorOf(connect(fake.url, { retries: 0, timeoutMs: 10 }))).message).toMatch(
-      /did not complete within 0.2 s; tried 1 times$/,
+    fake.faults.push({ trickle: 10, times: 9 });
+    expect((await errorOf(connect(fake.url, { retries: 0, timeoutMs: 50 }))).message).toMatch(
+      /did not complete within 1 s; tried 1 times$/,
     );
   });
 });
@@ -485,6 +510,6 @@ it('may be a process of its own, with blocks of a folder', async () => {
   expect(await node.previousOutputs(LAST, [{ txid: another, input: 0 }])).toMatchObject([{ height: FIRST + 1 }]);
   fake.tell('fault {"on":"chaininfo","status":500}');
   fake.tell(`tip ${FIRST}`);
-  while ((await node.chain()).blocks !== FIRST) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(async () => (await node.chain()).blocks === FIRST);
   expect(notices).toEqual([expect.stringMatching(/was answered with status 500; trying again$/)]);
 });
