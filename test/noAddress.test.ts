@@ -2,7 +2,7 @@
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Dialect } from '../src/pages/lists.ts';
+import type { Dialect } from '../src/pages/site.ts';
 import type { LedgerRow } from '../src/runes/rows.ts';
 import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
 import { exportOf, rowsWithoutAddress } from './support/nodeRows.ts';

@@ -2,12 +2,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { literal, type Row, Store } from '../src/store/duckdb.ts';
+import { literal, Store } from '../src/store/duckdb.ts';
 import {
   CONFORMANCE_INPUTS,
   failedBuild,
   filesBelow,
   RecordingLog,
+  rowsOf,
   type TestBuild,
   temporaryFolder,
   testBuild,
@@ -136,10 +137,10 @@ function inputOf(files: Readonly<Record<string, string>>) {
 }
 
 /** The runes in the state of the last build. */
-async function keptRunes(cache: string): Promise<Row[]> {
+async function keptRunes(cache: string): Promise<Record<string, unknown>[]> {
   await store.run(`ATTACH ${literal(join(cache, 'state.duckdb'))} AS kept (READ_ONLY)`);
   try {
-    return await store.rows('SELECT * FROM kept.runes ORDER BY number, id');
+    return await rowsOf('SELECT * FROM kept.runes ORDER BY number, id', store);
   } finally {
     await store.run('DETACH kept');
   }

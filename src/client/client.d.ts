@@ -65,6 +65,11 @@ export interface MirrorManifest {
         readonly runes: readonly string[];
         readonly more_runes: number;
     };
+    /** Which blocks were read, and by which rules: ranges of heights, both ends included. A block that was read may be empty. */
+    readonly sources?: readonly {
+        readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
+        readonly blocks: readonly (readonly [first: number, last: number])[];
+    }[];
     readonly files: number;
     readonly bytes: number;
     /** 64 hex digits. Two mirrors with the same digest have the same data. */

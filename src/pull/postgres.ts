@@ -4,16 +4,17 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { type Field, LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.ts';
-import { int, literal, type Store } from '../store/duckdb.ts';
+import { int, type Store } from '../store/duckdb.ts';
 import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
+import { writeParquet } from './parquetFile.ts';
 import { checkDigest, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
@@ -239,28 +240,10 @@ export class DatabaseSource implements Source {
     }
   }
 
-  /** Converts CSV to Parquet. Sorts the rows, so that the same rows always make the same bytes. */
+  /** Converts CSV to Parquet, after the conversion before. */
   async #convert(csv: string | undefined, parquet: string, fields: readonly Field[], { order, kept }: RowsWanted): Promise<void> {
-    const columns = fields.map(({ column }) => `'${column}': 'VARCHAR'`).join(', ');
-    // The rules of PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
-    const options = [
-      `auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false`,
-      `compression = 'none', columns = {${columns}}`,
-    ];
-    // DuckDB cannot read an empty file.
-    const fetched =
-      csv === undefined
-        ? `SELECT * FROM (${noRows(fields)}) WHERE false`
-        : `SELECT ${fields.map(typed).join(', ')} FROM ${readFiles('csv', [csv], options)}`;
-    const all =
-      kept === undefined
-        ? 'FROM fetched'
-        : `FROM fetched UNION ALL BY NAME FROM ${readFiles('parquet', [kept])} WHERE id NOT IN (SELECT id FROM fetched)`;
-    const job = this.#conversion.then(() =>
-      this.#options.store.run(
-        `COPY (WITH fetched AS (${fetched}) SELECT * FROM (${all}) ORDER BY ${order}) TO ${literal(resolve(parquet))} (FORMAT parquet, COMPRESSION zstd)`,
-      ),
-    );
+    const more = kept === undefined ? undefined : `FROM ${readFiles('parquet', [kept])} WHERE id NOT IN (SELECT id FROM fetched)`;
+    const job = this.#conversion.then(() => writeParquet(parquet, { csv, fields, order, more }, this.#options.store));
     this.#conversion = job.catch(() => undefined);
     await job;
   }
@@ -371,16 +354,6 @@ async function checkKept(path: string): Promise<void> {
     throw new InputError(`${path} cannot be read: ${messageOf(error)}`, ['The file was damaged after the pull. Remove it and pull again.']);
   }
 }
-
-/** Type of a column in the Parquet file. Text keeps the digits of amounts. */
-const typeOf = ({ kind }: Field): string => (kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR');
-
-/** SQL of a column, cast to its type in the Parquet file. */
-const typed = (field: Field): string => `"${field.column}"::${typeOf(field)} AS "${field.column}"`;
-
-/** SQL of an empty result with these columns. */
-const noRows = (fields: readonly Field[]): string =>
-  `SELECT ${fields.map((field) => `NULL::${typeOf(field)} AS "${field.column}"`).join(', ')}`;
 
 /**
  * Makes `sslmode` in the URL work as in libpq and psql: `require` does not verify the certificate.

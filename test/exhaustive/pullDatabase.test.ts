@@ -11,7 +11,7 @@ import { checksumText, sha256Of } from '../../src/input/checksums.ts';
 import { DatabaseSource } from '../../src/pull/postgres.ts';
 import { nullable, Store, text } from '../../src/store/duckdb.ts';
 import { ApiServer } from '../support/apiServer.ts';
-import { CONFORMANCE, filesBelow, RecordingLog, temporaryFolder, tree } from '../support/build.ts';
+import { CONFORMANCE, filesBelow, RecordingLog, rowsOf, temporaryFolder, tree } from '../support/build.ts';
 import { run } from '../support/cli.ts';
 import { mountDisk } from '../support/disk.ts';
 import { readPage } from '../support/pages.ts';
@@ -58,7 +58,7 @@ const rowsOfTable = async (): Promise<unknown[]> =>
 /** Columns of the pulled runes, by id. */
 async function runesRows(columns: string): Promise<unknown[]> {
   const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
-  const found = await store.rows(`SELECT ${columns} FROM (FROM read_parquet('${to}/pulled/runes.parquet') ORDER BY id)`);
+  const found = await rowsOf(`SELECT ${columns} FROM (FROM read_parquet('${to}/pulled/runes.parquet') ORDER BY id)`, store);
   store.close();
   return found;
 }
