@@ -262,7 +262,7 @@ describe.each([
     const fake = await fakeNode(served);
     const interruption = new AbortController();
     const before = timers();
-    const node = await connect(fake.url, { ...asked, signal: interruption.signal });
+    const node = await connect(fake.url, { ...asked, timeoutMs: 1_000_000, signal: interruption.signal });
     await Promise.all(Array.from({ length: 20 }, () => node.chain()));
     // A timer that is left behind would keep the command from ending.
     await until(() => timers() <= before);
