@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { literal, type Row, Store } from '../src/store/duckdb.ts';
+import { VERSION } from '../src/version.ts';
 import {
   CONFORMANCE_INPUTS,
   failedBuild,
@@ -309,6 +310,20 @@ describe('a runes table is refused', () => {
       expect.stringMatching(/^(?:a\.csv and b|b\.csv and c)\.csv: rune 5:3 has .* values of divisibility, tx_id, symbol, turbo, cenotaph$/),
     ]);
   });
+});
+
+it('a state of an earlier format, which lacks columns, is not used', async () => {
+  const { out, build, kept } = inputOf({ 'runes.csv': PSQL });
+  await build();
+  await store.run(`ATTACH ${literal(join(`${out}.cache`, 'state.duckdb'))} AS old; UPDATE old.basis SET program = '${VERSION} 5';
+    ALTER TABLE old.runes DROP COLUMN premine; DETACH old`);
+  const log = new RecordingLog();
+  expect(await build({ log })).toMatchObject({ wasFull: true });
+  expect(log.infos.find(({ event }) => event === 'loaded')?.figures).toMatchObject({
+    full: `the cache was written by version ${VERSION} 5`,
+  });
+  expect(await kept()).toEqual(ROWS);
+  expect(await build()).toMatchObject({ wasFull: false });
 });
 
 it('a value that no page shows changes the state and no page', async () => {
