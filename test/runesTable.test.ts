@@ -3,6 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { literal, Store } from '../src/store/duckdb.ts';
+import { VERSION } from '../src/version.ts';
 import {
   CONFORMANCE_INPUTS,
   failedBuild,
@@ -167,13 +168,15 @@ describe('all columns are kept', () => {
   it.each<[string, (input: string) => Promise<void> | void]>([
     ['CSV of psql', (input) => writeFiles(input, { 'runes.csv': PSQL })],
     [
-      'CSV without a difference between an empty string and no value',
+      'CSV of other spellings, where an empty string is no value',
       (input) =>
         writeFiles(input, {
-          'runes.csv': PSQL.replaceAll(',"",', ',,').replaceAll(',t,f,', ',True,False,').replaceAll(',f,t,', ',FALSE,true,'),
+          'runes.csv': PSQL.replaceAll(',"",', ',,')
+            .replaceAll(',t,f,', ',True,False,')
+            .replaceAll(',f,t,', ',FALSE,true,')
+            .replaceAll(hex('a'), `0x${hex('a').toUpperCase()}`),
         }),
     ],
-    ['CSV of other spellings', (input) => writeFiles(input, { 'runes.csv': PSQL.replaceAll(hex('a'), `0x${hex('a').toUpperCase()}`) })],
     ['Parquet of text', parquet('*')],
     [
       'Parquet with types of its own',
@@ -190,14 +193,13 @@ describe('all columns are kept', () => {
   });
 
   it('of the recorded runes', async () => {
-    const out = join(temporaryFolder(), 'out');
-    await testBuild(out, { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_000, to: 840_000 } });
+    const csv = readFileSync(CONFORMANCE_INPUTS[1] ?? '', 'utf8');
+    const { build, kept } = inputOf({ 'runes.csv': csv, 'ledger.csv': LEDGER.replaceAll('5:3', '840000:1') });
+    await build();
     const text = (cell: unknown) => (cell === null ? '' : String(cell));
-    const [header = '', ...lines] = readFileSync(CONFORMANCE_INPUTS[1] ?? '', 'utf8')
-      .trimEnd()
-      .split('\n');
+    const [header = '', ...lines] = csv.trimEnd().split('\n');
     const names = header.split(',');
-    const rows = await keptRunes(`${out}.cache`);
+    const rows = await kept();
     expect(rows).toHaveLength(lines.length);
     for (const line of lines.filter((one) => !one.includes('"') && !one.startsWith('1:0,'))) {
       const cells = line.split(',');
@@ -309,6 +311,20 @@ describe('a runes table is refused', () => {
       expect.stringMatching(/^(?:a\.csv and b|b\.csv and c)\.csv: rune 5:3 has .* values of divisibility, tx_id, symbol, turbo, cenotaph$/),
     ]);
   });
+});
+
+it('a state of an earlier format, which lacks columns, is not used', async () => {
+  const { out, build, kept } = inputOf({ 'runes.csv': PSQL });
+  await build();
+  await store.run(`ATTACH ${literal(join(`${out}.cache`, 'state.duckdb'))} AS old; UPDATE old.basis SET program = '${VERSION} 5';
+    ALTER TABLE old.runes DROP COLUMN premine; DETACH old`);
+  const log = new RecordingLog();
+  expect(await build({ log })).toMatchObject({ wasFull: true });
+  expect(log.infos.find(({ event }) => event === 'loaded')?.figures).toMatchObject({
+    full: `the cache was written by version ${VERSION} 5`,
+  });
+  expect(await kept()).toEqual(ROWS);
+  expect(await build()).toMatchObject({ wasFull: false });
 });
 
 it('a value that no page shows changes the state and no page', async () => {
