@@ -2,7 +2,19 @@ import { tier } from '../support/tier.ts';
 
 /** Files that measure nothing and watch no other process, so two of them may run at once. */
 const PARALLEL = [
-  ...['client', 'clientTypes', 'damagedState', 'histories', 'inputForms', 'kill', 'locks', 'nodeChains', 'nodeKill', 'packed'],
+  ...[
+    'client',
+    'clientTypes',
+    'damagedState',
+    'histories',
+    'inputForms',
+    'kill',
+    'locks',
+    'nodeChains',
+    'nodeFollow',
+    'nodeKill',
+    'packed',
+  ],
   ...['pullDatabase', 'pullKill', 'shellBlocks', 'terminal', 'verify'],
 ].map((name) => `test/exhaustive/${name}.test.ts`);
 

@@ -4,12 +4,13 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
 import { messageOf } from '../../errors.ts';
 import type { LedgerRow, RuneRow } from '../../runes/rows.ts';
 import type { Store } from '../../store/duckdb.ts';
 import { readFiles } from '../../store/files.ts';
+import { syncFolder } from '../../write/sync.ts';
 import type { Heights } from '../heights.ts';
 import { writeParquet } from '../parquetFile.ts';
 import { ledgerFile, RUNES_FILE } from '../pulledFiles.ts';
@@ -88,7 +89,9 @@ export class RowFiles {
   async putInPlace(known: number): Promise<readonly Made[]> {
     const made = await Promise.all(this.#making.splice(0));
     await this.#putRunes(known);
-    for (const { first, last, temporary } of made) await putInPlace(this.#folder, temporary, ledgerFile(first, last));
+    const paths = made.map(({ first, last }) => ledgerFile(first, last));
+    for (const [i, { temporary }] of made.entries()) await putInPlace(this.#folder, temporary, paths[i] ?? '');
+    this.#syncFolders(paths);
     return made;
   }
 
@@ -113,6 +116,15 @@ export class RowFiles {
     )}`;
     await this.#write(temporary, { csv: undefined, fields: LEDGER_FIELDS, order: ROW_ORDER, more });
     await putInPlace(this.#folder, temporary, ledgerFile(first, last));
+    this.#syncFolders([ledgerFile(first, last)]);
+  }
+
+  /** Puts the names of files on the disk, before the ledger relies on them. */
+  #syncFolders(paths: readonly string[]): void {
+    const folders = new Set(['.', ...paths.map((path) => dirname(path))]);
+    this.#guarded(() => {
+      for (const folder of folders) syncFolder(join(this.#folder, folder));
+    });
   }
 
   async #putRunes(known: number): Promise<void> {
