@@ -113,7 +113,7 @@ describe('a ledger on disk', () => {
         expect(ledger.blocks.every(({ height: at }, i) => at === ledger.base + 1 + i)).toBe(true);
         ledger.close();
       }),
-      { numRuns: 25 },
+      { numRuns: 10 },
     );
   });
 

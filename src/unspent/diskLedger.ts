@@ -80,7 +80,7 @@ export function readLedgerState(folder: string): { readonly network: string; rea
 export class DiskLedger implements Ledger {
   readonly #folder: string;
   #state: StateFile;
-  #files: SortedFile[] = [];
+  readonly #files: SortedFile[] = [];
   #table = new ChangeTable();
   #mints = new Map<RuneId, number>();
   #journal: Journal;
@@ -184,6 +184,7 @@ export class DiskLedger implements Ledger {
   rewind(height: number): void {
     if (height < this.base) throw new Error(`block ${height} is below the ledger's base ${this.base}`);
     this.#journal.cut(height);
+    this.#journal.sync();
     this.#journal.close();
     for (const { id, name, height: made } of [...this.#runes.values()]) {
       if (made <= height) continue;
@@ -223,9 +224,12 @@ export class DiskLedger implements Ledger {
     };
     writeMints(join(folder, `mints-${last}.txt`), mints);
     const journal = Journal.create(join(folder, state.journal));
-    for (const { block, record } of this.#journal.records()) if (block.height > last) journal.append(block, record);
-    journal.sync();
-    journal.close();
+    try {
+      for (const { block, record } of this.#journal.records()) if (block.height > last) journal.append(block, record);
+      journal.sync();
+    } finally {
+      journal.close();
+    }
     syncFolder(folder);
     writeState(folder, state);
     this.#journal.close();
@@ -241,8 +245,9 @@ export class DiskLedger implements Ledger {
 
   /** Merges the newest of these files, if they are large enough beside the one before. Returns the names of the files then. */
   async #merge(names: readonly string[], last: number): Promise<string[]> {
-    const files = names.map((name) => new SortedFile(join(this.#folder, name)));
+    const files: SortedFile[] = [];
     try {
+      for (const name of names) files.push(new SortedFile(join(this.#folder, name)));
       let first = files.length - 1;
       let bytes = files[first]?.size ?? 0;
       for (; first > 0 && (files[first - 1]?.size ?? 0) < MERGE_BELOW * bytes; first--) bytes += files[first - 1]?.size ?? 0;
@@ -260,13 +265,17 @@ export class DiskLedger implements Ledger {
 
   /** Opens the files of the state, and makes table and mints from the journal. */
   #load(): Journal {
-    for (const file of this.#files) file.close();
-    this.#files = [];
-    for (const name of this.#state.outputs) this.#files.push(new SortedFile(join(this.#folder, name)));
-    this.#table = new ChangeTable();
-    this.#mints = this.#baseMints();
-    const target = adding(this.#table, this.#mints);
-    return Journal.open(join(this.#folder, this.#state.journal), (record) => readRecord(record, target));
+    for (const file of this.#files.splice(0)) file.close();
+    try {
+      for (const name of this.#state.outputs) this.#files.push(new SortedFile(join(this.#folder, name)));
+      this.#table = new ChangeTable();
+      this.#mints = this.#baseMints();
+      const target = adding(this.#table, this.#mints);
+      return Journal.open(join(this.#folder, this.#state.journal), (record) => readRecord(record, target));
+    } catch (error) {
+      for (const file of this.#files.splice(0)) file.close();
+      throw error;
+    }
   }
 
   #baseMints(): Map<RuneId, number> {

@@ -21,7 +21,10 @@ export class Journal {
   readonly #file: number;
   /** Blocks with a record, ascending. */
   readonly #places: Place[] = [];
-  readonly #pending: Buffer[] = [];
+  /** Records that are not in the file yet. */
+  #pending: Buffer[] = [];
+  /** Bytes of the records in the file. */
+  #written = 0;
 
   private constructor(path: string, file: number) {
     this.#path = path;
@@ -38,16 +41,22 @@ export class Journal {
    * record from the first to the last.
    */
   static open(path: string, onRecord: (bytes: Uint8Array) => void): Journal {
-    const journal = new Journal(path, openSync(path, 'r+'));
     const bytes = readFileSync(path);
-    let from = 0;
-    for (let to = endOf(bytes, from); to !== undefined; from = to, to = endOf(bytes, from)) {
-      const record = bytes.subarray(from + HEAD_BYTES, to);
-      journal.#places.push({ ...readRecord(record), from, to });
-      onRecord(record);
+    const journal = new Journal(path, openSync(path, 'r+'));
+    try {
+      let from = 0;
+      for (let to = endOf(bytes, from); to !== undefined; from = to, to = endOf(bytes, from)) {
+        const record = bytes.subarray(from + HEAD_BYTES, to);
+        journal.#places.push({ ...readRecord(record), from, to });
+        onRecord(record);
+      }
+      if (from < bytes.length) ftruncateSync(journal.#file, from);
+      journal.#written = from;
+      return journal;
+    } catch (error) {
+      journal.close();
+      throw error;
     }
-    if (from < bytes.length) ftruncateSync(journal.#file, from);
-    return journal;
   }
 
   /** The blocks, ascending by height. */
@@ -67,24 +76,27 @@ export class Journal {
     head.writeBigUInt64LE(checksum(record), 4);
     const from = this.size;
     this.#places.push({ ...block, from, to: from + HEAD_BYTES + record.length });
-    this.#pending.push(head, record);
+    this.#pending.push(Buffer.concat([head, record]));
   }
 
   /** Puts all records on the disk. */
   sync(): void {
     if (this.#pending.length === 0) return;
-    const bytes = Buffer.concat(this.#pending.splice(0));
+    const bytes = Buffer.concat(this.#pending);
     for (let done = 0; done < bytes.length; ) {
-      done += writeSync(this.#file, bytes, done, bytes.length - done, this.size - bytes.length + done);
+      done += writeSync(this.#file, bytes, done, bytes.length - done, this.#written + done);
     }
     fsyncSync(this.#file);
+    this.#pending = [];
+    this.#written += bytes.length;
   }
 
   /** Removes the records above a height. */
   cut(height: number): void {
-    this.sync();
-    while ((this.#places.at(-1)?.height ?? -1) > height) this.#places.pop();
-    ftruncateSync(this.#file, this.size);
+    for (; (this.#places.at(-1)?.height ?? -1) > height; this.#places.pop()) this.#pending.pop();
+    // A sync that failed may have left a part of a record, too.
+    this.#written = Math.min(this.#written, this.size);
+    ftruncateSync(this.#file, this.#written);
     fsyncSync(this.#file);
   }
 

@@ -7,7 +7,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { mountDisk } from '../support/disk.ts';
+import { FakeNode } from '../support/fakeNode.ts';
+import { pulledTree } from '../support/nodePulls.ts';
+import { failedPull, testPull } from '../support/pull.ts';
 import { ndjson, record } from '../support/records.ts';
+import { extended } from '../support/runeChains.ts';
+import { randomFor } from '../support/seed.ts';
 
 const disk = join(temporaryFolder(), 'disk');
 
@@ -76,5 +81,36 @@ describe.skipIf(!mounted)('a full disk (skipped where a tmpfs cannot be mounted)
     await testBuild(join(work, 'fresh'), { inputs: build.inputs });
     expect(tree(out)).toEqual(tree(join(work, 'fresh')));
     rmSync(cache, { recursive: true });
+  });
+
+  it('of a pull from a node, wherever it gets full: exit code 3 and advice, and the next pull goes on', async () => {
+    const next = randomFor('full disks of pulls from a node');
+    const node = await FakeNode.start(
+      extended([], 130, (below) => Math.floor(next() * below)),
+      { network: 'regtest' },
+    );
+    const [to, fresh] = [join(disk, 'input'), temporaryFolder()];
+    const options = { confirmations: 12 };
+    try {
+      await testPull(`core:${node.url}`, fresh, options);
+      const failures = new Set<string>();
+      // A whole pull needs some 250 kB.
+      for (let left = 8192; left < 400_000; left += 24_576) {
+        fill(left);
+        const error = await failedPull(`core:${node.url}`, to, options).catch(() => undefined);
+        rmSync(join(disk, 'filler'));
+        if (error === undefined) continue;
+        expect([error.exitCode, error.message], String(left)).toEqual([
+          3,
+          expect.stringMatching(/the disk of .* is full|cannot be written/),
+        ]);
+        failures.add(error.message);
+      }
+      expect(failures.size).toBeGreaterThan(0);
+      await testPull(`core:${node.url}`, to, options);
+      expect(pulledTree(to)).toEqual(pulledTree(fresh));
+    } finally {
+      await node.close();
+    }
   });
 });

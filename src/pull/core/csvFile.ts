@@ -28,17 +28,23 @@ export class CsvFile<Row extends Readonly<Record<Column, Cell>>, Column extends 
 
   /** Writes the rest and closes the file. Returns its path, undefined when there was no row. */
   end(): string | undefined {
-    this.#flush();
-    if (this.#file === undefined) return undefined;
-    closeSync(this.#file);
-    this.#file = undefined;
-    return this.path;
+    try {
+      this.#flush();
+      return this.#file === undefined ? undefined : this.path;
+    } finally {
+      this.#close();
+    }
   }
 
   /** Closes and removes the file. */
   drop(): void {
-    if (this.#file !== undefined) closeSync(this.#file);
+    this.#close();
     rmSync(this.path, { force: true });
+  }
+
+  #close(): void {
+    if (this.#file !== undefined) closeSync(this.#file);
+    this.#file = undefined;
   }
 
   #flush(): void {

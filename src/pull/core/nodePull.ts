@@ -10,7 +10,7 @@ import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync } from 'no
 import { join } from 'node:path';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import { InputError } from '../../errors.ts';
+import { CliError, InputError } from '../../errors.ts';
 import { CHECKSUM_ENDING } from '../../input/checksums.ts';
 import type { Block } from '../../runes/block.ts';
 import { hashText } from '../../runes/bytes.ts';
@@ -394,7 +394,12 @@ function checkNetwork(found: string | undefined, chain: ChainInfo, node: string,
 const lost = (what: string, folder: string): InputError =>
   new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder}: the next pull reads all blocks again.`]);
 
-const explained = (error: unknown, folder: string): unknown => (error instanceof DamagedStateError ? lost(error.message, folder) : error);
+/** Turns errors of the state's files into errors for people. */
+function explained(error: unknown, folder: string): unknown {
+  if (error instanceof DamagedStateError) return lost(error.message, folder);
+  const isSystemError = error instanceof Error && !(error instanceof CliError) && 'syscall' in error;
+  return isSystemError ? writeError(folder, error) : error;
+}
 
 /** The bytes at the begin and the end of Parquet files. */
 const MAGIC = 'PAR1';
