@@ -117,6 +117,14 @@ describe('a pull from a node', () => {
     expect(pulledTree(to)).toEqual(await fresh(branch));
   });
 
+  it('gives up on a node whose blocks do not follow each other', async () => {
+    // Block 120 of another branch: its header is right, and it does not follow block 119.
+    const other = extended(CHAIN.slice(0, 100), 21, random('a node that lies'))[120];
+    node.replace(CHAIN.map((block) => (block.height === 120 && other ? other : block)));
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([3, expect.stringMatching(/changed 5 times before block \d+ was read/)]);
+  });
+
   it('waits for a node that is behind', async () => {
     usePulled();
     const before = pulledTree(to);

@@ -6,11 +6,11 @@
  * The order of writing makes a pull that is killed continue without a trace: runes, rows, then the ledger's journal.
  * Rows above the ledger's height are made anew.
  */
-import { closeSync, existsSync, fstatSync, openSync, readSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import { CliError, InputError } from '../../errors.ts';
+import { BuildError, InputError } from '../../errors.ts';
 import { CHECKSUM_ENDING } from '../../input/checksums.ts';
 import type { Block } from '../../runes/block.ts';
 import { hashText } from '../../runes/bytes.ts';
@@ -18,7 +18,6 @@ import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from 
 import { NETWORKS } from '../../runes/networks.ts';
 import type { Store } from '../../store/duckdb.ts';
 import { DiskLedger, readLedgerState } from '../../unspent/diskLedger.ts';
-import { DamagedStateError } from '../../unspent/sortedFile.ts';
 import { updateBlocksFile } from '../blocksFile.ts';
 import type { Heights } from '../heights.ts';
 import type { WantedBlocks } from '../plan.ts';
@@ -27,6 +26,7 @@ import { listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts'
 import { allBy } from '../source.ts';
 import { writeError } from '../write.ts';
 import { ahead } from './ahead.ts';
+import { checkNetwork, explained, firstWanted, HEIGHTS_PER_FILE, isParquet, lastBlocks, lost } from './folderChecks.ts';
 import { hash256 } from './hash256.ts';
 import { knownRunes } from './knownRunes.ts';
 import type { BitcoinNode, ChainInfo } from './node.ts';
@@ -35,12 +35,12 @@ import { RowFiles } from './rowFiles.ts';
 /** Subfolder of `pulled` for the ledger of unspent outputs. Builds ignore it. */
 export const STATE_FOLDER = '.state';
 
-/** Settled heights per file. */
-const HEIGHTS_PER_FILE = 100;
-
 /** Most blocks between two commits, and the time after which an earlier one is made, in milliseconds. */
 const BLOCKS_PER_COMMIT = 1000;
 const MS_PER_COMMIT = 60_000;
+
+/** How often the chain may change before a block is read. */
+const MOST_MOVES = 5;
 
 export interface NodePullOptions {
   readonly folder: string;
@@ -119,6 +119,7 @@ export class NodePull {
   async run(progress: Progress): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
     try {
+      let moves = 0;
       for (let round = 0; ; round++) {
         const chain = await this.#node.chain();
         const last = Math.min(chain.blocks, this.#options.wanted.to ?? Number.MAX_SAFE_INTEGER);
@@ -131,10 +132,16 @@ export class NodePull {
           updateBlocksFile(this.#options.folder, allBy('ord'), heights, heights);
           return { ...this.#totals, heights };
         }
+        const before = this.#ledger.height;
         try {
           await this.#read(chain, last, progress);
         } catch (error) {
           if (!(error instanceof ChainMoved)) throw error;
+          moves = this.#ledger.height > before ? 0 : moves + 1;
+          if (moves < MOST_MOVES) continue;
+          throw new BuildError(`the chain of ${this.#node.name} changed ${MOST_MOVES} times before block ${before + 1} was read`, [
+            'Check the node, then run the same command again: it continues from here.',
+          ]);
         }
       }
     } catch (error) {
@@ -363,57 +370,3 @@ export class NodePull {
 }
 
 const keyOf = ({ transaction, input }: Commitment): string => `${transaction}:${input}`;
-
-/** The first of the last `last` blocks, at the begin of a file. */
-function lastBlocks(last: number, tip: number): number {
-  const first = Math.max(tip - last + 1, 0);
-  return first - (first % HEIGHTS_PER_FILE);
-}
-
-/** Returns the first height whose rows are written. Throws an InputError when an earlier pull did not write them. */
-function firstWanted(
-  { from }: WantedBlocks,
-  { found, firstHeight, tip, folder }: { found: number | undefined; firstHeight: number; tip: number; folder: string },
-): number {
-  if (from === undefined) return found ?? firstHeight;
-  const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
-  if (found === undefined || asked >= found) return found ?? asked;
-  throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
-    `The blocks before were read without writing their rows. To have them, remove ${folder}: the next pull reads all blocks again.`,
-  ]);
-}
-
-function checkNetwork(found: string | undefined, chain: ChainInfo, node: string, folder: string): void {
-  if (found === undefined || found === chain.network) return;
-  throw new InputError(`${node} is on the network ${chain.network}, but ${folder} has blocks of ${found}`, [
-    'Check --from, or give another folder with --to.',
-  ]);
-}
-
-/** The error for a folder whose content is not what earlier pulls wrote. */
-const lost = (what: string, folder: string): InputError =>
-  new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder}: the next pull reads all blocks again.`]);
-
-/** Turns errors of the state's files into errors for people. */
-function explained(error: unknown, folder: string): unknown {
-  if (error instanceof DamagedStateError) return lost(error.message, folder);
-  const isSystemError = error instanceof Error && !(error instanceof CliError) && 'syscall' in error;
-  return isSystemError ? writeError(folder, error) : error;
-}
-
-/** The bytes at the begin and the end of Parquet files. */
-const MAGIC = 'PAR1';
-
-/** True when a file begins and ends as a Parquet file. Builds check its SHA-256. */
-function isParquet(path: string): boolean {
-  const file = openSync(path, 'r');
-  try {
-    const { size } = fstatSync(file);
-    const bytes = Buffer.alloc(MAGIC.length);
-    return [0, size - MAGIC.length].every(
-      (at) => size > 2 * MAGIC.length && readSync(file, bytes, 0, bytes.length, at) > 0 && bytes.toString() === MAGIC,
-    );
-  } finally {
-    closeSync(file);
-  }
-}

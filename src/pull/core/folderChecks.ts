@@ -1,0 +1,64 @@
+/** Checks that the folder `pulled`, the node and the wanted blocks fit each other. */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { CliError, InputError } from '../../errors.ts';
+import { DamagedStateError } from '../../unspent/sortedFile.ts';
+import type { WantedBlocks } from '../plan.ts';
+import { writeError } from '../write.ts';
+import type { ChainInfo } from './node.ts';
+
+/** Settled heights per file. */
+export const HEIGHTS_PER_FILE = 100;
+
+/** The first of the last `last` blocks, at the begin of a file. */
+export function lastBlocks(last: number, tip: number): number {
+  const first = Math.max(tip - last + 1, 0);
+  return first - (first % HEIGHTS_PER_FILE);
+}
+
+/** Returns the first height whose rows are written. Throws an InputError when an earlier pull did not write them. */
+export function firstWanted(
+  { from }: WantedBlocks,
+  { found, firstHeight, tip, folder }: { found: number | undefined; firstHeight: number; tip: number; folder: string },
+): number {
+  if (from === undefined) return found ?? firstHeight;
+  const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
+  if (found === undefined || asked >= found) return found ?? asked;
+  throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
+    `The blocks before were read without writing their rows. To have them, remove ${folder}: the next pull reads all blocks again.`,
+  ]);
+}
+
+export function checkNetwork(found: string | undefined, chain: ChainInfo, node: string, folder: string): void {
+  if (found === undefined || found === chain.network) return;
+  throw new InputError(`${node} is on the network ${chain.network}, but ${folder} has blocks of ${found}`, [
+    'Check --from, or give another folder with --to.',
+  ]);
+}
+
+/** The error for a folder whose content is not what earlier pulls wrote. */
+export const lost = (what: string, folder: string): InputError =>
+  new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder}: the next pull reads all blocks again.`]);
+
+/** Turns errors of the state's files into errors for people. */
+export function explained(error: unknown, folder: string): unknown {
+  if (error instanceof DamagedStateError) return lost(error.message, folder);
+  const isSystemError = error instanceof Error && !(error instanceof CliError) && 'syscall' in error;
+  return isSystemError ? writeError(folder, error) : error;
+}
+
+/** The bytes at the begin and the end of Parquet files. */
+const MAGIC = 'PAR1';
+
+/** True when a file begins and ends as a Parquet file. Builds check its SHA-256. */
+export function isParquet(path: string): boolean {
+  const file = openSync(path, 'r');
+  try {
+    const { size } = fstatSync(file);
+    const bytes = Buffer.alloc(MAGIC.length);
+    return [0, size - MAGIC.length].every(
+      (at) => size > 2 * MAGIC.length && readSync(file, bytes, 0, bytes.length, at) > 0 && bytes.toString() === MAGIC,
+    );
+  } finally {
+    closeSync(file);
+  }
+}
