@@ -3,6 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { Flags } from '../src/cli/flags.ts';
+import { PULL_COMMAND } from '../src/pull/command.ts';
 import { temporaryFolder, testBuild } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
@@ -48,6 +50,13 @@ function portOf(child: ChildProcess): Promise<number> {
 it('the unit of systemd starts a server', async () => {
   const command = /^ExecStart=(.*)$/m.exec(recipe('rune-activity-mirror.service'))?.[1] ?? '';
   await checkCommand(command.split(' '), ROOT);
+});
+
+it('the unit of systemd that follows a node calls the pull command', () => {
+  const command = /^ExecStart=(.*)$/m.exec(recipe('rune-activity-mirror-follow.service'))?.[1] ?? '';
+  const [program = '', script = '', name, ...args] = command.split(' ');
+  expect([basename(program), script, name]).toEqual(['node', 'scripts/run.cjs', 'pull']);
+  expect(Flags.parse(PULL_COMMAND, args).has('follow')).toBe(true);
 });
 
 describe('the image', () => {

@@ -33,9 +33,23 @@ const EXEMPTIONS: readonly Exemption[] = [
   {
     page: 'README.md',
     needs: 'postgres://user@host/runes',
-    reason: 'neither host exists; pulls from a real database and from mirrors are tests of their own',
+    reason: 'none of these hosts exists; pulls from nodes, a real database and mirrors are tests of their own',
     ranBy: ['test/exhaustive/pullDatabase.test.ts', 'startPostgres'],
   },
+  {
+    page: 'docs/node.md',
+    needs: '--from core:http://127.0.0.1:8332\n',
+    reason: 'it needs a node on its default port; tests pull from one on a free port',
+    ranBy: ['test/nodePull.test.ts', 'chains of the fixtures'],
+  },
+  {
+    page: 'docs/node.md',
+    needs: 'build -- --input input/pulled',
+    reason: 'it builds what the block before pulled',
+    ranBy: ['test/support/nodePulls.ts', 'testBuild'],
+  },
+  { page: 'docs/node.md', needs: '--follow -- --layout packed', reason: 'it needs a node, and does not end' },
+  { page: 'docs/node.md', needs: 'sudo systemctl', reason: 'it installs a service on this machine' },
   {
     page: 'bench/peers/README.md',
     needs: 'npm ci --prefix bench/peers',
