@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesEtag } from '../src/http/headers.ts';
-import { cutRecords, ENVELOPE_TAIL, envelopeHead, PageFormatError, readPage } from '../src/pages/envelope.ts';
+import { cutRecords, ENVELOPE_TAIL, envelopeHead, factsOf, PageFormatError, readPage } from '../src/pages/envelope.ts';
 import { type ActivityList, OPERATIONS } from '../src/pages/lists.ts';
 import { editionName, packedPagePath, packedPagesOf, pagePath, pagesOf, shardPath, stemOf } from '../src/pages/paths.ts';
 import { parsePath, parseTarget } from '../src/pages/request.ts';
@@ -242,6 +242,7 @@ describe('a request target', () => {
     ['/runes/v1/', 'status'],
     ['/runes/v1?x=/blocks/5/activity', 'status'],
     ['/', 'outside'],
+    ['?/runes/v1', 'outside'],
     ['', 'outside'],
     ['/rune/v1/blocks/5/activity', 'outside'],
     ['/x/runes/v1/blocks/5/activity', 'outside'],
@@ -254,6 +255,7 @@ describe('a request target', () => {
     ['/runes/v1/etchings/5/activity', 'unknown'],
     ['/runes/v1/blocks//activity', 'refusal'],
     ['/runes/v1/transactions//activity', 'refusal'],
+    ['/runes/v1/blocks/%zz/activity', 'refusal'],
     ['/runes/v1/blocks/5/activity', 'list'],
     ['/runes/v1/%62locks/5/activity', 'list'],
   ])('%s: %s', (target, kind) => {
@@ -265,6 +267,7 @@ describe('a request target', () => {
     ['', { limit: 20, offset: 0 }],
     ['?', { limit: 20, offset: 0 }],
     ['?&&', { limit: 20, offset: 0 }],
+    ['?lim+it=5', { limit: 20, offset: 0 }],
     ['?limits=1&LIMIT=1&=3', { limit: 20, offset: 0 }],
     ['?offset=7&limit=5', { limit: 5, offset: 7 }],
     ['?%6c%69mit=5', { limit: 5, offset: 0 }],
@@ -297,7 +300,8 @@ describe('the options in a manifest', () => {
     parquet: true,
     transaction_prefix: 2,
     heights: [
-      [1, 5],
+      [1, 2],
+      [4, 5],
       [7, 9],
     ],
   };
@@ -316,6 +320,14 @@ describe('the options in a manifest', () => {
     const { compress: _, parquet: __, transaction_prefix: ___, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
     expect(siteOf(least)).toMatchObject({ layout: 'files', compress: [], parquet: false, prefixDigits: 0, tip: -1 });
   });
+
+  it.each([[{ page_sizes: [1, 100_000] }], [{ transaction_prefix: 1 }], [{ transaction_prefix: 16 }]])(
+    'are read at their limits: %j',
+    (change) => {
+      const { pageSizes, prefixDigits } = siteOf({ ...MANIFEST, ...change });
+      expect({ page_sizes: pageSizes, transaction_prefix: prefixDigits }).toMatchObject(change);
+    },
+  );
 
   it.each([[{ heights: undefined }], [{ heights: [[1]] }], [{ heights: [[1, '9']] }], [{ heights: [9] }], [{ heights: '9' }]])(
     'with %j make no block settled',
@@ -375,6 +387,19 @@ describe('paths', () => {
       }),
       { numRuns: 3000 },
     );
+  });
+
+  it('of a list are its first page, and for a longer list the pages of every size', () => {
+    const names = (total: number) => pagesOf(total, DEFAULT).map(({ limit, offset }) => `${limit}/${offset}`);
+    expect([names(0), names(20), names(21), names(41), names(61)]).toEqual([
+      ['20/0'],
+      ['20/0'],
+      ['20/0', '20/20', '60/0'],
+      ['20/0', '20/20', '20/40', '60/0'],
+      ['20/0', '20/20', '20/40', '20/60', '60/0', '60/60'],
+    ]);
+    const packed = (total: number) => packedPagesOf(total, DEFAULT).map((page) => packedPagePath('x', page));
+    expect([packed(0), packed(60), packed(61)]).toEqual([[], ['x/60/0.json'], ['x/60/0.json', 'x/60/60.json']]);
   });
 
   it('are those of the design', () => {
@@ -471,6 +496,7 @@ describe('ids', () => {
   it('of 64 decimal digits are hashes, other decimals are heights', () => {
     expect(listOf(`/runes/v1/blocks/${'9'.repeat(64)}/activity`)).toEqual({ kind: 'block', block: '9'.repeat(64) });
     expect(listOf('/runes/v1/blocks/000840000/activity')).toEqual({ kind: 'block', block: '840000' });
+    expect(listOf('/runes/v1/blocks/1234567890123456/activity')).toEqual({ kind: 'block', block: '1234567890123456' });
     expect(listOf('/runes/v1/blocks/000/activity')).toEqual({ kind: 'block', block: '0' });
     expect(listOf(`/runes/v1/blocks/${'0'.repeat(63)}/activity`)).toEqual({ kind: 'block', block: '0' });
   });
@@ -518,6 +544,24 @@ describe('readPage', () => {
     ]) {
       expect(() => readPage(text)).toThrow(PageFormatError);
       expect(() => cutRecords(text, 0, 1)).toThrow(PageFormatError);
+      expect(factsOf(text)).toBeUndefined();
+    }
+  });
+  it('refuses a page with more or fewer records than its total demands', () => {
+    const page = (total: number, records: number) =>
+      envelopeHead({ limit: 2, offset: 2 }, total) + Array.from({ length: records }, (_, i) => recordAt(i)).join(',') + ENVELOPE_TAIL;
+    for (const [total, records] of [
+      [1, 0],
+      [2, 0],
+      [3, 1],
+      [4, 2],
+      [9, 2],
+    ] as const) {
+      expect([readPage(page(total, records)).records.length, factsOf(page(total, records))?.total]).toEqual([records, total]);
+      for (const wrong of [0, 1, 2, 3].filter((count) => count !== records)) {
+        expect(() => readPage(page(total, wrong))).toThrow(PageFormatError);
+        expect(factsOf(page(total, wrong))).toBeUndefined();
+      }
     }
   });
 });
