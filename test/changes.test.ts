@@ -32,6 +32,16 @@ it('lists of more than is copied at once are joined in the order of their writer
   expect(readdirSync(join(cache, 'changes')).sort()).toEqual(['added.txt', 'removed.txt']);
 });
 
+it('a path that fits into the buffer without its line feed only is written whole', () => {
+  const file = join(temporaryFolder(), 'list');
+  const list = new PathList(file);
+  const paths = ['a'.repeat(2 ** 15 - 1), 'b'.repeat(2 ** 15), 'c'];
+  for (const path of paths) list.add(path);
+  list.flush();
+  list.close();
+  expect(readFileSync(file, 'utf8') === `${paths.join('\n')}\n`).toBe(true);
+});
+
 it('what a build removed is listed by the next one too, if it died when the lists had their names and it was not done', async () => {
   const work = temporaryFolder();
   const [out, input] = [join(work, 'out'), join(work, 'in')];

@@ -2,12 +2,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesEtag } from '../src/http/headers.ts';
-import { cutRecords, ENVELOPE_TAIL, envelopeHead, PageFormatError, readPage } from '../src/pages/envelope.ts';
+import { cutRecords, ENVELOPE_TAIL, envelopeHead, factsOf, PageFormatError, readPage } from '../src/pages/envelope.ts';
 import { type ActivityList, OPERATIONS } from '../src/pages/lists.ts';
-import { packedPagePath, packedPagesOf, pagePath, pagesOf, stemOf } from '../src/pages/paths.ts';
-import { parseTarget } from '../src/pages/request.ts';
+import { editionName, packedPagePath, packedPagesOf, pagePath, pagesOf, shardPath, stemOf } from '../src/pages/paths.ts';
+import { parsePath, parseTarget } from '../src/pages/request.ts';
 import { type Files, MissingFileError, type OpenFile, respond } from '../src/pages/respond.ts';
-import { type BuiltSite, DIALECTS } from '../src/pages/site.ts';
+import { type BuiltSite, DIALECTS, siteOf } from '../src/pages/site.ts';
 import { exactPage, firstRead, secondRead } from '../src/pages/window.ts';
 
 const TX = 'ab'.repeat(32);
@@ -181,7 +181,202 @@ describe('a page of which only the beginning is written', () => {
   });
 });
 
+describe('pages of two builds', () => {
+  const hash = (digit: string) => digit.repeat(64);
+  const recordOf = (i: number, block: string, height = 5) =>
+    `{"rune":{"id":"1:${i}"},"location":{"block_hash":"${block}","block_height":${height}}}`;
+  const textOf = (limit: number, offset: number, total: number, block = hash('a'), height = 5) => {
+    const count = Math.max(Math.min(limit, total - offset), 0);
+    const records = Array.from({ length: count }, (_, i) => recordOf(offset + i, block, height));
+    return envelopeHead({ limit, offset }, total) + records.join(',') + ENVELOPE_TAIL;
+  };
+  const stem = 'runes/v1/blocks/5';
+  const ask = (query: string, files: Readonly<Record<string, string>>) =>
+    respond(`/runes/v1/blocks/5/activity${query}`, DEFAULT, new MemoryFiles(new Map(Object.entries(files))));
+
+  it.each([
+    ['another total', textOf(60, 60, 101)],
+    ['another block', textOf(60, 60, 100, hash('b'))],
+  ])('are never joined: %s', async (_, second) => {
+    const first = { [`${stem}/60/0.json`]: textOf(60, 0, 100) };
+    const whole = await ask('?limit=60&offset=30', { ...first, [`${stem}/60/60.json`]: textOf(60, 60, 100) });
+    expect(whole.kind === 'window' && readPage(whole.body).records).toHaveLength(60);
+    await expect(ask('?limit=60&offset=30', { ...first, [`${stem}/60/60.json`]: second })).rejects.toThrow('belongs to another build');
+    await expect(ask('?limit=60&offset=30', first)).rejects.toThrow(`${stem}/60/60.json is missing from the build`);
+  });
+
+  it.each([
+    ['of another limit', '?limit=20&offset=20', textOf(30, 20, 100)],
+    ['of another offset', '?limit=20&offset=20', textOf(20, 40, 100)],
+    ['of another limit, as a part of the answer', '?limit=5&offset=21', textOf(30, 20, 100)],
+    ['of another offset, as a part of the answer', '?limit=5&offset=21', textOf(20, 0, 100)],
+  ])('have no page %s', async (_, query, text) => {
+    await expect(ask(query, { [`${stem}/20/20.json`]: text })).rejects.toThrow('belongs to a build with other page sizes');
+  });
+
+  it('cache only the answers of settled blocks, six or more below the highest, and never two pages joined', async () => {
+    for (const [height, isSettled] of [
+      [994, true],
+      [995, false],
+      [1000, false],
+    ] as const) {
+      const files = {
+        [`${stem}.json`]: textOf(20, 0, 100, hash('a'), height),
+        [`${stem}/60/0.json`]: textOf(60, 0, 100, hash('a'), height),
+        [`${stem}/60/60.json`]: textOf(60, 60, 100, hash('a'), height),
+      };
+      expect(await ask('', files)).toMatchObject({ kind: 'page', isSettled });
+      expect(await ask('?limit=3', files)).toMatchObject({ kind: 'window', isSettled });
+      expect(await ask('?limit=60&offset=30', files)).toMatchObject({ kind: 'window', isSettled: false });
+      // No record says that the list may not grow.
+      expect(await ask('?offset=500', files)).toMatchObject({ kind: 'window', isSettled: false });
+    }
+  });
+});
+
+describe('a request target', () => {
+  it.each([
+    ['/runes', 'status'],
+    ['/runes/', 'status'],
+    ['/runes/v1', 'status'],
+    ['/runes/v1/', 'status'],
+    ['/runes/v1?x=/blocks/5/activity', 'status'],
+    ['/', 'outside'],
+    ['?/runes/v1', 'outside'],
+    ['', 'outside'],
+    ['/rune/v1/blocks/5/activity', 'outside'],
+    ['/x/runes/v1/blocks/5/activity', 'outside'],
+    ['/runes/v2/blocks/5/activity', 'unknown'],
+    ['/runes/v1//', 'unknown'],
+    ['/runes/v1/blocks', 'unknown'],
+    ['/runes/v1/blocks/5', 'unknown'],
+    ['/runes/v1/blocks/5/activities', 'unknown'],
+    ['/runes/v1/blocks/5/activity/', 'unknown'],
+    ['/runes/v1/etchings/5/activity', 'unknown'],
+    ['/runes/v1/blocks//activity', 'refusal'],
+    ['/runes/v1/transactions//activity', 'refusal'],
+    ['/runes/v1/blocks/%zz/activity', 'refusal'],
+    ['/runes/v1/blocks/5/activity', 'list'],
+    ['/runes/v1/%62locks/5/activity', 'list'],
+  ])('%s: %s', (target, kind) => {
+    expect(parsePath(target).kind).toBe(kind);
+    expect(parseTarget(target, DEFAULT).kind).toBe(kind);
+  });
+
+  it.each([
+    ['', { limit: 20, offset: 0 }],
+    ['?', { limit: 20, offset: 0 }],
+    ['?&&', { limit: 20, offset: 0 }],
+    ['?lim+it=5', { limit: 20, offset: 0 }],
+    ['?limits=1&LIMIT=1&=3', { limit: 20, offset: 0 }],
+    ['?offset=7&limit=5', { limit: 5, offset: 7 }],
+    ['?%6c%69mit=5', { limit: 5, offset: 0 }],
+  ])('with the query %j has the window %j', (query, window) => {
+    expect(parseTarget(`/runes/v1/blocks/5/activity${query}`, DEFAULT)).toEqual({
+      kind: 'list',
+      list: { kind: 'block', block: '5' },
+      window,
+    });
+  });
+
+  it('asks a build without lists by operation for none', () => {
+    const target = '/runes/v1/blocks/5/activity?operation_type=mint';
+    expect(parseTarget(target, DEFAULT)).toMatchObject({ kind: 'list', list: { operation: 'mint' } });
+    expect(parseTarget(target, { ...DEFAULT, operationPages: false })).toMatchObject({
+      kind: 'refusal',
+      message: expect.stringContaining('is not available'),
+    });
+  });
+});
+
+describe('the options in a manifest', () => {
+  const MANIFEST = {
+    generator: 'rune-activity-mirror',
+    layout: 'packed',
+    dialect: 'hiro',
+    page_sizes: [20, 60],
+    operation_pages: false,
+    compress: ['br', 'gz'],
+    parquet: true,
+    transaction_prefix: 2,
+    heights: [
+      [1, 2],
+      [4, 5],
+      [7, 9],
+    ],
+  };
+
+  it('are read, and those that may be left out have defaults', () => {
+    expect(siteOf(MANIFEST)).toEqual({
+      layout: 'packed',
+      dialect: 'hiro',
+      pageSizes: [20, 60],
+      operationPages: false,
+      compress: ['br', 'gz'],
+      parquet: true,
+      prefixDigits: 2,
+      tip: 9,
+    });
+    const { compress: _, parquet: __, transaction_prefix: ___, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
+    expect(siteOf(least)).toMatchObject({ layout: 'files', compress: [], parquet: false, prefixDigits: 0, tip: -1 });
+  });
+
+  it.each([[{ page_sizes: [1, 100_000] }], [{ transaction_prefix: 1 }], [{ transaction_prefix: 16 }]])(
+    'are read at their limits: %j',
+    (change) => {
+      const { pageSizes, prefixDigits } = siteOf({ ...MANIFEST, ...change });
+      expect({ page_sizes: pageSizes, transaction_prefix: prefixDigits }).toMatchObject(change);
+    },
+  );
+
+  it.each([[{ heights: undefined }], [{ heights: [[1]] }], [{ heights: [[1, '9']] }], [{ heights: [9] }], [{ heights: '9' }]])(
+    'with %j make no block settled',
+    (change) => expect(siteOf({ ...MANIFEST, ...change }).tip).toBe(-1),
+  );
+
+  it.each([
+    [{ generator: 'another' }],
+    [{ layout: 'file' }],
+    [{ layout: 'files' }],
+    [{ dialect: undefined }],
+    [{ operation_pages: 1 }],
+    [{ page_sizes: undefined }],
+    [{ page_sizes: [] }],
+    [{ page_sizes: [0, 60] }],
+    [{ page_sizes: [60, 20] }],
+    [{ page_sizes: [20, 20] }],
+    [{ page_sizes: [20, 60.5] }],
+    [{ page_sizes: [20, 100_001] }],
+    [{ compress: ['gz', 'br'] }],
+    [{ compress: ['zst'] }],
+    [{ compress: 'gz' }],
+    [{ parquet: 'true' }],
+    [{ transaction_prefix: undefined }],
+    [{ transaction_prefix: 0 }],
+    [{ transaction_prefix: 17 }],
+    [{ transaction_prefix: 1.5 }],
+  ])('are refused with %j', (change) => {
+    expect(() => siteOf({ ...MANIFEST, ...change })).toThrow('not a manifest of this version');
+  });
+
+  it.each([[null], [undefined], ['{}'], [[]]])('are not in %j', (manifest) => {
+    expect(() => siteOf(manifest)).toThrow('not a manifest of this version');
+  });
+});
+
 describe('paths', () => {
+  it('are made of ids and prefixes only', () => {
+    const site: BuiltSite = { ...DEFAULT, layout: 'packed' };
+    for (const txId of [`${TX}/`, TX.slice(1), TX.toUpperCase(), `${TX}\n`, '../x']) {
+      expect(() => stemOf({ kind: 'transaction', txId }, DEFAULT)).toThrow('cannot be part of a path');
+      expect(() => editionName(5, txId, 'hiro')).toThrow('cannot be part of a path');
+    }
+    for (const block of ['', '-1', '5/..', '5\n', `${HASH}0`])
+      expect(() => stemOf({ kind: 'block', block }, site)).toThrow('cannot be part of a path');
+    for (const prefix of ['', '..', 'A', 'a/', '0'.repeat(17)]) expect(() => shardPath(prefix)).toThrow('cannot be part of a path');
+    expect([editionName(5, TX, 'contract'), shardPath('0f')]).toEqual(['5-0xabababab', 'runes/v1/transactions/0f.json']);
+  });
+
   it('are different for different pages', () => {
     const page = fc.record({ limit: fc.integer({ min: 1, max: 99 }), offset: fc.nat(5000) });
     fc.assert(
@@ -192,6 +387,19 @@ describe('paths', () => {
       }),
       { numRuns: 3000 },
     );
+  });
+
+  it('of a list are its first page, and for a longer list the pages of every size', () => {
+    const names = (total: number) => pagesOf(total, DEFAULT).map(({ limit, offset }) => `${limit}/${offset}`);
+    expect([names(0), names(20), names(21), names(41), names(61)]).toEqual([
+      ['20/0'],
+      ['20/0'],
+      ['20/0', '20/20', '60/0'],
+      ['20/0', '20/20', '20/40', '60/0'],
+      ['20/0', '20/20', '20/40', '20/60', '60/0', '60/60'],
+    ]);
+    const packed = (total: number) => packedPagesOf(total, DEFAULT).map((page) => packedPagePath('x', page));
+    expect([packed(0), packed(60), packed(61)]).toEqual([[], ['x/60/0.json'], ['x/60/0.json', 'x/60/60.json']]);
   });
 
   it('are those of the design', () => {
@@ -288,6 +496,7 @@ describe('ids', () => {
   it('of 64 decimal digits are hashes, other decimals are heights', () => {
     expect(listOf(`/runes/v1/blocks/${'9'.repeat(64)}/activity`)).toEqual({ kind: 'block', block: '9'.repeat(64) });
     expect(listOf('/runes/v1/blocks/000840000/activity')).toEqual({ kind: 'block', block: '840000' });
+    expect(listOf('/runes/v1/blocks/1234567890123456/activity')).toEqual({ kind: 'block', block: '1234567890123456' });
     expect(listOf('/runes/v1/blocks/000/activity')).toEqual({ kind: 'block', block: '0' });
     expect(listOf(`/runes/v1/blocks/${'0'.repeat(63)}/activity`)).toEqual({ kind: 'block', block: '0' });
   });
@@ -335,6 +544,24 @@ describe('readPage', () => {
     ]) {
       expect(() => readPage(text)).toThrow(PageFormatError);
       expect(() => cutRecords(text, 0, 1)).toThrow(PageFormatError);
+      expect(factsOf(text)).toBeUndefined();
+    }
+  });
+  it('refuses a page with more or fewer records than its total demands', () => {
+    const page = (total: number, records: number) =>
+      envelopeHead({ limit: 2, offset: 2 }, total) + Array.from({ length: records }, (_, i) => recordAt(i)).join(',') + ENVELOPE_TAIL;
+    for (const [total, records] of [
+      [1, 0],
+      [2, 0],
+      [3, 1],
+      [4, 2],
+      [9, 2],
+    ] as const) {
+      expect([readPage(page(total, records)).records.length, factsOf(page(total, records))?.total]).toEqual([records, total]);
+      for (const wrong of [0, 1, 2, 3].filter((count) => count !== records)) {
+        expect(() => readPage(page(total, wrong))).toThrow(PageFormatError);
+        expect(factsOf(page(total, wrong))).toBeUndefined();
+      }
     }
   });
 });

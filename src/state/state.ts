@@ -7,11 +7,12 @@
  * build, and are empty in a full build. The tables change in one transaction, from `begin` to `commit`, so a killed
  * build does not change them.
  */
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { BuildError, CliError, messageOf } from '../errors.ts';
 import { literal, type Store, text } from '../store/duckdb.ts';
 import { attachDatabase } from '../store/lock.ts';
+import { removeIfPossible, unusableCache } from '../store/scratch.ts';
 import { definitionOf, TABLES, type TableName } from '../store/tables.ts';
 import { VERSION } from '../version.ts';
 
@@ -46,8 +47,8 @@ export class State {
   }
 
   /**
-   * Attaches the state of a cache folder, and locks it until the store is closed. A dry run has no cache folder and
-   * gets an empty state in memory.
+   * Attaches the state of a cache folder that exists, and locks it until the store is closed. A dry run has no cache
+   * folder and gets an empty state in memory.
    *
    * The build is incremental if the state has the same `settings` and `manifest`. `manifest` is the SHA-256 of the
    * output's manifest, undefined when the output is incomplete. `whyFull` forces a full build.
@@ -97,7 +98,7 @@ export class State {
   /** Rolls back an open transaction, and removes a state file that has no content. */
   async close(): Promise<void> {
     if (this.#inTransaction) await this.#store.run('ROLLBACK').catch(() => undefined);
-    if (this.#isBlank && this.#cache !== undefined) for (const path of filesIn(this.#cache)) rmSync(path, { force: true });
+    if (this.#isBlank && this.#cache !== undefined) for (const path of filesIn(this.#cache)) removeIfPossible(path);
   }
 }
 
@@ -135,7 +136,6 @@ function whyNot(
 }
 
 async function attachFile(store: Store, cache: string): Promise<void> {
-  mkdirSync(cache, { recursive: true });
   const path = join(cache, FILE);
   if (resolve(path).includes('?')) {
     throw new BuildError(`the cache folder ${resolve(cache)} has a question mark in its path, which DuckDB does not support`, [
@@ -169,9 +169,13 @@ export function damageOf(error: unknown, cache: string): string | undefined {
 /** Renames a damaged state file, so that the next build is a full one. Returns the new path. */
 export function setAside(cache: string): string {
   const aside = join(cache, `${FILE}.damaged`);
-  for (const [path, to] of filesIn(cache).map((from, i) => [from, i === 0 ? aside : `${aside}.wal`] as const)) {
-    rmSync(to, { recursive: true, force: true });
-    if (existsSync(path)) renameSync(path, to);
+  try {
+    for (const [path, to] of filesIn(cache).map((from, i) => [from, i === 0 ? aside : `${aside}.wal`] as const)) {
+      rmSync(to, { recursive: true, force: true });
+      if (existsSync(path)) renameSync(path, to);
+    }
+  } catch (error) {
+    throw unusableCache(cache, error);
   }
   return aside;
 }

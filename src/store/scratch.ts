@@ -22,13 +22,29 @@ export async function withScratch<T>(cache: string, work: (scratch: string) => P
     mkdirSync(scratch);
     removeAbandoned(folder);
   } catch (error) {
-    throw new BuildError(`the cache folder ${cache} cannot be used: ${messageOf(error)}`, ['Use another folder with --cache.']);
+    throw unusableCache(cache, error);
   }
   try {
     return await work(scratch);
   } finally {
-    rmSync(scratch, { recursive: true, force: true });
+    removeIfPossible(scratch);
     if (!existed) removeIfEmpty(folder);
+  }
+}
+
+/** Makes the error of a cache folder in which a file or folder cannot be made, moved or removed. */
+export const unusableCache = (cache: string, error: unknown): BuildError =>
+  new BuildError(`the cache folder ${cache} cannot be used: ${messageOf(error)}`, ['Use another folder with --cache.']);
+
+/**
+ * Removes a file or folder that the next build removes or replaces, so a failure does no harm. It must not replace the
+ * error of the build.
+ */
+export function removeIfPossible(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch {
+    // It stays until the next build.
   }
 }
 

@@ -24,7 +24,7 @@ export async function withFault(
   const real: Record<string, unknown> = {};
   const wrapped = fs as unknown as Record<string, (...args: never[]) => unknown>;
   const isDue = (name: (typeof BY_PATH)[number] | (typeof BY_HANDLE)[number], path: string): boolean => {
-    if (!folders.some((folder) => path.startsWith(folder))) return false;
+    if (!folders.some((folder) => path === folder || path.startsWith(`${folder}/`))) return false;
     calls.push(`${name} ${path}`);
     return calls.length - 1 === failing;
   };
