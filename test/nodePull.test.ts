@@ -160,8 +160,17 @@ describe('a pull from a node', () => {
   it('takes part of what other sources left only after advice', async () => {
     usePulled();
     rmSync(join(to, 'pulled/.state'), { recursive: true });
+    expect((await failed()).message).toBe(`${join(to, 'pulled/.state')} is missing`);
+    rmSync(join(to, 'pulled/blocks.json'));
     const error = await failed();
     expect([error.exitCode, error.message]).toEqual([2, `${join(to, 'pulled')} has blocks of another source`]);
+  });
+
+  it('refuses a node that has pruned a block that it needs, before it reads any', async () => {
+    node.options.prunedBelow = 3;
+    const error = await failed();
+    node.options.prunedBelow = undefined;
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/has pruned block 0: its first block is 3/)]);
   });
 
   it('refuses a node of another network', async () => {

@@ -1,7 +1,7 @@
 /** Writes the list of blocks that were read, `pulled/blocks.json`, which builds put into the manifest. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { blocksFile, joinSources, type Sources } from '../contract/sources.ts';
+import { blocksFile, joinSources, type Rules, type Sources } from '../contract/sources.ts';
 import { BLOCKS_FILE } from '../input/blocksRead.ts';
 import { syncFile } from '../write/sync.ts';
 import type { Heights } from './heights.ts';
@@ -13,8 +13,8 @@ import { workFile, writeError } from './write.ts';
  */
 export function updateBlocksFile(folder: string, origin: Sources, fetched: readonly Heights[], pulled: readonly Heights[]): void {
   const path = join(folder, BLOCKS_FILE);
+  const before = textOf(path);
   const runs = (heights: readonly Heights[]) => heights.map(({ first, last }): [number, number] => [first, last]);
-  const before = existsSync(path) ? readFileSync(path, 'utf8') : '';
   const sources = joinSources([joinSources([origin], runs(fetched)), sourcesOf(before), origin], runs(pulled));
   const text = `${JSON.stringify({ sources })}\n`;
   if (text === before) return;
@@ -27,6 +27,11 @@ export function updateBlocksFile(folder: string, origin: Sources, fetched: reado
     throw writeError(folder, error);
   }
 }
+
+/** Returns the rules by which rows of the folder were made, as far as its list says. */
+export const originsOf = (folder: string): Rules[] => sourcesOf(textOf(join(folder, BLOCKS_FILE))).map(({ rules }) => rules);
+
+const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
 
 function sourcesOf(text: string): Sources {
   try {

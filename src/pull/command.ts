@@ -38,8 +38,8 @@ export const PULL_COMMAND: Command = {
       heading: 'Only with a Bitcoin Core node',
       name: 'cookie',
       value: 'FILE',
-      byDefault: 'the one in ~/.bitcoin',
-      about: "The node's cookie file. CORE_RPC_USER and CORE_RPC_PASSWORD in the environment take its place.",
+      byDefault: 'CORE_RPC_USER and CORE_RPC_PASSWORD in the environment, else the cookie in ~/.bitcoin',
+      about: "The node's cookie file, for its RPC interface.",
     },
     { name: 'follow', about: 'After each new block, pulls it and runs a build. Arguments after a second -- are for the build.' },
     {

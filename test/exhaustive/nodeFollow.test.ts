@@ -76,12 +76,12 @@ it('builds new blocks, a reorganisation, and what came while the node or the bui
   expect(said).toMatch(/5 blocks to 22, 3 replaced: [0-9,]+ records?; pulled in [0-9.]+ s, built in [0-9.]+ s/);
 
   // A file that no build reads makes the next one fail; without it, the blocks of both are built.
-  writeFileSync(join(to, 'broken.json'), '{"nothing": 1}');
+  writeFileSync(join(to, 'pulled/broken.json'), '{"nothing": 1}');
   const longer = extended(branch, 2, random);
   node.replace(longer.slice(0, 24));
   while (!said.includes('the build failed (exit code 2); the next block tries again')) await sleep(20);
   expect(said).toContain('broken.json has an unrecognised format');
-  writeFileSync(join(to, 'broken.json'), '[]');
+  writeFileSync(join(to, 'pulled/broken.json'), '[]');
   node.replace(longer);
   await untilBuilt(24);
   expect(builtDigest()).toBe(await digestOf(longer));

@@ -1,5 +1,5 @@
 /** Writes rows to a temporary CSV file, which writeParquet() reads. */
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 
 /** Characters that are written at once. */
 const CHUNK = 1 << 20;
@@ -50,7 +50,8 @@ export class CsvFile<Row extends Readonly<Record<Column, Cell>>, Column extends 
   #flush(): void {
     if (this.#pending === '') return;
     this.#file ??= openSync(this.path, 'w');
-    writeSync(this.#file, this.#pending);
+    // Unlike writeSync, it goes on after a short write.
+    writeFileSync(this.#file, this.#pending);
     this.#pending = '';
   }
 }

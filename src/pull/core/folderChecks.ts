@@ -22,7 +22,8 @@ export function firstWanted(
 ): number {
   if (from === undefined) return found ?? firstHeight;
   const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
-  if (found === undefined || asked >= found) return found ?? asked;
+  // The last N blocks move back when the node is behind.
+  if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
   throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
     `The blocks before were read without writing their rows. To have them, remove ${folder}: the next pull reads all blocks again.`,
   ]);

@@ -1,12 +1,14 @@
 /** Follows a node: waits for blocks, pulls them, and runs a build after each pull. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import { BuildError, EXIT } from '../../errors.ts';
+import { BuildError, EXIT, UsageError } from '../../errors.ts';
+import { PULLED_FOLDER } from '../pulledFiles.ts';
 import type { BitcoinNode } from './node.ts';
 import type { NodePull } from './nodePull.ts';
 
@@ -30,6 +32,7 @@ export interface FollowOptions {
 export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log, progress: Progress): Promise<void> {
   const { signal } = options;
   let built = await build(options, log);
+  log.info('following', `Following ${node.name}; a new block is pulled and built when the node has it.`);
   let seen: string | undefined;
   while (!signal.aborted) {
     try {
@@ -71,10 +74,13 @@ const round = (ms: number): number => Math.round(ms / 100) / 10;
 /** Waits, but not after the signal aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
 
-/** Runs a build as a process of its own, and prints what it said if it fails. Returns true when it succeeds. */
-async function build({ to, args, signal }: FollowOptions, log: Log): Promise<boolean> {
+/**
+ * Runs a build as a process of its own, and prints what it said if it fails. Returns true when it succeeds. Throws a
+ * UsageError for wrong arguments.
+ */
+export async function build({ to, args, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;
-  const child = spawn(execPath, [RUN, 'build', '--input', to, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(execPath, [RUN, 'build', '--input', join(to, PULLED_FOLDER), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -86,6 +92,7 @@ async function build({ to, args, signal }: FollowOptions, log: Log): Promise<boo
   try {
     const [code, killed] = (await once(child, 'close')) as [number | null, string | null];
     if (code === EXIT.done || signal.aborted) return code === EXIT.done;
+    if (code === EXIT.usage) throw new UsageError(`the arguments for the build are wrong: ${said.trim()}`);
     log.notice(`the build failed (${killed ?? `exit code ${code}`}); the next block tries again. It said:\n${said.trimEnd()}`);
     return false;
   } finally {

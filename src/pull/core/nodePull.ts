@@ -18,7 +18,7 @@ import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from 
 import { NETWORKS } from '../../runes/networks.ts';
 import type { Store } from '../../store/duckdb.ts';
 import { DiskLedger, readLedgerState } from '../../unspent/diskLedger.ts';
-import { updateBlocksFile } from '../blocksFile.ts';
+import { originsOf, updateBlocksFile } from '../blocksFile.ts';
 import type { Heights } from '../heights.ts';
 import type { WantedBlocks } from '../plan.ts';
 import type { PullResult } from '../pull.ts';
@@ -69,6 +69,7 @@ export class NodePull {
   readonly #files: RowFiles;
   readonly #log: Log;
   readonly #network: (typeof NETWORKS)[keyof typeof NETWORKS];
+  #isAnnounced = false;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
 
   private constructor(options: NodePullOptions, node: BitcoinNode, ledger: DiskLedger, chain: ChainInfo, store: Store, log: Log) {
@@ -90,6 +91,7 @@ export class NodePull {
       const found = readLedgerState(state);
       checkNetwork(found?.network, chain, node.name, folder);
       if (found === undefined && listPulledFiles(folder).length > 0) {
+        if (originsOf(folder).includes('ord')) throw lost(`${state} is missing`, folder);
         throw new InputError(`${folder} has blocks of another source`, [
           `Blocks from a node do not continue them. Give another folder with --to, or remove ${folder}.`,
         ]);
@@ -133,6 +135,11 @@ export class NodePull {
           return { ...this.#totals, heights };
         }
         const before = this.#ledger.height;
+        if (chain.firstStored > before + 1) {
+          throw new InputError(`${this.#node.name} has pruned block ${before + 1}: its first block is ${chain.firstStored}`, [
+            'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
+          ]);
+        }
         try {
           await this.#read(chain, last, progress);
         } catch (error) {
@@ -330,24 +337,20 @@ export class NodePull {
     this.#remove(this.#pulled().filter((file) => file.last > height));
   }
 
+  /** Says at the first run what is to do, and at every run what keeps the node from being the whole truth. */
   #announce(chain: ChainInfo, last: number): void {
     const { name } = this.#node;
-    const blocks = Math.max(last - this.#ledger.height, 0);
-    const replaced = this.#totals.replaced === 0 ? '' : `, ${count(this.#totals.replaced, 'block')} replaced`;
-    this.#log.info(
-      'looked',
-      `${name} has blocks up to ${chain.blocks}: ${blocks === 0 ? 'nothing' : count(blocks, 'block')} to read${replaced}.`,
-      {
-        source: name,
-        tip: chain.blocks,
-        first: this.#ledger.height + 1,
-        last,
-        blocks,
-        replaced: this.#totals.replaced,
-      },
-    );
-    if (chain.blocks < this.#ledger.height)
-      this.#log.notice(`${name} is behind: its last block is ${chain.blocks}, and block ${this.#ledger.height} was pulled before`);
+    const { height } = this.#ledger;
+    const { replaced } = this.#totals;
+    const blocks = Math.max(last - height, 0);
+    const todo = `${blocks === 0 ? 'nothing' : count(blocks, 'block')} to read${replaced === 0 ? '' : `, ${count(replaced, 'block')} replaced`}`;
+    if (!this.#isAnnounced) {
+      const fields = { source: name, tip: chain.blocks, first: height + 1, last, blocks, replaced };
+      this.#log.info('looked', `${name} has blocks up to ${chain.blocks}: ${todo}.`, fields);
+    }
+    this.#isAnnounced = true;
+    if (chain.blocks < height)
+      this.#log.notice(`${name} is behind: its last block is ${chain.blocks}, and block ${height} was pulled before`);
     if (chain.isSyncing)
       this.#log.notice(`${name} is still syncing: it has ${chain.blocks} of ${chain.headers} blocks. Run the pull again when it has more`);
   }

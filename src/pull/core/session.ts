@@ -5,7 +5,7 @@ import type { Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import type { Store } from '../../store/duckdb.ts';
 import type { PullResult } from '../pull.ts';
-import { follow } from './follow.ts';
+import { build, follow } from './follow.ts';
 import { BitcoinNode, type NodeOptions } from './node.ts';
 import { NodePull, type NodePullOptions } from './nodePull.ts';
 
@@ -24,6 +24,8 @@ export async function pullFromNode(
   progress: Progress,
   done: (result: PullResult) => PullResult,
 ): Promise<PullResult> {
+  // Wrong arguments are told before the hours of a first pull.
+  if (request.follow !== undefined) await build({ ...request, args: [...request.follow, '--help'] }, log);
   const node = await BitcoinNode.open({
     ...request,
     environment: env,
