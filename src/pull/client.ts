@@ -147,7 +147,7 @@ export class Client {
     }
     if (status >= 300 && status < 400) {
       throw new InputError(`${withoutQuery(url)} redirects to ${JSON.stringify(headers.get('location') ?? '')}`, [
-        'Redirects are not followed, because they could send API keys to another host. Give --from the URL that it redirects to.',
+        'Redirects are not followed, because they could send API keys to another host. Use the URL that it redirects to.',
       ]);
     }
     if (status !== 200) return { status, body: undefined, refusal: text.slice(0, 2000) };
@@ -169,7 +169,7 @@ async function readBody(response: Response, onData: () => void): Promise<string>
     bytes += chunk.byteLength;
     if (bytes > LARGEST_BODY_BYTES) {
       throw new InputError(`${withoutQuery(response.url)} answers with more than ${LARGEST_BODY_BYTES / 1024 / 1024} MB`, [
-        'No response of this API is that large. Check the URL given with --from.',
+        'No response of this API is that large. Check the URL.',
       ]);
     }
     text += decoder.decode(chunk as Uint8Array, { stream: true });

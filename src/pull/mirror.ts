@@ -24,6 +24,30 @@ export async function findManifest(base: string, client: Client): Promise<Manife
   return found.success && (found.data.heights.at(-1)?.[1] ?? 0) <= HIGHEST ? found.data : undefined;
 }
 
+/** A mirror's manifest, and the blocks of its digest files, heights ascending. */
+export interface Listing {
+  readonly manifest: Manifest;
+  readonly blocks: readonly BlockDigest[];
+}
+
+/** Reads the manifest and all digests. Retries if they do not match, because the mirror may be being replaced. */
+export async function readListing(base: string, client: Client): Promise<Listing> {
+  return client.persist(base, async () => {
+    const found = await findManifest(base, client);
+    if (found === undefined) throw new BadBlockError('no longer has a manifest');
+    const blocks: BlockDigest[] = [];
+    for (const path of digestsPaths(found)) {
+      const { status, body } = await client.get(`${base}/${path}`, (text) => readDigests(text, path));
+      if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
+      for (const block of body) blocks.push(block);
+    }
+    if (digestOfBlocks(blocks) !== found.digest) {
+      throw new BadBlockError('has block digests that do not match the digest in its manifest');
+    }
+    return { manifest: found, blocks };
+  });
+}
+
 export class MirrorSource implements Source {
   readonly name: string;
   get origin(): Sources {
@@ -47,30 +71,17 @@ export class MirrorSource implements Source {
     this.#mirror = this.#fresh();
   }
 
-  /** Reads the manifest and all digests. Retries if they do not match, because the mirror may be being replaced. */
   async look(): Promise<Extent> {
-    return this.#client.persist(this.#base, async () => {
-      const found = await findManifest(this.#base, this.#client);
-      if (found === undefined) throw new BadBlockError('no longer has a manifest');
-      const [first, last] = [found.heights[0]?.[0], found.heights.at(-1)?.[1]];
-      if (first === undefined || last === undefined) {
-        throw new InputError(`${this.#base} has no blocks`, ['Give another mirror with --from.']);
-      }
-      const listed: BlockDigest[] = [];
-      for (const path of new Set(found.heights.flatMap(([a, b]) => filesOf({ first: a, last: b })))) {
-        const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => readDigests(text, path));
-        if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
-        for (const block of body) listed.push(block);
-      }
-      if (digestOfBlocks(listed) !== found.digest) {
-        throw new BadBlockError('has block digests that do not match the digest in its manifest');
-      }
-      if (found.digest !== this.#manifest.digest) this.#mirror = this.#fresh();
-      const blocks = new Map(listed.map((block) => [block.height, block]));
-      this.#manifest = found;
-      this.#blocks = blocks;
-      return { first, begin: first, last, has: (height) => blocks.has(height) };
-    });
+    const { manifest: found, blocks: listed } = await readListing(this.#base, this.#client);
+    const [first, last] = [found.heights[0]?.[0], found.heights.at(-1)?.[1]];
+    if (first === undefined || last === undefined) {
+      throw new InputError(`${this.#base} has no blocks`, ['Give another mirror with --from.']);
+    }
+    if (found.digest !== this.#manifest.digest) this.#mirror = this.#fresh();
+    const blocks = new Map(listed.map((block) => [block.height, block]));
+    this.#manifest = found;
+    this.#blocks = blocks;
+    return { first, begin: first, last, has: (height) => blocks.has(height) };
   }
 
   async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
@@ -120,10 +131,15 @@ export class MirrorSource implements Source {
   }
 }
 
-/** Paths of the digest files that cover a range of heights. */
-function filesOf({ first, last }: Heights): string[] {
-  const start = first - (first % DIGESTS_PER_FILE);
-  return heightsOf({ first: start, last })
-    .filter((height) => height % DIGESTS_PER_FILE === 0)
-    .map(digestsPath);
+/** Paths of a mirror's digest files, heights ascending. */
+export function digestsPaths({ heights }: Manifest): Set<string> {
+  const paths = heights.flatMap(([first, last]) =>
+    heightsOf({ first: first - (first % DIGESTS_PER_FILE), last })
+      .filter((height) => height % DIGESTS_PER_FILE === 0)
+      .map(digestsPath),
+  );
+  return new Set(paths);
 }
+
+/** Returns the URL that paths of a mirror are relative to, from a URL that may end with `/runes/v1`. */
+export const baseOf = (url: URL): string => url.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');

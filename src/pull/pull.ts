@@ -2,20 +2,19 @@
  * Pulls blocks from a source into the input folder. Compares the pulled files with the source, fetches what differs,
  * and repeats until nothing differs.
  */
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { BuildError, InputError } from '../errors.ts';
-import { CHECKSUM_ENDING } from '../input/checksums.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
 import { updateBlocksFile } from './blocksFile.ts';
 import { type Heights, heightsOf } from './heights.ts';
+import { finishJoins, joinSettled, splitFile } from './joined.ts';
 import { plan, type WantedBlocks } from './plan.ts';
-import { listPulledFiles, PULLED_FOLDER, type PulledFile, readIdentities } from './pulledFiles.ts';
+import { EMPTY, isJoined, joinedDigest, listPulledFiles, PULLED_FOLDER, type PulledFile, readIdentities } from './pulledFiles.ts';
 import type { Extent, Source } from './source.ts';
-import { writeError } from './write.ts';
+import { removeFiles } from './write.ts';
 
 export interface PullOptions {
   /** The input folder. Files are written to its subfolder `pulled`. */
@@ -50,11 +49,19 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
   const folder = join(options.to, PULLED_FOLDER);
   const totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
   const fetched: Heights[] = [];
+  finishJoins(folder);
   for (let round = 0; ; round += 1) {
     options.signal.throwIfAborted();
     const has = await source.look();
-    const files = listPulledFiles(folder);
-    const stale = await findStale(options, source, has, files, folder, store);
+    let files = listPulledFiles(folder);
+    let stale = await findStale(options, source, has, files, folder, store);
+    // The other blocks of a joined file need not be fetched again.
+    const cut = files.filter((file) => isJoined(file) && isCut(file, stale, has));
+    if (cut.length > 0) {
+      for (const file of cut) await splitFile(folder, file);
+      files = listPulledFiles(folder);
+      stale = await findStale(options, source, has, files, folder, store);
+    }
     const { range, units, outgrown } = plan({ ...options, source: has, perFile: source.perFile, files, stale: stale.heights });
     if (round === 0) announce(source, has, range, units, stale.replaced, log);
     if (round === MOST_ROUNDS && units.length > 0) {
@@ -62,7 +69,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
         'Run the same command again: it continues from here.',
       ]);
     }
-    remove(folder, stale.orphans);
+    removeFiles(folder, stale.orphans);
     totals.replaced += stale.replaced;
     if (round === 0 || units.length > 0) await source.prepare(highest(files) > has.last);
     const written = new Set<string>();
@@ -75,7 +82,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
       written.add(path);
       fetched.push(unit);
       const within = files.filter((file) => file.path !== path && unit.first <= file.first && file.last <= unit.last);
-      remove(folder, within);
+      removeFiles(folder, within);
       done += unit.last - unit.first + 1;
       totals.records += records;
       totals.bytes += bytes;
@@ -88,21 +95,28 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     // 3. Fetch all others in parallel.
     const repairs = units.filter((unit) => heightsOf(unit).some((height) => stale.heights.has(height)));
     await inParallel(repairs, 1, fetchUnit);
-    remove(
+    removeFiles(
       folder,
       files.filter((file) => !written.has(file.path) && heightsOf(file).some((height) => stale.heights.has(height))),
     );
     const others = units.filter((unit) => !repairs.includes(unit));
     await inParallel(others.slice(0, 1), 1, fetchUnit);
     await inParallel(others.slice(1), options.concurrency, fetchUnit);
-    remove(folder, outgrown);
+    removeFiles(folder, outgrown);
     totals.blocks += all;
-    if (units.length === 0) break;
+    if (units.length === 0) {
+      await joinSettled(folder, has.last - options.confirmations, options.signal, progress);
+      break;
+    }
   }
   const heights = runsOf(listPulledFiles(folder));
   if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, heights);
   return { ...totals, heights };
 }
+
+/** True for a file with blocks that stay and blocks that this pull replaces or removes. */
+const isCut = (file: PulledFile, { heights, replaced }: Stale, { last }: Extent): boolean =>
+  heightsOf(file).some((height) => heights.has(height)) || (replaced > 0 && file.first <= last && last < file.last);
 
 const highest = (files: readonly PulledFile[]): number => files.reduce((top, file) => Math.max(top, file.last), -1);
 
@@ -140,6 +154,8 @@ async function findStale(
   };
   const different: number[] = [];
   for (const file of files) {
+    // Heights ascend, so no block differs below this one.
+    if (source.knowsDigests && (different[0] ?? Number.POSITIVE_INFINITY) <= settled) break;
     const asked = heightsOf(file).filter(compared);
     if (asked.length === 0) continue;
     for (const [height, comparison] of await compare(file, asked)) if (comparison === 'other') different.push(height);
@@ -164,7 +180,7 @@ async function findStale(
   }
   const gone = new Set(different.filter((height) => !has.has(height)));
   const stale = new Set([...different, ...inTwoFiles(heights)]);
-  const cut = files.find((file) => file.first < has.first && heightsOf(file).some((height) => stale.has(height)));
+  const cut = files.find((file) => !isJoined(file) && file.first < has.first && heightsOf(file).some((height) => stale.has(height)));
   if (cut !== undefined) {
     throw new InputError(`${join(folder, cut.path)} must be fetched again, but ${source.name} begins at block ${has.first}`, [
       'Pull from the source of this file, or remove the file.',
@@ -210,9 +226,22 @@ function inTwoFiles(heights: readonly number[]): number[] {
   return heights.filter((height) => seen.size === seen.add(height).size);
 }
 
-/** Returns the identity in the file's name, if its digest is enough for the comparison. */
+/** Digest of a source's block, if the source knows it. */
+const digestOf = (block: BlockIdentity | undefined): string | undefined => block?.digest ?? (block?.records === 0 ? EMPTY : undefined);
+
+/** Returns the identities of a file's blocks from its name, if its digest is enough for the comparison. */
 function identitiesInName(file: PulledFile, theirs: ReadonlyMap<number, BlockIdentity>): Map<number, BlockIdentity> | undefined {
-  if (file.digest === undefined || theirs.get(file.first)?.digest === undefined) return undefined;
+  if (file.digest === undefined) return undefined;
+  if (isJoined(file)) {
+    const blocks = heightsOf(file).flatMap((height) => {
+      const digest = digestOf(theirs.get(height));
+      return digest === undefined ? [] : [{ height, digest }];
+    });
+    // With any other digest, the file must be read to know which blocks differ.
+    const isSame = blocks.length > file.last - file.first && joinedDigest(blocks) === file.digest;
+    return isSame ? new Map(theirs) : undefined;
+  }
+  if (theirs.get(file.first)?.digest === undefined) return undefined;
   return new Map([[file.first, { hash: '', records: 0, digest: file.digest }]]);
 }
 
@@ -247,16 +276,6 @@ async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
   if (failure !== undefined) throw failure.error;
-}
-
-function remove(folder: string, files: readonly PulledFile[]): void {
-  try {
-    for (const { path } of files) {
-      for (const ending of ['', CHECKSUM_ENDING]) rmSync(join(folder, `${path}${ending}`), { force: true });
-    }
-  } catch (error) {
-    throw writeError(folder, error);
-  }
 }
 
 /** Joins the heights of files (ascending) to ranges without gaps. */

@@ -2,23 +2,27 @@
  * The files that pulls wrote to the folder `pulled`. A file's name says which blocks it has, so a directory listing
  * is the whole state of a pull: there is no other record of what was fetched.
  *
- *     pulled/840000/840157-1f2e3d4c5b6a7988.ndjson.gz   one block's records, in served order; named by its digest
- *     pulled/840000/840100-840199.parquet               rows of the indexer's ledger for blocks 840100 to 840199
- *     pulled/runes.parquet                              the indexer's runes, which these rows refer to
+ *     pulled/840000/840257-1f2e3d4c5b6a7988.ndjson.gz          one block's records, in served order; named by its digest
+ *     pulled/840000/840100-840199-8897a6b5c4d3e2f1.ndjson.gz   records of settled blocks; named by their digests
+ *     pulled/840000/840100-840199.parquet                      rows of the indexer's ledger for blocks 840100 to 840199
+ *     pulled/runes.parquet                                     the indexer's runes, which these rows refer to
  *
  * A block without records has a file too (an empty array, or no rows), so it is not fetched again.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { createReadStream, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { pipeline } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { z } from 'zod';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput } from '../contract/schemas.ts';
 import { BuildError, InputError, messageOf } from '../errors.ts';
 import { Checksums, sha256Of } from '../input/checksums.ts';
+import { digestOfBlocks } from '../output/digests.ts';
 import { nullable, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
-import { type BlockIdentity, identityOf } from './block.ts';
+import { type Block, type BlockIdentity, identityOf } from './block.ts';
+import { heightsOf } from './heights.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 
 /** Subfolder of the input folder. Pulls replace and remove files only here. */
@@ -37,7 +41,10 @@ export interface PulledFile {
   readonly path: string;
   readonly first: number;
   readonly last: number;
-  /** The first 16 digits of the block's digest; undefined for a file of ledger rows. */
+  /**
+   * The first 16 digits of the block's digest, or of several blocks' digest (joinedDigest). Undefined for a file of
+   * ledger rows.
+   */
   readonly digest: string | undefined;
 }
 
@@ -46,10 +53,29 @@ const folderOf = (height: number): string => String(height - (height % HEIGHTS_P
 /** Path of a block's file, relative to the folder `pulled`. `digest` has all 64 digits. */
 export const blockFile = (height: number, digest: string): string => `${folderOf(height)}/${height}-${digest.slice(0, 16)}.ndjson.gz`;
 
+/** Path of a file with the blocks at these heights, relative to the folder `pulled`. */
+export const joinedFile = (first: number, last: number, digest: string): string =>
+  `${folderOf(first)}/${first}-${last}-${digest}.ndjson.gz`;
+
+/** True for a file with several blocks of records. */
+export const isJoined = ({ digest, first, last }: PulledFile): boolean => digest !== undefined && first < last;
+
+/** Digest of a block without records, as file names contain it. */
+export const EMPTY = identityOf([]).digest.slice(0, 16);
+
+/**
+ * Digest of several blocks, heights ascending, from the first 16 digits of theirs. Ignores blocks without records: a
+ * mirror does not list them.
+ */
+export function joinedDigest(blocks: readonly { readonly height: number; readonly digest: string }[]): string {
+  const short = blocks.map(({ height, digest }) => ({ height, digest: digest.slice(0, 16) }));
+  return digestOfBlocks(short.filter(({ digest }) => digest !== EMPTY)).slice(0, 16);
+}
+
 /** Path of the file with the ledger rows of these heights, relative to the folder `pulled`. */
 export const ledgerFile = (first: number, last: number): string => `${folderOf(first)}/${first}-${last}.parquet`;
 
-const NAME = /^([0-9]{1,8})-(?:([0-9a-f]{16})\.ndjson\.gz|([0-9]{1,8})\.parquet)$/;
+const NAME = /^([0-9]{1,8})-(?:(?:([0-9]{1,8})-)?([0-9a-f]{16})\.ndjson\.gz|([0-9]{1,8})\.parquet)$/;
 
 /**
  * Lists the files of pulled blocks, heights ascending. Ignores files with other names.
@@ -62,9 +88,9 @@ export function listPulledFiles(folder: string): PulledFile[] {
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
       if (!entry.isDirectory() || !/^[0-9]+$/.test(entry.name)) continue;
       for (const name of readdirSync(join(folder, entry.name))) {
-        const [, first, digest, last] = NAME.exec(name) ?? [];
+        const [, first, joined, digest, last] = NAME.exec(name) ?? [];
         if (first === undefined) continue;
-        files.push({ path: `${entry.name}/${name}`, first: Number(first), last: Number(last ?? first), digest });
+        files.push({ path: `${entry.name}/${name}`, first: Number(first), last: Number(joined ?? last ?? first), digest });
       }
     }
   } catch (error) {
@@ -85,19 +111,24 @@ export async function readIdentities(
   store: Store,
 ): Promise<Map<number, BlockIdentity>> {
   const [path, runes] = [join(folder, file.path), join(folder, RUNES_FILE)];
+  if (file.digest !== undefined) {
+    const identities = new Map<number, BlockIdentity>();
+    for await (const { height, hash, records, digest } of readBlocks(folder, file, heights))
+      identities.set(height, { hash, records, digest });
+    return identities;
+  }
   try {
-    if (file.digest !== undefined) return new Map([[file.first, blockIdentity(path)]]);
     await checkDigest(path);
     const tables = { ledger: readFiles('parquet', [path]), runes: existsSync(runes) ? readFiles('parquet', [runes]) : undefined };
     const columns = { height: text, hash: nullable(text), records: text, rows_md5: nullable(text) };
     return readIdentityRows(await store.rows(identitiesSql(tables, heights, withRows), columns), heights);
   } catch (error) {
-    const why = error instanceof z.ZodError ? 'it does not contain activity records' : messageOf(error);
-    throw new InputError(`${why.includes(runes) ? runes : path} cannot be read: ${why}`, [
-      'The file was damaged after the pull. Remove it and pull again.',
-    ]);
+    throw damaged(messageOf(error).includes(runes) ? runes : path, messageOf(error));
   }
 }
+
+const damaged = (path: string, why: string): InputError =>
+  new InputError(`${path} cannot be read: ${why}`, ['The file was damaged after the pull. Remove it and pull again.']);
 
 /** Throws an Error if a file does not match the checksum file beside it, if any. */
 export async function checkDigest(path: string): Promise<void> {
@@ -105,8 +136,46 @@ export async function checkDigest(path: string): Promise<void> {
   if (expected !== undefined && expected !== (await sha256Of(path))) throw new Error('its SHA-256 differs from its checksum file');
 }
 
-function blockIdentity(path: string): BlockIdentity {
-  const lines = gunzipSync(readFileSync(path)).toString('utf8').trimEnd();
-  if (lines === '[]') return identityOf([]);
-  return identityOf(lines.split('\n').map((line) => activityInput.parse(JSON.parse(line)) as ActivityRecord));
+/**
+ * Yields the blocks at these heights from a file of records, one after another, then those of them without records.
+ * Throws an InputError if the file is damaged.
+ */
+export async function* readBlocks(folder: string, file: PulledFile, heights: readonly number[] = heightsOf(file)): AsyncGenerator<Block> {
+  const path = join(folder, file.path);
+  const wanted = new Set(heights);
+  const block = (height: number, lines: readonly unknown[]): Block => {
+    const activity = lines.map((line) => activityInput.parse(line) as ActivityRecord);
+    return { height, activity, ...identityOf(activity) };
+  };
+  try {
+    await checkDigest(path);
+    let [height, lines]: [number, unknown[]] = [-1, []];
+    for await (const line of linesOf(path)) {
+      if (line === '[]') continue;
+      const record = JSON.parse(line) as { readonly location?: { readonly block_height?: number } } | null;
+      const at = record?.location?.block_height;
+      if (at === undefined) throw new Error('it does not contain activity records');
+      if (at !== height) {
+        if (wanted.delete(height)) yield block(height, lines);
+        [height, lines] = [at, []];
+      }
+      if (wanted.has(at)) lines.push(record);
+    }
+    if (wanted.delete(height)) yield block(height, lines);
+    for (const empty of wanted) yield block(empty, []);
+  } catch (error) {
+    throw damaged(path, error instanceof z.ZodError ? 'it does not contain activity records' : messageOf(error));
+  }
+}
+
+/** Yields the lines of a compressed file. A file of a hundred blocks can be too large for one string. */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  let rest = '';
+  // The loop throws the errors of both streams, so the callback does nothing.
+  const unpacked = pipeline(createReadStream(path), createGunzip(), () => undefined).setEncoding('utf8') as AsyncIterable<string>;
+  for await (const text of unpacked) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
 }

@@ -15,7 +15,7 @@ import { Client, type ClientOptions } from './client.ts';
 import { STATE_FOLDER } from './core/nodePull.ts';
 import { pullFromNode } from './core/session.ts';
 import { HttpSource } from './http.ts';
-import { findManifest, MirrorSource } from './mirror.ts';
+import { baseOf, findManifest, MirrorSource } from './mirror.ts';
 import { DatabaseSource } from './postgres.ts';
 import { type PullOptions, type PullResult, pull } from './pull.ts';
 import { PULLED_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
@@ -96,7 +96,7 @@ async function openSource(request: PullRequest & { readonly from: URL }, folder:
     return new DatabaseSource({ url: from.href, folder, connections: concurrency, store, signal, onNotice });
   }
   const client = new Client({ ...request, onRetry: (why) => log.notice(`${why}; trying again`) });
-  const base = from.href.replace(/\/+$/, '').replace(/\/runes(?:\/v1)?$/, '');
+  const base = baseOf(from);
   const manifest = await findManifest(base, client);
   return manifest === undefined ? new HttpSource(base, client, folder) : new MirrorSource(base, manifest, client, folder);
 }

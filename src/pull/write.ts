@@ -11,7 +11,7 @@ import { gzip } from 'node:zlib';
 import { BuildError, codeOf, messageOf } from '../errors.ts';
 import { CHECKSUM_ENDING, checksumText, sha256Of } from '../input/checksums.ts';
 import { type Block, blockText } from './block.ts';
-import { blockFile, WORK_FOLDER } from './pulledFiles.ts';
+import { blockFile, type PulledFile, WORK_FOLDER } from './pulledFiles.ts';
 import type { Fetched } from './source.ts';
 
 const compress = promisify(gzip);
@@ -63,6 +63,20 @@ export async function putInPlace(folder: string, temporary: string, path: string
     rmSync(checksum, { force: true });
     renameSync(temporary, join(folder, path));
     renameSync(`${temporary}${CHECKSUM_ENDING}`, checksum);
+  } catch (error) {
+    throw writeError(folder, error);
+  }
+}
+
+/**
+ * Removes pulled files. Removes a checksum before its file, so a pull that is killed cannot leave a checksum without a
+ * file.
+ */
+export function removeFiles(folder: string, files: readonly PulledFile[]): void {
+  try {
+    for (const { path } of files) {
+      for (const ending of [CHECKSUM_ENDING, '']) rmSync(join(folder, `${path}${ending}`), { force: true });
+    }
   } catch (error) {
     throw writeError(folder, error);
   }

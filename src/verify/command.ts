@@ -7,24 +7,40 @@ import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { describeSources } from '../contract/sources.ts';
+import { compareWith, parseAgainst } from './against.ts';
 import { verify } from './verify.ts';
 
 export const VERIFY_COMMAND: Command = {
   call: 'npm run verify --',
   about: 'Checks every file of a build and reports what is wrong.',
-  flags: [{ name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The output folder of a build.' }, LOG, HELP],
+  flags: [
+    { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The output folder of a build.' },
+    {
+      name: 'against',
+      value: 'MIRROR',
+      about: 'Then compares its blocks with those of another mirror: a folder, or https://host[/prefix].',
+    },
+    LOG,
+    HELP,
+  ],
   examples: [
     { args: '', about: 'Verify dist/.' },
+    { args: '--against https://host', about: 'Also list the blocks that differ from those of another mirror.' },
     { args: '--dir site --log json', about: 'Verify site/, and report as JSON lines.' },
   ],
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'verificationFailed'],
 };
 
-/** Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong. */
+/**
+ * Verifies an output folder and reports the result. Rejects with a VerificationError if anything is wrong, or if blocks
+ * differ from those of the mirror given with `--against`.
+ */
 export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const dir = flags.one('dir') ?? 'dist';
+  const against = flags.one('against');
+  const other = against === undefined ? undefined : parseAgainst(against);
   const clock = new Stopwatch();
-  const { manifest, files } = await verify(dir, Progress.of(flags, log));
+  const { manifest, files, blocks } = await verify(dir, Progress.of(flags, log));
   const number = (n: number) => n.toLocaleString('en-US');
   log.info(
     'verified',
@@ -49,4 +65,5 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
     ...(manifest.sources === undefined ? [] : [['source', describeSources(manifest.sources)] as const]),
     ...costRows(clock),
   ]);
+  if (other !== undefined) await compareWith(dir, { manifest, blocks }, other, log);
 }

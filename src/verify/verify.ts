@@ -38,6 +38,8 @@ export interface Verified {
   readonly manifest: Manifest;
   /** Number of files with pages and pointers. */
   readonly files: number;
+  /** Heights ascending. */
+  readonly blocks: readonly BlockDigest[];
 }
 
 /** Verifies an output folder. Throws a VerificationError with the findings, or an InputError if it is not an output. */
@@ -93,7 +95,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
     reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);
-  return { manifest, files: sink.files };
+  return { manifest, files: sink.files, blocks };
 }
 
 function readManifest(root: string, findings: Findings): Manifest {

@@ -1,9 +1,10 @@
 /** Pulls that are killed at random moments, over HTTP and from PostgreSQL: the files are those of a pull that was not. */
 import { once } from 'node:events';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { temporaryFolder, tree } from '../support/build.ts';
+import { filesBelow, temporaryFolder, tree } from '../support/build.ts';
 import { start } from '../support/cli.ts';
 import { fillChain, SCHEMA, startPostgres } from '../support/postgres.ts';
 import { testPull } from '../support/pull.ts';
@@ -35,6 +36,30 @@ it(`a pull over HTTP is killed ${KILLS} times`, async () => {
   expect(killed).toBe(KILLS);
   await testPull(base, to, { wanted: { from: 1001, to: undefined } });
   expect(tree(to)).toEqual(tree(whole));
+});
+
+it('a pull over HTTP is killed while it joins files', async () => {
+  shortChain(1300);
+  const wanted = { from: 1001, to: undefined };
+  const [apart, whole] = [join(temporaryFolder(), 'input'), join(temporaryFolder(), 'input')];
+  await testPull(base, apart, { wanted, confirmations: 1000 });
+  await testPull(base, whole, { wanted });
+  const random = randomFor('kills of pulls that join files');
+  for (let killed = 0; killed < 5; killed += 1) {
+    rmSync(to, { recursive: true, force: true });
+    cpSync(apart, to, { recursive: true });
+    const child = start('pull', ['--from', base, '--to', to, '--rate', '0'], '/');
+    const ended = once(child, 'exit');
+    const isJoining = () => filesBelow(join(to, 'pulled')).some((path) => /^\.work\/.*\.gz$|\/1001-1099-/.test(path));
+    while (child.exitCode === null && !isJoining()) await sleep(1);
+    await sleep(Math.floor(random() * 4));
+    child.kill('SIGKILL');
+    await ended;
+    server.requests.length = 0;
+    await testPull(base, to);
+    expect(server.requests.filter((target) => target.endsWith('limit=60'))).toEqual([]);
+    expect(tree(to)).toEqual(tree(whole));
+  }
 });
 
 it(`a pull from PostgreSQL is killed ${KILLS} times`, async () => {

@@ -1,0 +1,70 @@
+/**
+ * Joins files of one settled block to files of up to a hundred, and splits these when one of their blocks changed.
+ *
+ * A joined file is complete once its checksum is beside it. Until then all files of its blocks stay, so a pull that is
+ * killed at any moment can be finished by the next one.
+ */
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Progress } from '../cli/progress.ts';
+import { CHECKSUM_ENDING } from '../input/checksums.ts';
+import { EMPTY, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
+import { putInPlace, removeFiles, workFile, writeBlock, writeError } from './write.ts';
+
+/** Most heights per file. Files end before multiples of it. */
+const HEIGHTS_PER_FILE = 100;
+
+/** Joins files of one block with neighbours of the same hundred, if all heights of this hundred are settled. */
+export async function joinSettled(folder: string, settled: number, signal: AbortSignal, progress: Progress): Promise<void> {
+  const runs: PulledFile[][] = [];
+  for (const file of listPulledFiles(folder)) {
+    const hundred = hundredOf(file.first);
+    if (file.digest === undefined || isJoined(file) || HEIGHTS_PER_FILE * (hundred + 1) > settled + 1) continue;
+    const run = runs.at(-1);
+    const before = run?.at(-1);
+    if (before !== undefined && file.first === before.first + 1 && hundredOf(before.first) === hundred) run?.push(file);
+    else runs.push([file]);
+  }
+  progress.begin('join');
+  for (const [i, run] of runs.entries()) {
+    signal.throwIfAborted();
+    if (run.length > 1) await joinFiles(folder, run);
+    progress.show(i, runs.length, 'files');
+  }
+}
+
+const hundredOf = (height: number): number => Math.floor(height / HEIGHTS_PER_FILE);
+
+/** Joins files of one block each. Compressed files can be concatenated. */
+async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<void> {
+  const blocks = files.map(({ path, first, digest = '' }) => ({ path, height: first, digest }));
+  // The `[]` of an empty block cannot stand between records.
+  const full = blocks.filter(({ digest }) => digest !== EMPTY);
+  const temporary = workFile(folder, '.gz');
+  try {
+    for (const { path } of full.length > 0 ? full : blocks.slice(0, 1)) appendFileSync(temporary, readFileSync(join(folder, path)));
+  } catch (error) {
+    throw writeError(folder, error);
+  }
+  const [first = 0, last = 0] = [blocks[0]?.height, blocks.at(-1)?.height];
+  await putInPlace(folder, temporary, joinedFile(first, last, joinedDigest(blocks)));
+  removeFiles(folder, files);
+}
+
+/** Writes the blocks of a joined file to a file each. */
+export async function splitFile(folder: string, file: PulledFile): Promise<void> {
+  for await (const block of readBlocks(folder, file)) await writeBlock(folder, block);
+  removeFiles(folder, [file]);
+}
+
+/** Finishes or takes back what a pull did that was killed while it joined or split files. */
+export function finishJoins(folder: string): void {
+  const files = listPulledFiles(folder);
+  for (const file of files.filter(isJoined)) {
+    const parts = files.filter(
+      ({ first, last, digest }) => digest !== undefined && first === last && file.first <= first && last <= file.last,
+    );
+    const isComplete = existsSync(join(folder, `${file.path}${CHECKSUM_ENDING}`));
+    if (parts.length > 0) removeFiles(folder, isComplete ? parts : [file]);
+  }
+}
