@@ -35,7 +35,7 @@ type Run = readonly [first: number, last: number];
  */
 export function joinSources(lists: readonly Sources[], within: readonly Run[]): Sources {
   const joined = new Map<Rules, [number, number][]>();
-  let free: Run[] = [...within];
+  let free: Run[] = joinRuns(within);
   for (const { rules, blocks } of lists.flat()) {
     for (const run of blocks) {
       const taken = free.flatMap((other) => intersection(other, run));
@@ -58,7 +58,7 @@ const without = ([a, b]: Run, [c, d]: Run): Run[] => {
 };
 
 /** Sorts runs, and joins those without a gap between them. */
-function joinRuns(runs: readonly [number, number][]): [number, number][] {
+function joinRuns(runs: readonly Run[]): [number, number][] {
   const joined: [number, number][] = [];
   for (const [first, last] of [...runs].sort((a, b) => a[0] - b[0])) {
     const before = joined.at(-1);

@@ -53,6 +53,9 @@ export class MirrorSource implements Source {
   get origin(): Sources {
     return [...(this.#manifest.sources ?? []), ...allBy('server')];
   }
+  get known(): Heights[] {
+    return (this.#manifest.sources ?? []).flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
+  }
   readonly perFile = 1;
   readonly knowsDigests = true;
   readonly #base: string;

@@ -49,6 +49,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
   const folder = join(options.to, PULLED_FOLDER);
   const totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
   const fetched: Heights[] = [];
+  let empty: Heights[] = [];
   finishJoins(folder);
   for (let round = 0; ; round += 1) {
     options.signal.throwIfAborted();
@@ -104,15 +105,23 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     await inParallel(others.slice(1), options.concurrency, fetchUnit);
     removeFiles(folder, outgrown);
     totals.blocks += all;
+    empty = known(source, range);
     if (units.length === 0) {
       await joinSettled(folder, has.last - options.confirmations, options.signal, progress);
       break;
     }
   }
   const heights = runsOf(listPulledFiles(folder));
-  if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, heights);
+  if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty]);
   return { ...totals, heights };
 }
+
+/** Returns the heights of a range that the source has read. Those without a file have no records. */
+const known = (source: Source, { first, last }: Heights): Heights[] =>
+  (source.known ?? []).flatMap((run) => {
+    const part = { first: Math.max(run.first, first), last: Math.min(run.last, last) };
+    return part.first <= part.last ? [part] : [];
+  });
 
 /** True for a file with blocks that stay and blocks that this pull replaces or removes. */
 const isCut = (file: PulledFile, { heights, replaced }: Stale, { last }: Extent): boolean =>
