@@ -169,7 +169,17 @@ describe('a ledger export', () => {
     });
     expect([message, ...details]).toEqual([
       'the runes tables have 1 error(s)',
-      'in/runes1.csv and in/runes2.csv: rune 1:0 has two rows with different values',
+      'in/runes1.csv and in/runes2.csv: rune 1:0 has two rows with different values of divisibility',
+    ]);
+  });
+  it('with invalid cells in the runes table', async () => {
+    const { details } = await refusal({
+      'ledger.csv': `${LEDGER}\n${ledgerRow()}`,
+      'runes.csv': `${RUNES}\n1:0,5,A,A,0\n2:0,1x,B,B,0\n3:0,7,C,C,y\n`,
+    });
+    expect(details).toEqual([
+      'in/runes.csv row 2: number "1x" must be an integer from 0 to 9007199254740991 (2^53 - 1)',
+      'in/runes.csv row 3: divisibility "y" must be an integer from 0 to 9007199254740991 (2^53 - 1)',
     ]);
   });
   it('with a divisibility over 38', async () => {

@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
-import { literal, Store } from '../src/store/duckdb.ts';
+import { COLUMNS } from '../src/bulk/rows.ts';
+import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
+import { int, literal, nullable, Store, text } from '../src/store/duckdb.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { check, list } from './support/outputs.ts';
 import { type Activity, hex, ndjson, record } from './support/records.ts';
@@ -16,7 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-const rows = (path: string, query = '*') => store.rows(`SELECT ${query} FROM read_parquet(${literal(path)}, file_row_number = true)`);
+const CELL_TYPES = Object.fromEntries(
+  [...COLUMNS, ['file_row_number', 'BIGINT'] as const].map(([name, type]) => [
+    name,
+    nullable<number | string>(type === 'BIGINT' ? int : text),
+  ]),
+);
+const rows = (path: string) => store.rows(`SELECT * FROM read_parquet(${literal(path)}, file_row_number = true)`, CELL_TYPES);
 const index = (out: string) => JSON.parse(readFileSync(join(out, 'activity/index.json'), 'utf8')) as { ranges: Record<string, unknown>[] };
 const bulk = (out: string) => Object.fromEntries(Object.entries(tree(out)).filter(([path]) => path.startsWith('activity/')));
 
@@ -71,8 +78,11 @@ describe('the files', () => {
       ['500.parquet', 500, 500, 1, 76],
     ]);
     for (const { file, bytes } of index(out).ranges) expect(readFileSync(join(out, 'activity', String(file))).length).toBe(bytes);
-    const types = await store.rows(`DESCRIBE SELECT * FROM read_parquet(${literal(join(out, 'activity/0.parquet'))})`);
-    expect(types.map((row) => `${row['column_name']} ${row['column_type']}`)).toEqual([
+    const types = await store.rows(`DESCRIBE SELECT * FROM read_parquet(${literal(join(out, 'activity/0.parquet'))})`, {
+      column_name: text,
+      column_type: text,
+    });
+    expect(types.map((row) => `${row.column_name} ${row.column_type}`)).toEqual([
       'rune_id VARCHAR',
       'rune_number BIGINT',
       'rune_name VARCHAR',
@@ -96,33 +106,30 @@ describe('the files', () => {
     const { out } = await built([7]);
     const found = await rows(join(out, 'activity/0.parquet'));
     const page = JSON.parse(readFileSync(join(out, 'runes/v1/blocks/7/60/0.json'), 'utf8')) as { results: Activity[] };
-    const bare = (hash?: string) => hash?.slice(2) ?? null;
+    const bare = (hash?: string) => hash?.slice(2);
     for (const [i, { rune, location, ...rest }] of page.results.entries()) {
       expect(found[i]).toEqual({
         rune_id: rune.id,
-        rune_number: BigInt(rune.number),
+        rune_number: rune.number,
         rune_name: rune.name,
         rune_spaced_name: rune.spaced_name,
-        address: rest.address ?? null,
-        receiver_address: rest.receiver_address ?? null,
-        amount: rest.amount ?? null,
+        address: rest.address,
+        receiver_address: rest.receiver_address,
+        amount: rest.amount,
         operation: rest.operation,
         block_hash: bare(location.block_hash),
-        block_height: 7n,
+        block_height: 7,
         tx_id: bare(location.tx_id),
-        tx_index: BigInt(location.tx_index),
-        vout: location.vout === undefined ? null : BigInt(location.vout),
+        tx_index: location.tx_index,
+        vout: location.vout,
         output: bare(location.output),
-        timestamp: BigInt(location.timestamp),
-        event_index: expect.any(BigInt),
-        file_row_number: BigInt(i),
+        timestamp: location.timestamp,
+        event_index: expect.any(Number),
+        file_row_number: i,
       });
     }
-    const events = (await rows(join(out, 'activity/0.parquet'), 'tx_index, event_index')).map((row) => [
-      row['tx_index'],
-      row['event_index'],
-    ]);
-    const down = (tx: number, count: number) => Array.from({ length: count }, (_, i) => [BigInt(tx), BigInt(count - 1 - i)]);
+    const events = found.map((row) => [row['tx_index'], row['event_index']]);
+    const down = (tx: number, count: number) => Array.from({ length: count }, (_, i) => [tx, count - 1 - i]);
     expect(events).toEqual([...down(5, 5), ...down(2, 70), ...down(1, 1)]);
   });
 
@@ -307,7 +314,7 @@ describe('verification', () => {
       column,
       `coalesce(${column}, 0) + 1`,
     ]),
-    ['address', `NULL`],
+    ...['address', 'block_height', 'block_hash'].map((column) => [column, 'NULL']),
     ['amount', `amount || '0'`],
   ];
   const ROWS: [name: string, select: (file: string) => string][] = [

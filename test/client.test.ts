@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import * as source from '../src/client/index.ts';
 import { envelope, manifest } from '../src/contract/schemas.ts';
-import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
 import { temporaryFolder, testBuild } from './support/build.ts';
 import { CASES, SAMPLE_INPUT } from './support/cases.ts';
 import { clientIn, describeRecorded, HOSTS, startExact } from './support/clientHosts.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type * as source from '../src/client/index.ts';
-import { LAYOUTS } from '../src/pages/lists.ts';
+import { LAYOUTS } from '../src/pages/site.ts';
 import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
 import { CASES, SAMPLE_INPUT } from './support/cases.ts';
 import { type PlainFiles, startPlainFiles } from './support/plainFiles.ts';

@@ -1,22 +1,19 @@
 /** Compressed files beside the pages: which there are, what is in them, and that they come and go with their pages. */
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ENCODINGS, type Encoding, LAYOUTS } from '../src/pages/lists.ts';
+import { ENCODINGS, type Encoding, LAYOUTS } from '../src/pages/site.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { expectCompressedPages } from './support/outputs.ts';
 import { ndjson, record } from './support/records.ts';
 
 const work = temporaryFolder();
-const UNPACK = { br: brotliDecompressSync, gz: gunzipSync };
-const isPage = (path: string) => /^runes\/v1\/(?:blocks|transactions)\/.*[.]json$/.test(path);
 
 const without = (files: Record<string, string>) =>
   Object.fromEntries(Object.entries(files).filter(([path]) => !/[.](?:br|gz)$/.test(path)));
 
 describe.each(LAYOUTS)('a build of layout %s with --compress', (layout) => {
   const [plain, packed] = [join(work, `${layout}-plain`), join(work, `${layout}-packed`)];
-  const text = (path: string) => readFileSync(join(packed, path));
   beforeAll(async () => {
     for (const [out, compress] of [
       [plain, []],
@@ -33,22 +30,7 @@ describe.each(LAYOUTS)('a build of layout %s with --compress', (layout) => {
     expect(b).toEqual(a);
   });
 
-  it('has each page of three records or more in each encoding, and no other file', () => {
-    const all = filesBelow(packed);
-    const records = (path: string) => (JSON.parse(text(path).toString()) as { results?: unknown[] }).results?.length ?? 0;
-    const pages = all.filter((path) => isPage(path) && records(path) >= 3);
-    expect(pages.length).toBeGreaterThan(100);
-    expect(all.filter((path) => /[.](?:br|gz)$/.test(path)).sort()).toEqual(
-      pages.flatMap((path) => ENCODINGS.map((e) => `${path}.${e}`)).sort(),
-    );
-    for (const path of pages) {
-      for (const encoding of ENCODINGS) {
-        const bytes = text(`${path}.${encoding}`);
-        expect(UNPACK[encoding](bytes).equals(text(path))).toBe(true);
-        expect(bytes.length).toBeLessThan(text(path).length / 2);
-      }
-    }
-  });
+  it('has each page of three records or more in each encoding, and no other file', () => expectCompressedPages(packed));
 
   if (layout === 'files') {
     it('has those of a hash as hard links of the height', () => {

@@ -1,7 +1,7 @@
 /** The recorded requests, asked of the local server over builds of the same data in dialect hiro, in each layout. */
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LAYOUTS } from '../src/pages/lists.ts';
+import { LAYOUTS } from '../src/pages/site.ts';
 import { recordedOutput } from './support/recorded.ts';
 import { type Host, type LocalHost, sendTo, startServer } from './support/server.ts';
 import { judge, RECORDED_ETAG, RULES, readVectors } from './support/vectors.ts';

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { DIALECTS, type Dialect } from '../src/pages/lists.ts';
+import { DIALECTS, type Dialect } from '../src/pages/site.ts';
 import { failedBuild, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { describeForms, type Envelope, reference, store } from './support/inputForms.ts';
 import { hex, ndjson, record } from './support/records.ts';

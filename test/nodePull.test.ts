@@ -196,7 +196,7 @@ describe('a pull from a node', () => {
 
   it('leaves no temporary file', async () => {
     usePulled();
-    expect(readdirSync(join(to, 'pulled')).sort()).toEqual(['.state', '0', 'runes.parquet', 'runes.parquet.sha256']);
+    expect(readdirSync(join(to, 'pulled')).sort()).toEqual(['.state', '0', 'blocks.json', 'runes.parquet', 'runes.parquet.sha256']);
   });
 });
 

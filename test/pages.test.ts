@@ -3,10 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesEtag } from '../src/http/headers.ts';
 import { cutRecords, ENVELOPE_TAIL, envelopeHead, PageFormatError, readPage } from '../src/pages/envelope.ts';
-import { type ActivityList, type BuiltSite, DIALECTS, OPERATIONS } from '../src/pages/lists.ts';
+import { type ActivityList, OPERATIONS } from '../src/pages/lists.ts';
 import { packedPagePath, packedPagesOf, pagePath, pagesOf, stemOf } from '../src/pages/paths.ts';
 import { parseTarget } from '../src/pages/request.ts';
 import { type Files, MissingFileError, type OpenFile, respond } from '../src/pages/respond.ts';
+import { type BuiltSite, DIALECTS } from '../src/pages/site.ts';
 import { exactPage, firstRead, secondRead } from '../src/pages/window.ts';
 
 const TX = 'ab'.repeat(32);

@@ -29,7 +29,7 @@ describe('blocks', () => {
     const result = await testPull(base, to, { log });
     expect(log.notices).toEqual([]);
     expect(result).toMatchObject({ blocks: 40, records: 8771, replaced: 0, heights: [{ first: 840_000, last: 840_039 }] });
-    expect(filesBelow(join(to, 'pulled'))).toHaveLength(40);
+    expect(filesBelow(join(to, 'pulled'))).toHaveLength(41);
     expect(await builtDigest()).toBe(digest);
   });
 
@@ -77,14 +77,14 @@ describe('blocks', () => {
       await testPull(outer + path, to, { wanted: { from: 1001, to: undefined } });
       proxy.close();
     } else await testPull(base + path, to, { wanted: { from: 1001, to: undefined } });
-    expect(filesBelow(join(to, 'pulled'))).toHaveLength(10);
+    expect(filesBelow(join(to, 'pulled'))).toHaveLength(11);
   });
 
   it('without records have files too, and are fetched again only while they are new', async () => {
     shortChain();
     server.blocks.delete(1002);
     await testPull(base, to, { wanted: { from: 1001, to: undefined } });
-    expect(filesBelow(join(to, 'pulled'))).toHaveLength(10);
+    expect(filesBelow(join(to, 'pulled'))).toHaveLength(11);
     server.requests.length = 0;
     await testPull(base, to);
     expect(server.requests.filter((target) => target.includes('/1002/'))).toEqual([]);

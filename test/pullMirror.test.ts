@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ActivityRecord } from '../src/contract/contractJson.ts';
 import { activityInput } from '../src/contract/schemas.ts';
 import { digestOfBlocks } from '../src/output/digests.ts';
-import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
 import { identityOf } from '../src/pull/block.ts';
 import { listPulledFiles } from '../src/pull/pulledFiles.ts';
 import { Store } from '../src/store/duckdb.ts';
@@ -118,7 +118,7 @@ describe('a pull from a mirror', () => {
     );
     expect(pulledDigest()).toBe(digest);
     const kept = Object.keys(tree(join(work, 'input'))).filter((path) => before[path] !== undefined);
-    expect(kept).toHaveLength(19);
+    expect(kept).toHaveLength(20);
     requests.length = 0;
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
     // The manifest twice, and the digests.
@@ -155,7 +155,7 @@ describe('a pull from a mirror', () => {
     // All blocks of that file are fetched, and then it goes.
     expect(await testPull(base, join(work, 'input'), { confirmations: 20 })).toMatchObject({ blocks: 20, replaced: 1 });
     expect(pulledDigest()).not.toBe(source);
-    expect(filesBelow(join(work, 'input/pulled'))).toHaveLength(31);
+    expect(filesBelow(join(work, 'input/pulled'))).toHaveLength(32);
   });
 
   it('asks again for a manifest that was cut off', async () => {
@@ -175,7 +175,7 @@ describe('a pull from a mirror', () => {
   it('keeps what the mirror let go of below its first block, and makes nothing of its gaps', async () => {
     await mirror({ ...plain(100, 110), ...plain(5_000_000, 5_000_003) });
     await testPull(base, join(work, 'input'));
-    expect(filesBelow(join(work, 'input'))).toHaveLength(15);
+    expect(filesBelow(join(work, 'input'))).toHaveLength(16);
     const digest = pulledDigest();
     await mirror({ ...plain(105, 110), ...plain(5_000_000, 5_000_003) });
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0, replaced: 0 });

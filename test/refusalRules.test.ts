@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { BuiltSite } from '../src/pages/lists.ts';
 import { parseTarget } from '../src/pages/request.ts';
+import type { BuiltSite } from '../src/pages/site.ts';
 import { ROOT } from './support/cli.ts';
 
 const SITE: BuiltSite = {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSiteUrl } from '../src/contract/siteUrl.ts';
 import { feed, latestBlocks, stats, statsFile } from '../src/contract/stats.ts';
-import { DIALECTS, LAYOUTS } from '../src/pages/lists.ts';
+import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
 import { activityOf } from '../src/stats/activity.ts';
 import { statsDocuments } from '../src/stats/documents.ts';
 import {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../src/cli/progress.ts';
-import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/lists.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/site.ts';
 import { VerificationError } from '../src/verify/findings.ts';
 import { verify } from '../src/verify/verify.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
@@ -255,6 +255,22 @@ describe('verification finds', () => {
     await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'packed' });
     edit(out, `${v1}/manifest.json`, (text) => text.replace(new RegExp(`"${key}": \\d+`), `"${key}": ${value}`));
     expect(await findings(out)).toContainEqual(`${v1}/manifest.json cannot be read: ${fault}`);
+  });
+
+  it.each(LAYOUTS)('hashes and digests that are not hex, and heights below 0: layout %s', async (layout) => {
+    const out = join(temporaryFolder(), 'out');
+    await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout });
+    const path = `${v1}/digests/0.json`;
+    const text = readFileSync(join(out, path), 'utf8');
+    for (const [key, change] of [
+      ['hash', (value: string) => value.replace(/.$/, 'x')],
+      ['digest', (value: string) => value.slice(1)],
+      ['height', () => '-5'],
+      ['records', () => '-1'],
+    ] as const) {
+      writeFileSync(join(out, path), text.replace(new RegExp(`(?<="${key}":"?)[0-9a-f]+`), change));
+      expect((await findings(out))[0]).toMatch(new RegExp(`^${path}: blocks\\.0\\.${key}: `));
+    }
   });
 });
 

@@ -8,7 +8,9 @@ export interface Activity {
         readonly name: string;
         readonly spaced_name: string;
     };
+    /** Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address. */
     readonly address?: string;
+    /** Only in sends, and left out if the script of the output has no address. */
     readonly receiver_address?: string;
     /** In units of the rune, as a decimal string with the rune's number of decimals. It may be too large for `Number`. */
     readonly amount?: string;
@@ -63,6 +65,11 @@ export interface MirrorManifest {
         readonly runes: readonly string[];
         readonly more_runes: number;
     };
+    /** Which blocks were read, and by which rules: ranges of heights, both ends included. A block that was read may be empty. */
+    readonly sources?: readonly {
+        readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
+        readonly blocks: readonly (readonly [first: number, last: number])[];
+    }[];
     readonly files: number;
     readonly bytes: number;
     /** 64 hex digits. Two mirrors with the same digest have the same data. */

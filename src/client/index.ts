@@ -16,7 +16,9 @@ export type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
 /** One record: something that happened to a rune. Hashes begin with `0x` in dialect `contract` but not in `hiro`. */
 export interface Activity {
   readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
+  /** Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address. */
   readonly address?: string;
+  /** Only in sends, and left out if the script of the output has no address. */
   readonly receiver_address?: string;
   /** In units of the rune, as a decimal string with the rune's number of decimals. It may be too large for `Number`. */
   readonly amount?: string;
@@ -69,6 +71,11 @@ export interface MirrorManifest {
    * of these runes.
    */
   readonly left_out?: { readonly rows: number; readonly runes: readonly string[]; readonly more_runes: number };
+  /** Which blocks were read, and by which rules: ranges of heights, both ends included. A block that was read may be empty. */
+  readonly sources?: readonly {
+    readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
+    readonly blocks: readonly (readonly [first: number, last: number])[];
+  }[];
   readonly files: number;
   readonly bytes: number;
   /** 64 hex digits. Two mirrors with the same digest have the same data. */

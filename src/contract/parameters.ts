@@ -3,8 +3,9 @@
  * without the schema library. test/openapi.test.ts checks that both agree.
  */
 import { z } from 'zod';
-import { defaultLimit, maximumLimit, OPERATIONS, type Site } from '../pages/lists.ts';
+import { OPERATIONS } from '../pages/lists.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
+import { defaultLimit, maximumLimit, type Site } from '../pages/site.ts';
 import { MAX_INTEGER, RULES } from './fields.ts';
 
 const HASH = RULES.hash.pattern;

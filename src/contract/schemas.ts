@@ -3,10 +3,12 @@
  */
 import { z } from 'zod';
 import { messageOf } from '../errors.ts';
-import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS, OPERATIONS } from '../pages/lists.ts';
+import { OPERATIONS } from '../pages/lists.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
+import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/site.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
+import { sources } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
@@ -22,7 +24,7 @@ export function textRule(kind: FieldKind): z.ZodType<string> {
   if (kind === 'text') return z.string({ error: rule });
   const base = z.string({ error: rule }).regex(whole(kind), { error: rule, abort: true });
   if (kind === 'integer') return base.refine((text) => Number(text) <= MAX_INTEGER, { error: rule });
-  if (kind === 'amount' || kind === 'units') return base.refine(fits128, { error: rule });
+  if (kind === 'amount' || kind === 'units' || kind === 'count') return base.refine(fits128, { error: rule });
   if (kind === 'output') return base.refine((text) => (outpointIndex(text) ?? 0) <= MAX_INTEGER, { error: rule });
   return base;
 }
@@ -87,6 +89,7 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 }
 
 const integer = z.int().min(0);
+const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Most runes that a manifest names in `left_out`. */
 export const MOST_RUNES_NAMED = 20;
@@ -113,15 +116,17 @@ export function responseSchemas(dialect: Dialect) {
       block_height: integer.describe('Block height.'),
       tx_id: hash.describe(`Transaction id, in lower case, ${spelled}.`),
       tx_index: integer.describe('Index of the transaction in the block, from 0.'),
-      vout: integer.optional().describe('Index of the output in the transaction. Omitted if there is no output.'),
+      vout: integer
+        .optional()
+        .describe('Index of the output in the transaction. Left out if there is no output, as in etchings, mints and some burns.'),
       output: z
         .string()
         .regex(output)
         .optional()
         .describe(
           dialect === 'contract'
-            ? 'Id of the transaction of the output, with `0x`; `vout` is its index. Left out where there is none.'
-            : 'The output as `txid:vout`, without `0x`. Left out where there is none.',
+            ? 'Id of the transaction of the output, with `0x`; `vout` is its index. Left out if there is no output.'
+            : 'The output as `txid:vout`, without `0x`. Left out if there is no output.',
         ),
       timestamp: integer.describe('Block time, in seconds since 1970 (UTC).'),
     })
@@ -129,8 +134,16 @@ export function responseSchemas(dialect: Dialect) {
   const activity = z
     .strictObject({
       rune,
-      address: z.string().optional().describe('Address of the event. Left out where there is none.'),
-      receiver_address: z.string().optional().describe('Address that received the amount sent. Left out where there is none.'),
+      address: z
+        .string()
+        .optional()
+        .describe(
+          'Address that received, sent or burned the amount. Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address.',
+        ),
+      receiver_address: z
+        .string()
+        .optional()
+        .describe('Address that received the amount sent. Only in sends, and left out if the script of the output has no address.'),
       amount: z
         .string()
         .regex(whole('amount'))
@@ -178,12 +191,12 @@ export const digestsFile = z
     blocks: z
       .array(
         z.strictObject({
-          height: z.int().describe('Height of the block.'),
-          hash: z.string().describe('Hash of the block: 64 hex digits without `0x`.'),
-          records: z.int().describe('Number of records in the block.'),
-          digest: z
-            .string()
-            .describe('SHA-256 of the records in served order, as JSON of the dialect `contract`, joined by commas: 64 hex digits.'),
+          height: integer.describe('Height of the block.'),
+          hash: hex64.describe('Hash of the block: 64 hex digits without `0x`.'),
+          records: integer.describe('Number of records in the block.'),
+          digest: hex64.describe(
+            'SHA-256 of the records in served order, as JSON of the dialect `contract`, joined by commas: 64 hex digits.',
+          ),
         }),
       )
       .min(1)
@@ -241,6 +254,7 @@ export const manifest = z
       })
       .optional()
       .describe('Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.'),
+    sources: sources.min(1).optional().describe('Which blocks were read, and by which rules, as far as the input says.'),
     files: integer.describe(
       'Number of files with pages and pointers, including paths by block hash. The index of layout `packed` has 16^`transaction_prefix` files more.',
     ),

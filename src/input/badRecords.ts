@@ -1,12 +1,19 @@
 /**
  * Reports the invalid records of a source: file, line and broken rule.
  */
-import { identifier, int, type Row, type Store, toNumber } from '../store/duckdb.ts';
+import { identifier, int, nullable, type Store, text, type Values } from '../store/duckdb.ts';
 import { isBlank, linesOf } from './lines.ts';
 import type { Member, RawSource } from './rawSource.ts';
-import { recordFaults } from './recordFaults.ts';
+import { type Cells, recordFaults } from './recordFaults.ts';
 import { validity } from './recordSql.ts';
 import { describe, type Report } from './report.ts';
+
+/**
+ * The place of a record: its file, the number of the record or saved response in the file, and the position in a saved
+ * response. No field of a record has these names.
+ */
+const PLACE = { source: int, place: int, item: nullable(int) };
+type Place = Values<typeof PLACE>;
 
 /** Adds the records with invalid fields to the report. */
 export const reportBadRecords = (source: RawSource, report: Report, store: Store): Promise<void> =>
@@ -21,18 +28,20 @@ async function reportRecords(
   condition: string,
   report: Report,
   store: Store,
-  explain: (where: string, row: Row) => string[],
+  explain: (where: string, row: Cells) => string[],
 ): Promise<void> {
   const { bad } = await store.row(`SELECT count(*) AS bad FROM ${source.relation} WHERE ${condition}`, { bad: int });
   if (bad === 0) return;
   const cells = source.columns.map((c) => `${identifier(c.field.column)}::VARCHAR AS ${identifier(c.field.column)}`);
-  const item = source.form === 'envelope' ? ', item' : '';
+  const asText = Object.fromEntries(source.columns.map((c) => [c.field.column, nullable(text)]));
+  const item = source.form === 'envelope' ? 'item' : 'NULL AS item';
   // Numbering is slow, so it happens only when there is a finding. A view has row numbers, because it may skip rows.
   const number = source.isView ? `${source.order} + 1` : `dense_rank() OVER (PARTITION BY source ORDER BY ${source.order})`;
   const rows = await store.rows(
-    `SELECT source, number${item}, ${cells.join(', ')}
-     FROM (SELECT *, ${number} AS number FROM ${source.relation})
-     WHERE ${condition} ORDER BY source, number${item} LIMIT ${report.room}`,
+    `SELECT source, place, ${item}, ${cells.join(', ')}
+     FROM (SELECT *, ${number} AS place FROM ${source.relation})
+     WHERE ${condition} ORDER BY source, place, item LIMIT ${report.room}`,
+    { ...asText, ...PLACE },
   );
   const places = new Places(source);
   const lines: string[] = [];
@@ -51,17 +60,13 @@ class Places {
     this.#source = source;
   }
 
-  /**
-   * Returns a record's place. `row` has `source`, `number` (of the record or saved response in its file) and, for saved
-   * responses, `item`.
-   */
-  async of(row: Row): Promise<string> {
-    const member = this.#source.members.find(({ id }) => id === toNumber(row['source']));
-    if (member === undefined) throw new Error(`no file has the number ${toNumber(row['source'])}`);
-    const number = toNumber(row['number']);
-    const place = this.#source.unit === 'line' ? ((await this.#linesOf(member)).get(number) ?? number) : number;
-    const result = row['item'] === undefined ? '' : ` results[${toNumber(row['item']) - 1}]`;
-    return `${member.file.name} ${this.#source.unit} ${place}${result}`;
+  /** Returns a record's place for a message: `input/a.ndjson line 3`. */
+  async of({ source, place, item }: Place): Promise<string> {
+    const member = this.#source.members.find(({ id }) => id === source);
+    if (member === undefined) throw new Error(`no file has the number ${source}`);
+    const number = this.#source.unit === 'line' ? ((await this.#linesOf(member)).get(place) ?? place) : place;
+    const result = item === undefined ? '' : ` results[${item - 1}]`;
+    return `${member.file.name} ${this.#source.unit} ${number}${result}`;
   }
 
   async #linesOf(member: Member): Promise<Map<number, number>> {

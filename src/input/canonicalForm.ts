@@ -35,7 +35,7 @@ export async function isInCanonicalForm(source: RawSource, store: Store): Promis
 async function brokenMember(members: readonly Member[], store: Store): Promise<Member | undefined> {
   for (const member of members) {
     try {
-      await store.rows(`SELECT max(strlen(COLUMNS(*)::VARCHAR)) FROM ${readFiles('parquet', [member.path])}`);
+      await store.run(`SELECT max(strlen(COLUMNS(*)::VARCHAR)) FROM ${readFiles('parquet', [member.path])}`);
     } catch (error) {
       if (isAboutFile(error)) return member;
     }

@@ -27,6 +27,7 @@ export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'i
 
 /** Patterns of the canonical values of hashes and outputs. */
 const CANONICAL_HASH = '[0-9a-f]{64}';
+const CANONICAL_HASH_OR_NONE = `(?:${CANONICAL_HASH})?`;
 const CANONICAL_OUTPUT = '[0-9a-f]+';
 
 /** Returns SQL of the cell as plain text, with JSON strings unquoted. */
@@ -55,7 +56,8 @@ export function isValid(column: RawColumn): string {
       case 'text':
         return shape === 'json' ? `starts_with(${cell}, '"')` : 'true';
       case 'amount':
-      case 'units': {
+      case 'units':
+      case 'count': {
         const digits = `ltrim(replace(${text(column)}, '.', ''), '0')`;
         const fits = `(length(${digits}) < 39 OR (length(${digits}) = 39 AND ${digits} <= '${MAX_AMOUNT}'))`;
         // CASE skips the slow test for short amounts, which are always small enough. AND and OR would not skip it.
@@ -63,6 +65,8 @@ export function isValid(column: RawColumn): string {
       }
       case 'hash':
         return matches(shape === 'canonical' ? CANONICAL_HASH : quoted(RULES.hash.pattern));
+      case 'hashOrNone':
+        return matches(shape === 'canonical' ? CANONICAL_HASH_OR_NONE : quoted(RULES.hashOrNone.pattern));
       case 'output':
         if (shape === 'canonical') return matches(CANONICAL_OUTPUT);
         return `(${matches(quoted(RULES.output.pattern))} AND CASE WHEN contains(${cell}, ':') THEN ${outpointIndex(column)} <= ${MAX_INTEGER} ELSE true END)`;
@@ -73,14 +77,17 @@ export function isValid(column: RawColumn): string {
 }
 
 /**
- * Returns SQL of the canonical value: BIGINT for integers, lower-case hex without prefix for hashes, otherwise text.
+ * Returns SQL of the canonical value: BIGINT for integers, BOOLEAN for flags, lower-case hex without prefix for hashes,
+ * otherwise text.
  */
 export function canonicalValue(column: RawColumn): string {
+  if (column.field.kind === 'flag') return `${text(column)}::BOOLEAN`;
   if (column.shape === 'canonical' && column.field.kind !== 'integer') return identifier(column.field.column);
   switch (column.field.kind) {
     case 'integer':
       return column.shape === 'integer' ? `${identifier(column.field.column)}::BIGINT` : `${text(column)}::BIGINT`;
-    case 'hash': {
+    case 'hash':
+    case 'hashOrNone': {
       // The last 64 characters, which in JSON are followed by the closing quote.
       const cell = identifier(column.field.column);
       return `lower(substr(${cell}, length(${cell}) - ${column.shape === 'json' ? 64 : 63}, 64))`;

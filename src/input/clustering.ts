@@ -2,7 +2,7 @@
  * Tells whether the records of a block lie close together. Every batch of blocks scans its source, so a large source
  * with scattered blocks is sorted once instead.
  */
-import { int, type Store, toNumber } from '../store/duckdb.ts';
+import { int, nullable, type Store } from '../store/duckdb.ts';
 import { readParquetGroups } from '../store/files.ts';
 import { pathsOf, type RawSource } from './rawSource.ts';
 
@@ -14,12 +14,14 @@ const MOST_OVERLAP = 3;
 /** True when batches of blocks can be read from these Parquet files directly, by the statistics of their row groups. */
 export async function isClustered(source: RawSource, store: Store): Promise<boolean> {
   const groups = await store.row(
-    `SELECT sum(rows) AS rows, sum(high - low + 1) / (max(high) - min(low) + 1) AS overlap, count(*) FILTER (low IS NULL) AS unknown
+    `SELECT coalesce(sum(rows), 0) AS rows, count(*) FILTER (low IS NULL) AS unknown,
+       (sum(high - low + 1) > ${MOST_OVERLAP} * (max(high) - min(low) + 1))::INTEGER AS overlap
      FROM (SELECT row_group_num_rows AS rows, TRY_CAST(stats_min_value AS DOUBLE) AS low, TRY_CAST(stats_max_value AS DOUBLE) AS high
            FROM ${readParquetGroups(pathsOf(source.members))} WHERE path_in_schema = 'block_height')`,
+    { rows: int, unknown: int, overlap: nullable(int) },
   );
-  if (toNumber(groups['rows']) < SORT_FROM_RECORDS) return true;
-  return toNumber(groups['unknown']) === 0 && toNumber(groups['overlap']) <= MOST_OVERLAP;
+  if (groups.rows < SORT_FROM_RECORDS) return true;
+  return groups.unknown === 0 && groups.overlap !== 1;
 }
 
 /** True when the rows of most blocks in a canonical table lie together. */

@@ -6,9 +6,11 @@
  * Unchanged files are not read again, unless they share a block with a changed file. A block is always assembled and
  * compared from all files that have it.
  */
+import type { Sources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { type BlockRange, describeRange } from './blockRange.ts';
+import { readBlocksFiles } from './blocksRead.ts';
 import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
 import { checkConsistency, type Holdings } from './consistency.ts';
 import { discover, type InputFile } from './discover.ts';
@@ -34,6 +36,8 @@ export interface Loaded extends Holdings {
   readonly hasRunes: boolean;
   /** The rows of all files for the state. */
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
+  /** Which blocks were read, and by which rules, as far as the input says. */
+  readonly sources: Sources;
   /** Messages to the user that are not errors. */
   readonly notices: readonly string[];
   /**
@@ -103,7 +107,8 @@ async function load(
     'SELECT count(*) AS rest FROM known_blocks WHERE block_height NOT IN (SELECT block_height FROM affected)',
     { rest: int },
   );
-  if (holdings.records === 0 && rest === 0) {
+  const sources = readBlocksFiles(files, range);
+  if (holdings.records === 0 && rest === 0 && sources.length === 0) {
     const shown = files.slice(0, 10).map((f) => f.name);
     throw new InputError(`the input has no activity records${describeRange(range)}`, [
       `Read: ${shown.join(', ')}.`,
@@ -122,6 +127,7 @@ async function load(
     gone: selection.gone,
     read: [...reader.read],
     hasRunes: reader.hasRunes,
+    sources,
     fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reader.formOf(row.id) })),
     notices,
     changedFile: () => selection.pins.changed(views)?.name,

@@ -1,7 +1,7 @@
 /**
  * Reads tables: ledger exports, runes tables and flat activity tables, as CSV or Parquet.
  */
-import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
+import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
 import { identifier, literal, type Store } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
@@ -15,7 +15,7 @@ import type { TableForm } from './recognise.ts';
 const FORM_FIELDS: Readonly<Record<TableForm, readonly Field[]>> = {
   flat: [...ACTIVITY_FIELDS, EVENT_INDEX],
   ledger: LEDGER_FIELDS,
-  runes: RUNE_FIELDS,
+  runes: [...RUNE_FIELDS, ...RUNE_DETAILS],
 };
 
 /**
@@ -57,7 +57,8 @@ export async function readTable(
   if (format === 'parquet') {
     const source = await sourceNumber(members, store);
     // DuckDB skips row groups outside the range by their statistics, or reads only their heights.
-    const hasHeights = raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
+    // Runes are etched in blocks below the range too.
+    const hasHeights = form !== 'runes' && raw.some(({ field, shape }) => field.column === 'block_height' && shape === 'integer');
     const isWanted = mayBeInRange('block_height', hasHeights ? range : undefined);
     const scan = readFiles('parquet', pathsOf(members), [`filename = '${SOURCE_FILE}', file_row_number = true`]);
     await store.run(

@@ -92,8 +92,8 @@ function recogniseJson(common: Common, head: string): Recognised {
   const layout = jsonLayout(head);
   if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
   const keys = topLevelKeys(head);
-  // A build's list of its Parquet files. It has no records; the Parquet files are inputs of their own.
-  if (keys.join() === 'ranges') return { ...common, form: 'no-records', layout };
+  // A build's list of its Parquet files, or a pull's list of blocks. They have no records.
+  if (keys.join() === 'ranges' || keys.join() === 'sources') return { ...common, form: 'no-records', layout };
   if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
   if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);

@@ -4,12 +4,14 @@
 import type { z } from 'zod';
 import { RULES } from '../contract/fields.ts';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';
-import type { Row } from '../store/duckdb.ts';
 import type { RawSource } from './rawSource.ts';
 import type { Finding } from './report.ts';
 
-/** Returns the rules that a record breaks. `row` has its cells as text; `where` is its file and place. */
-export function recordFaults(source: RawSource, where: string, row: Row): Finding[] {
+/** The cells of a record as text, by column. */
+export type Cells = Readonly<Record<string, unknown>>;
+
+/** Returns the rules that a record breaks. `where` is its file and place. */
+export function recordFaults(source: RawSource, where: string, row: Cells): Finding[] {
   const { value, issues } = source.unit === 'row' ? checkCells(source, row) : checkJson(source, row);
   const findings = issues.map((issue) => ({
     where,
@@ -27,7 +29,7 @@ interface Checked {
   readonly issues: readonly Pick<z.core.$ZodIssue, 'path' | 'message'>[];
 }
 
-function checkCells(source: RawSource, row: Row): Checked {
+function checkCells(source: RawSource, row: Cells): Checked {
   const value = Object.fromEntries(source.columns.map(({ field }) => [field.column, row[field.column]]));
   return { value, issues: textRow(source.columns.map((c) => c.field)).safeParse(value).error?.issues ?? [] };
 }
@@ -43,7 +45,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-function checkJson(source: RawSource, row: Row): Checked {
+function checkJson(source: RawSource, row: Cells): Checked {
   const value: Record<string, unknown> = { rune: {}, location: {} };
   const issues: Checked['issues'][number][] = [];
   for (const { field } of source.columns) {

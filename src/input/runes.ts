@@ -1,18 +1,29 @@
 /**
  * Joins ledger exports with the runes tables. All runes tables of the input become one table, which all ledgers share.
  */
-import { ACTIVITY_FIELDS, MAX_DIVISIBILITY } from '../contract/fields.ts';
+import { ACTIVITY_FIELDS, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
+import { TABLES } from '../store/tables.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
 import { canonicalValue } from './cellSql.ts';
 import type { RawSource } from './rawSource.ts';
 import { canonicalCell, selectAs } from './recordSql.ts';
 import { Report, shorten } from './report.ts';
 
+/** The columns of the table `runes` that inputs may have. */
+const COLUMNS = [...RUNE_FIELDS, ...RUNE_DETAILS].map(({ column }) => column);
+
+/** Columns that are NULL or empty for a rune without such a value. In the others NULL is unknown. */
+const mayBeEmpty = (column: string): boolean => column === 'tx_id' || column === 'symbol' || isTerm(column);
+const isTerm = (column: string): boolean => column.startsWith('terms_');
+
+/** The tx_id of a rune that the protocol itself etched, such as 1:0. */
+const NO_TRANSACTION = '0'.repeat(64);
+
 /**
  * Creates the table `runes`. `ledger` is the name of a ledger that needs it, if any. Throws an InputError when two
- * files differ about a rune, or when there is a ledger but no runes file.
+ * rows differ about a rune, or when there is a ledger but no runes file. A value that a row lacks is taken from another.
  */
 export async function loadRunes(runes: readonly RawSource[], ledger: string | undefined, store: Store): Promise<void> {
   if (ledger !== undefined && runes.length === 0) {
@@ -21,15 +32,41 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
       'or add it with another --input.',
     ]);
   }
-  const selects = runes.map(
-    (source) =>
-      `SELECT source, ${source.columns.map((c) => `${canonicalValue(c)} AS ${c.field.column}`).join(', ')} FROM ${source.relation}`,
-  );
-  const none =
-    'SELECT 0 AS source, NULL::VARCHAR AS id, 0 AS number, NULL::VARCHAR AS name, NULL::VARCHAR AS spaced_name, 0 AS divisibility WHERE false';
-  await store.run(`CREATE TEMP TABLE all_runes AS ${selects.join(' UNION ALL ') || none}`);
+  const types = Object.entries(TABLES.runes.columns).filter(([column]) => COLUMNS.includes(column));
+  await store.run(`CREATE TEMP TABLE all_runes (source INTEGER, ${types.map(([column, type]) => `"${column}" ${type}`).join(', ')})`);
+  for (const source of runes) await store.run(`INSERT INTO all_runes BY NAME ${runesSelect(source)}`);
   const names = new Map(runes.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const report = new Report();
+  await reportDivisibility(names, report, store);
+  const { several } = await store.row('SELECT count(*) - count(DISTINCT id) AS several FROM all_runes', { several: int });
+  if (several > 0) await reportDifferingRunes(names, report, store);
+  report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
+  // One row for each rune is the usual case, and groups are slow.
+  const merged = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
+  const rows = several > 0 ? `(SELECT ${merged} FROM all_runes GROUP BY id)` : 'all_runes';
+  const values = COLUMNS.map((column) => (isTerm(column) ? `nullif(${column}, '') AS ${column}` : `"${column}"`)).join(', ');
+  const isComplete = COLUMNS.map((column) => `"${column}" IS NOT NULL`).join(' AND ');
+  await store.run(`CREATE TEMP TABLE runes AS SELECT ${values}, ${isComplete} AS is_complete FROM ${rows}; DROP TABLE all_runes`);
+}
+
+/**
+ * Returns SQL of the rows of a runes table. Columns that it lacks are left out. An empty symbol or term is `''`, to tell
+ * it from one that is unknown: rows without a premine come from tables that had only the required columns.
+ */
+function runesSelect(source: RawSource): string {
+  const columns = new Map(source.columns.map((column) => [column.field.column, canonicalValue(column)]));
+  const empty = columns.has('premine') ? `CASE WHEN premine IS NOT NULL THEN '' END` : `''`;
+  const cells = [...columns].map(([column, value]) => `${mayBeEmpty(column) ? `coalesce(${value}, ${empty})` : value} AS "${column}"`);
+  const known = `SELECT source, ${cells.join(', ')} FROM ${source.relation}`;
+  if (!columns.has('tx_id')) return known;
+  // For 1:0, bitcoin-indexer has no tx_id and turbo false. By ord's rules, it is turbo.
+  const turbo = columns.has('turbo') ? `, turbo OR coalesce(tx_id IN ('', '${NO_TRANSACTION}'), false) AS turbo` : '';
+  return `SELECT * REPLACE (lpad(tx_id, 64, '0') AS tx_id${turbo}) FROM (${known})`;
+}
+
+type Names = ReadonlyMap<number, string>;
+
+async function reportDivisibility(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows(
     `SELECT id, divisibility, source FROM all_runes WHERE divisibility > ${MAX_DIVISIBILITY} ORDER BY source, id`,
     { id: text, divisibility: int, source: int },
@@ -38,21 +75,27 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
       `${names.get(row.source)}: divisibility of rune ${shorten(row.id)} is ${row.divisibility}, must be at most ${MAX_DIVISIBILITY}`,
     ]);
   }
+}
+
+/** Reports runes with two values of a column, and the files that have them. */
+async function reportDifferingRunes(names: Names, report: Report, store: Store): Promise<void> {
+  const others = COLUMNS.filter((column) => column !== 'id');
+  const when = (result: (column: string) => string) =>
+    others.map((column) => `CASE WHEN min("${column}") <> max("${column}") THEN ${result(column)} END`).join(', ');
   for (const row of await store.rows(
-    `SELECT id, min(source) AS a, max(source) AS b FROM all_runes GROUP BY id
-     HAVING count(DISTINCT (number, name, spaced_name, divisibility)) > 1 ORDER BY id`,
-    { id: text, a: int, b: int },
+    `SELECT id, concat_ws(', ', ${when((column) => `'${column}'`)}) AS columns,
+       coalesce(${when((column) => `arg_min(source, "${column}")`)}) AS a, coalesce(${when((column) => `arg_max(source, "${column}")`)}) AS b
+     FROM all_runes GROUP BY id HAVING columns <> '' ORDER BY id`,
+    { id: text, columns: text, a: int, b: int },
   )) {
-    const files = [...new Set([names.get(row.a), names.get(row.b)])].join(' and ');
-    report.add([`${files}: rune ${row.id} has two rows with different values`]);
+    const files = [...new Set([row.a, row.b].sort((a, b) => a - b).map((source) => names.get(source)))].join(' and ');
+    report.add([`${files}: rune ${row.id} has two rows with different values of ${row.columns}`]);
   }
-  report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
-  await store.run('CREATE TEMP TABLE runes AS SELECT DISTINCT id, number, name, spaced_name, divisibility FROM all_runes');
 }
 
 /**
- * Returns the unchanged ledgers whose records change with the table `runes`: `all` when a rune changed or was removed.
- * Otherwise the file numbers of ledgers with rows that were left out for a rune which the table has now.
+ * Returns the unchanged ledgers whose records change with the table `runes`: `all` when number, names or divisibility of
+ * a rune changed, or a rune was removed. Records have no other column. Otherwise the file numbers of ledgers with rows that were left out for a rune which the table has now.
  */
 export async function ledgersToReadAgain(store: Store): Promise<'all' | ReadonlySet<number>> {
   const { changed } = await store.row(
@@ -122,5 +165,7 @@ export function ledgerSelect(source: RawSource): string {
   ]);
   const selected = ACTIVITY_FIELDS.map(({ column }) => expressions.get(column) ?? value(column));
   const eventIndex = value('event_index');
-  return selectAs(['source', ...selected, eventIndex, eventIndex], `${source.relation} JOIN runes r ON r.id = rune_id`);
+  // Not all of `runes`: columns such as tx_id are in both tables.
+  const names = '(SELECT id, number, name, spaced_name, divisibility FROM runes)';
+  return selectAs(['source', ...selected, eventIndex, eventIndex], `${source.relation} JOIN ${names} r ON r.id = rune_id`);
 }

@@ -26,7 +26,8 @@ const HEX_64 = /^[0-9a-f]{64}$/;
 /** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws when the text is not valid. */
 export function readDigests(text: string, path: string): BlockDigest[] {
   const { blocks } = digestsFile.parse(JSON.parse(text));
-  if (blocks.some(({ hash, digest }) => !HEX_64.test(hash) || !HEX_64.test(digest))) throw new Error('a hash or digest is not 64 hex digits');
+  if (blocks.some(({ hash, digest }) => !HEX_64.test(hash) || !HEX_64.test(digest)))
+    throw new Error('a hash or digest is not 64 hex digits');
   if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
     throw new Error('its heights are not ascending, or belong in another file');
   }

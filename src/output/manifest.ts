@@ -2,17 +2,19 @@
  * The manifest of a build, `runes/v1/manifest.json`: its options, what it covers and its digest. It has no times, so
  * the same input always makes the same bytes.
  */
+
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
-import type { Site } from '../pages/lists.ts';
+import type { Sources } from '../contract/sources.ts';
 import { prefixDigitsFor } from '../pages/packed.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
+import type { Site } from '../pages/site.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
 
 /** Makes the manifest of all blocks in the state. */
-export async function manifestOf(site: Site, siteUrl: string | undefined, store: Store): Promise<Manifest> {
+export async function manifestOf(site: Site, siteUrl: string | undefined, sources: Sources, store: Store): Promise<Manifest> {
   const runs = await store.rows(
     `SELECT min(block_height) AS first, max(block_height) AS last
      FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM state.blocks) GROUP BY run ORDER BY first`,
@@ -45,6 +47,7 @@ export async function manifestOf(site: Site, siteUrl: string | undefined, store:
     transactions,
     records,
     ...(await leftOut(store)),
+    ...(sources.length > 0 ? { sources } : {}),
     files,
     bytes,
     digest: await buildDigest(store),

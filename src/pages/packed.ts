@@ -17,9 +17,11 @@
  * of an edition never change. So on a host with a mix of old and new files, a page that an index or pointer names is
  * either correct or missing.
  */
-import { type Dialect, maximumLimit, OPERATIONS, type Operation, type Site, spellHex } from './lists.ts';
+import { spellHex } from './ids.ts';
+import { OPERATIONS, type Operation } from './lists.ts';
 import type { PageId } from './paths.ts';
 import type { Window } from './request.ts';
+import { type Dialect, maximumLimit, type Site } from './site.ts';
 
 /** A run of consecutive records in a list with pages: `total` records from record `first` on. */
 export interface Run {

@@ -26,18 +26,9 @@
  *     runes/v1/blocks/840000-0x1a2b3c4d/mint/60/0.json         the same, filtered by operation
  *     runes/v1/transactions/3fa.json                           index of the transactions with this prefix
  */
-import {
-  type ActivityList,
-  type Dialect,
-  defaultLimit,
-  ENCODINGS,
-  type Encoding,
-  isHeight,
-  maximumLimit,
-  type Operation,
-  type Site,
-  spellHex,
-} from './lists.ts';
+import { isHeight, spellHex } from './ids.ts';
+import type { ActivityList, Operation } from './lists.ts';
+import { type Dialect, defaultLimit, ENCODINGS, type Encoding, maximumLimit, type Site } from './site.ts';
 
 /** The marker file of an output folder. A build writes it first, so that even an unfinished output is recognised. */
 export const MARKER_PATH = '.rune-activity-mirror';

@@ -4,9 +4,9 @@
  */
 
 import { IndexCache } from './indexCache.ts';
-import { type BuiltSite, siteOf } from './lists.ts';
 import { MANIFEST_PATH } from './paths.ts';
 import { type Answer, type Files, MissingFileError, type OpenFile, respond } from './respond.ts';
+import { type BuiltSite, siteOf } from './site.ts';
 
 /** A manifest and its parsed options. */
 interface Known {

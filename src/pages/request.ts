@@ -4,7 +4,9 @@
  * decisions.md, "Requests", has the rules and their sources. Refusal messages are identical to those of the recorded
  * server, because existing clients read them.
  */
-import { type ActivityList, defaultLimit, maximumLimit, OPERATIONS, type Operation, parseBlockId, parseHexId, type Site } from './lists.ts';
+import { parseBlockId, parseHexId } from './ids.ts';
+import { type ActivityList, OPERATIONS, type Operation } from './lists.ts';
+import { defaultLimit, maximumLimit, type Site } from './site.ts';
 
 /** A window of a list: `limit` and `offset` after defaults, both in records. */
 export interface Window {

@@ -13,10 +13,11 @@ import {
   readPage,
   renderEnvelope,
 } from './envelope.ts';
-import { type ActivityList, type BuiltSite, isSettled } from './lists.ts';
+import type { ActivityList } from './lists.ts';
 import { findEntry, pagesOfRun, type Run, readPointer } from './packed.ts';
 import { blockName, blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
 import { parseTarget, type Window } from './request.ts';
+import { type BuiltSite, isSettled } from './site.ts';
 import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
 
 /** An opened file of a build. */

@@ -3,9 +3,10 @@
  * `firstRead` names the page to try, and `secondRead` the page after it, if needed. An answer never reads more than two
  * existing pages.
  */
-import { defaultLimit, maximumLimit, type Site } from './lists.ts';
+
 import type { PageId } from './paths.ts';
 import type { Window } from './request.ts';
+import { defaultLimit, maximumLimit, type Site } from './site.ts';
 
 /** Returns the page that equals the window, if the build has such pages. Its file is the exact answer. */
 export function exactPage(window: Window, site: Site): PageId | undefined {

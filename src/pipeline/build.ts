@@ -106,7 +106,7 @@ function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull 
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
 
       // Step 2: stop when nothing changed.
-      if (state.whyFull === undefined && !loaded.hasChanges && (await isUpToDate(context))) {
+      if (state.whyFull === undefined && !loaded.hasChanges && (await isUpToDate(context, loaded))) {
         return reportUnchanged(options, await keepOutput(context, loaded), clock, log);
       }
 
@@ -149,8 +149,8 @@ const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' &
 const writerThreads = (threads: number): number => Math.min(4, threads);
 
 /** True when the manifest and the files that follow from it already match this build's options and this version. */
-async function isUpToDate({ options, store, output }: Context): Promise<boolean> {
-  const manifest = await manifestOf(options.site, options.siteUrl, store);
+async function isUpToDate({ options, store, output }: Context, { sources }: Loaded): Promise<boolean> {
+  const manifest = await manifestOf(options.site, options.siteUrl, sources, store);
   if (digestOf(manifestFile(manifest)[1]) !== output.manifest) return false;
   return ownFiles(manifest, siteAssets()).every(([path, content]) => hasBytes(join(options.out, path), content));
 }
@@ -162,7 +162,7 @@ async function keepOutput({ store, state, output, options }: Context, loaded: Lo
     await updateInputs(loaded, store);
     await state.commit(output.manifest ?? '');
   }
-  return manifestOf(options.site, options.siteUrl, store);
+  return manifestOf(options.site, options.siteUrl, loaded.sources, store);
 }
 
 /** Throws a BuildError when an input file changed after it was checked. */
@@ -230,7 +230,7 @@ async function finishDryRun({ options, state, store }: Context, loaded: Loaded, 
   await state.begin();
   const blocks = await updateBlocks(rendered.blocks, store);
   await updateInputs(loaded, store);
-  const manifest = await manifestOf(options.site, options.siteUrl, store);
+  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks, wasFull: true };
 }
 
@@ -254,7 +254,7 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       await state.begin();
       const blocks = await updateBlocks(rendered.blocks, store);
       await updateInputs(loaded, store);
-      const manifest = await manifestOf(site, siteUrl, store);
+      const manifest = await manifestOf(site, siteUrl, loaded.sources, store);
 
       const outdated = await writeDataFiles(context, blocks.heights, sink);
       throwIfChanged(loaded);

@@ -8,7 +8,7 @@ import { MAX_INTEGER } from '../contract/fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
 import { UsageError } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
-import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/lists.ts';
+import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/site.ts';
 import type { BuildOptions } from './options.ts';
 
 export const BUILD_COMMAND: Command = {

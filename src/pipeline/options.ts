@@ -2,7 +2,7 @@
  * Options of a build.
  */
 import type { BlockRange } from '../input/blockRange.ts';
-import type { Site } from '../pages/lists.ts';
+import type { Site } from '../pages/site.ts';
 
 export interface BuildOptions {
   /** Folders, files and globs; relative paths start at the working directory. */

@@ -4,6 +4,7 @@
 import { count, type Log, type SummaryRow } from '../cli/log.ts';
 import { costRows, peakMegabytes, type Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
+import { describeSources } from '../contract/sources.ts';
 import type { Loaded } from '../input/load.ts';
 import { printable } from '../input/recognise.ts';
 import type { BlockChanges } from '../state/update.ts';
@@ -41,7 +42,11 @@ export function reportLoaded(loaded: Loaded, whyFull: string | undefined, second
 export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock: Stopwatch, log: Log): BuildResult {
   const result = { manifest, kept: manifest.files, othersWritten: 0, removed: 0, blocks: { written: 0, gone: 0 }, wasFull: false };
   log.info('built', `The input has not changed; ${options.out} is up to date (${clock.total} s).`, fieldsOf(result, clock));
-  log.summary([['covers', `${count(manifest.records, 'record')} of ${coverage(manifest)}`], ...leftOutRows(manifest)]);
+  log.summary([
+    ['covers', `${count(manifest.records, 'record')} of ${coverage(manifest)}`],
+    ...leftOutRows(manifest),
+    ...sourceRows(manifest),
+  ]);
   return result;
 }
 
@@ -61,6 +66,7 @@ function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[
     ['pages', `${number(manifest.files)}${changedPages}`],
     ['bytes', number(manifest.bytes)],
     ...leftOutRows(manifest),
+    ...sourceRows(manifest),
   ];
   if (dryRun) return rows('', '');
   return [
@@ -80,6 +86,8 @@ function leftOutRows({ left_out: leftOut }: Manifest): SummaryRow[] {
   const which = `${shown}${more === 0 ? '' : ` and ${more.toLocaleString('en-US')} more`}`;
   return [['left out', `${count(rows, 'ledger row')} whose rune is not in the runes table: ${which}`]];
 }
+
+const sourceRows = ({ sources }: Manifest): SummaryRow[] => (sources === undefined ? [] : [['source', describeSources(sources)]]);
 
 const coverage = ({ transactions, blocks }: Manifest): string => `${count(transactions, 'transaction')} and ${count(blocks, 'block')}`;
 

@@ -3,9 +3,10 @@
  * has the tx ids with one prefix (format: pages/packed.ts). One sorted pass over the state's transactions makes all
  * files.
  */
-import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
+import { spellHex } from '../pages/ids.ts';
 import { BETWEEN_ENTRIES, ENTRY_PIECES, entryHead, prefixDigitsFor, prefixes, SHARD_HEAD, SHARD_TAIL } from '../pages/packed.ts';
 import { EDITION_DIGITS, shardPath } from '../pages/paths.ts';
+import type { Dialect, Site } from '../pages/site.ts';
 import { readBlobs } from '../store/columns.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';

@@ -5,7 +5,8 @@
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../errors.ts';
-import { defaultLimit, OPERATIONS, type Operation, type Site, spellHex } from '../pages/lists.ts';
+import { spellHex } from '../pages/ids.ts';
+import { OPERATIONS, type Operation } from '../pages/lists.ts';
 import { prefixDigitsFor, prefixes } from '../pages/packed.ts';
 import {
   ACTIVITY_FOLDER,
@@ -35,6 +36,7 @@ import {
   withoutEnding,
   withSidecars,
 } from '../pages/paths.ts';
+import { defaultLimit, type Site } from '../pages/site.ts';
 import { int, literal, nullable, type Store, text, type Values } from '../store/duckdb.ts';
 import type { PathList } from '../write/pathList.ts';
 

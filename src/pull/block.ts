@@ -3,7 +3,7 @@
  */
 import { digestOfRecords } from '../contract/blockDigest.ts';
 import type { ActivityRecord } from '../contract/contractJson.ts';
-import { parseHexId } from '../pages/lists.ts';
+import { parseHexId } from '../pages/ids.ts';
 import { PassingError } from './client.ts';
 
 /** Tells apart different blocks of the same height. */

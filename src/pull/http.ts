@@ -7,7 +7,7 @@ import { BadBlockError, type BlockIdentity, checkBlock } from './block.ts';
 import type { Client } from './client.ts';
 import type { Heights } from './heights.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
-import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
+import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { writeBlock } from './write.ts';
 
 /** First block of Bitcoin's main chain that can contain runes (runes protocol). */
@@ -29,6 +29,7 @@ const MOST_EMPTY = 100;
 
 export class HttpSource implements Source {
   readonly name: string;
+  readonly origin = allBy('server');
   readonly perFile = 1;
   readonly knowsDigests = false;
   readonly #base: string;

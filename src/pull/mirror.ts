@@ -3,16 +3,17 @@
  * blocks that were fetched. Pages are found in the mirror's files by the page map, so its host needs no code.
  */
 import { type Manifest, manifest, misfitOf } from '../contract/schemas.ts';
+import type { Sources } from '../contract/sources.ts';
 import { CliError, InputError } from '../errors.ts';
 import { FetchMirror } from '../hosts/fetch.ts';
 import { type BlockDigest, digestOfBlocks, readDigests } from '../output/digests.ts';
-import { maximumLimit, siteOf } from '../pages/lists.ts';
 import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
+import { maximumLimit, siteOf } from '../pages/site.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
 import { type Client, PassingError } from './client.ts';
 import { type Heights, heightsOf } from './heights.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
-import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
+import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { writeBlock } from './write.ts';
 
 /** Fetches the mirror's manifest. Undefined if the host has none, or one of an unsupported version. */
@@ -25,6 +26,9 @@ export async function findManifest(base: string, client: Client): Promise<Manife
 
 export class MirrorSource implements Source {
   readonly name: string;
+  get origin(): Sources {
+    return [...(this.#manifest.sources ?? []), ...allBy('server')];
+  }
   readonly perFile = 1;
   readonly knowsDigests = true;
   readonly #base: string;

@@ -4,19 +4,20 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import { type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
+import { type Field, LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.ts';
-import { literal, type Store, toNumber } from '../store/duckdb.ts';
+import { int, type Store } from '../store/duckdb.ts';
 import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
+import { writeParquet } from './parquetFile.ts';
 import { checkDigest, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
-import { type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
+import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { isDiskFull, putInPlace, saveStream, workFile, writeError } from './write.ts';
 
 export interface DatabaseOptions {
@@ -53,6 +54,7 @@ interface RowsWanted {
 
 export class DatabaseSource implements Source {
   readonly name: string;
+  readonly origin = allBy('bitcoin-indexer');
   readonly perFile = HEIGHTS_PER_FILE;
   readonly knowsDigests = false;
   readonly #options: DatabaseOptions;
@@ -61,6 +63,8 @@ export class DatabaseSource implements Source {
   /** Connections that are not in use. */
   #idle: pg.Client[] = [];
   #isConnected = false;
+  /** The columns of `runes` that the database has. */
+  #runeFields: readonly Field[] = RUNE_FIELDS;
   readonly #stop = () => this.#hangUp();
   /** The last conversion. Conversions run one after another, because each uses all cores. */
   #conversion: Promise<unknown> = Promise.resolve();
@@ -111,7 +115,7 @@ export class DatabaseSource implements Source {
     const kept = isBehind && existsSync(runesPath) ? runesPath : undefined;
     if (kept !== undefined) await checkKept(kept);
     await this.#explained(() =>
-      this.#copy('runes', RUNE_FIELDS, { order: 'id', kept }, async (parquet) => {
+      this.#copy('runes', this.#runeFields, { order: 'id', kept }, async (parquet) => {
         const before = existsSync(runesPath) ? readRunes(this.#options.folder, runesPath) : undefined;
         // Do not rewrite the same bytes: a build reads a file again if its modification time changed.
         if (before?.equals(readFileSync(parquet)) !== true) await putInPlace(this.#options.folder, parquet, RUNES_FILE);
@@ -172,6 +176,7 @@ export class DatabaseSource implements Source {
           `the table ledger of ${this.name} has no index on block_height, so PostgreSQL reads the whole table for every ${HEIGHTS_PER_FILE} blocks. Create an index with: CREATE INDEX ON ledger (block_height);`,
         );
       }
+      await this.#findRuneFields();
     }
     let snapshot: unknown;
     for (const connection of this.#connections) {
@@ -179,6 +184,18 @@ export class DatabaseSource implements Source {
       await connection.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
       if (snapshot !== undefined) await connection.query(`SET TRANSACTION SNAPSHOT '${String(snapshot)}'`);
       else snapshot = (await connection.query<{ id: string }>('SELECT pg_export_snapshot() AS id')).rows[0]?.id;
+    }
+  }
+
+  /** Other programs may write `runes` with fewer columns than bitcoin-indexer. */
+  async #findRuneFields(): Promise<void> {
+    const columns = new Set((await this.#ask(COLUMNS_OF_RUNES)).map(({ name }) => name));
+    const lacking = RUNE_DETAILS.filter(({ column }) => !columns.has(column));
+    this.#runeFields = [...RUNE_FIELDS, ...RUNE_DETAILS.filter(({ column }) => columns.has(column))];
+    // A missing table has no columns. The pull reports that later.
+    if (columns.size > 0 && lacking.length > 0) {
+      const names = lacking.map(({ column }) => column).join(', ');
+      this.#options.onNotice(`the table runes of ${this.name} lacks ${names}; runes are pulled without them`);
     }
   }
 
@@ -214,37 +231,19 @@ export class DatabaseSource implements Source {
       });
       const job = this.#convert((await stat(csv)).size === 0 ? undefined : csv, parquet, fields, { order, kept });
       await job.catch((error: unknown) => this.#explainConversion(error, table, kept));
-      const { rows } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(parquet)}`);
+      const { rows } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(parquet)}`, { rows: int });
       const { size: bytes } = await stat(parquet);
       await take(parquet);
-      return { records: toNumber(rows), bytes };
+      return { records: rows, bytes };
     } finally {
       await Promise.all([csv, parquet].map((path) => rm(path, { force: true })));
     }
   }
 
-  /** Converts CSV to Parquet. Sorts the rows, so that the same rows always make the same bytes. */
+  /** Converts CSV to Parquet, after the conversion before. */
   async #convert(csv: string | undefined, parquet: string, fields: readonly Field[], { order, kept }: RowsWanted): Promise<void> {
-    const columns = fields.map(({ column }) => `'${column}': 'VARCHAR'`).join(', ');
-    // The rules of PostgreSQL's CSV: an unquoted empty field is NULL, "" is an empty string.
-    const options = [
-      `auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false`,
-      `compression = 'none', columns = {${columns}}`,
-    ];
-    // DuckDB cannot read an empty file.
-    const fetched =
-      csv === undefined
-        ? `SELECT * FROM (${noRows(fields)}) WHERE false`
-        : `SELECT ${fields.map(typed).join(', ')} FROM ${readFiles('csv', [csv], options)}`;
-    const all =
-      kept === undefined
-        ? 'FROM fetched'
-        : `FROM fetched UNION ALL FROM ${readFiles('parquet', [kept])} WHERE id NOT IN (SELECT id FROM fetched)`;
-    const job = this.#conversion.then(() =>
-      this.#options.store.run(
-        `COPY (WITH fetched AS (${fetched}) SELECT * FROM (${all}) ORDER BY ${order}) TO ${literal(resolve(parquet))} (FORMAT parquet, COMPRESSION zstd)`,
-      ),
-    );
+    const more = kept === undefined ? undefined : `FROM ${readFiles('parquet', [kept])} WHERE id NOT IN (SELECT id FROM fetched)`;
+    const job = this.#conversion.then(() => writeParquet(parquet, { csv, fields, order, more }, this.#options.store));
     this.#conversion = job.catch(() => undefined);
     await job;
   }
@@ -326,6 +325,10 @@ const LEDGER_WITHOUT_INDEX = `SELECT relname FROM pg_class AS ledger WHERE oid =
   SELECT FROM pg_index AS i JOIN pg_attribute AS first ON first.attrelid = i.indrelid AND first.attnum = i.indkey[0]
   WHERE i.indrelid = ledger.oid AND first.attname = 'block_height' AND i.indisvalid AND i.indpred IS NULL)`;
 
+/** SQL that returns the names of the columns of `runes`, also if it is a view. */
+const COLUMNS_OF_RUNES =
+  "SELECT attname AS name FROM pg_attribute WHERE attrelid = to_regclass('runes') AND attnum > 0 AND NOT attisdropped";
+
 const CREDENTIALS = 'Check user and password in --from, or in the environment variables PGUSER and PGPASSWORD.';
 
 /** Advice by error code of PostgreSQL. */
@@ -351,13 +354,6 @@ async function checkKept(path: string): Promise<void> {
     throw new InputError(`${path} cannot be read: ${messageOf(error)}`, ['The file was damaged after the pull. Remove it and pull again.']);
   }
 }
-
-/** SQL of a column, cast to its type in the Parquet file. */
-const typed = ({ column, kind }: Field): string => (kind === 'integer' ? `"${column}"::BIGINT AS "${column}"` : `"${column}"`);
-
-/** SQL of an empty result with these columns. */
-const noRows = (fields: readonly Field[]): string =>
-  `SELECT ${fields.map(({ column, kind }) => `NULL::${kind === 'integer' ? 'BIGINT' : 'VARCHAR'} AS "${column}"`).join(', ')}`;
 
 /**
  * Makes `sslmode` in the URL work as in libpq and psql: `require` does not verify the certificate.

@@ -10,6 +10,7 @@ import { BuildError, InputError } from '../errors.ts';
 import { CHECKSUM_ENDING } from '../input/checksums.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
+import { updateBlocksFile } from './blocksFile.ts';
 import { type Heights, heightsOf } from './heights.ts';
 import { plan, type WantedBlocks } from './plan.ts';
 import { listPulledFiles, PULLED_FOLDER, type PulledFile, readIdentities } from './pulledFiles.ts';
@@ -48,6 +49,7 @@ const MOST_ROUNDS = 5;
 export async function pull(options: PullOptions, source: Source, store: Store, log: Log, progress: Progress): Promise<PullResult> {
   const folder = join(options.to, PULLED_FOLDER);
   const totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
+  const fetched: Heights[] = [];
   for (let round = 0; ; round += 1) {
     options.signal.throwIfAborted();
     const has = await source.look();
@@ -71,6 +73,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
       options.signal.throwIfAborted();
       const { path, records, bytes } = await source.fetch(unit);
       written.add(path);
+      fetched.push(unit);
       const within = files.filter((file) => file.path !== path && unit.first <= file.first && file.last <= unit.last);
       remove(folder, within);
       done += unit.last - unit.first + 1;
@@ -96,7 +99,9 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     totals.blocks += all;
     if (units.length === 0) break;
   }
-  return { ...totals, heights: runsOf(listPulledFiles(folder)) };
+  const heights = runsOf(listPulledFiles(folder));
+  if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, heights);
+  return { ...totals, heights };
 }
 
 const highest = (files: readonly PulledFile[]): number => files.reduce((top, file) => Math.max(top, file.last), -1);

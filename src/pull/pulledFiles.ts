@@ -16,7 +16,7 @@ import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput } from '../contract/schemas.ts';
 import { BuildError, InputError, messageOf } from '../errors.ts';
 import { Checksums, sha256Of } from '../input/checksums.ts';
-import type { Store } from '../store/duckdb.ts';
+import { nullable, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { type BlockIdentity, identityOf } from './block.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
@@ -89,7 +89,8 @@ export async function readIdentities(
     if (file.digest !== undefined) return new Map([[file.first, blockIdentity(path)]]);
     await checkDigest(path);
     const tables = { ledger: readFiles('parquet', [path]), runes: existsSync(runes) ? readFiles('parquet', [runes]) : undefined };
-    return readIdentityRows(await store.rows(identitiesSql(tables, heights, withRows)), heights);
+    const columns = { height: text, hash: nullable(text), records: text, rows_md5: nullable(text) };
+    return readIdentityRows(await store.rows(identitiesSql(tables, heights, withRows), columns), heights);
   } catch (error) {
     const why = error instanceof z.ZodError ? 'it does not contain activity records' : messageOf(error);
     throw new InputError(`${why.includes(runes) ? runes : path} cannot be read: ${why}`, [

@@ -3,7 +3,7 @@
  * DuckDB (on a pulled file).
  */
 import { LEDGER_FIELDS } from '../contract/fields.ts';
-import { parseHexId } from '../pages/lists.ts';
+import { parseHexId } from '../pages/ids.ts';
 import type { BlockIdentity } from './block.ts';
 
 /** SQL of each cell as text. Only NULL is unquoted. Integers are cast because a table may have them as NUMERIC. */

@@ -1,6 +1,7 @@
 /**
  * Interface between a pull and its source: a database, a server or a mirror.
  */
+import type { Rules, Sources } from '../contract/sources.ts';
 import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
 
@@ -23,9 +24,14 @@ export interface Extent extends Heights {
   has(height: number): boolean;
 }
 
+/** The origin of a source with the same rules for all heights. */
+export const allBy = (rules: Rules): Sources => [{ rules, blocks: [[0, HIGHEST]] }];
+
 export interface Source {
   /** Name for messages, without keys and passwords. */
   readonly name: string;
+  /** By which rules the source makes its rows, for all heights. Known after the first look(). */
+  readonly origin: Sources;
   /** Settled heights per file. */
   readonly perFile: number;
   /** True if digests of all blocks cost nothing. Then a pull compares all pulled blocks, not only the last ones. */

@@ -1,7 +1,7 @@
 /**
  * Renders records to JSON in DuckDB and yields batches of whole blocks. Memory depends on the batch, not on the input.
  */
-import type { Site } from '../pages/lists.ts';
+import type { Site } from '../pages/site.ts';
 import { readBlobs, readBytes, readDoubles } from '../store/columns.ts';
 import type { Store } from '../store/duckdb.ts';
 import { JSON_TEXT, operationCode, recordJson } from './recordSql.ts';

@@ -4,7 +4,8 @@
  *
  * contract/contractJson.ts does the same in JavaScript for parsed records, and names the tests that compare both.
  */
-import { type Dialect, OPERATIONS } from '../pages/lists.ts';
+import { OPERATIONS } from '../pages/lists.ts';
+import type { Dialect } from '../pages/site.ts';
 
 /**
  * Characters that JSON must escape, and their escapes as in JSON.stringify. The backslash is first, so none is escaped

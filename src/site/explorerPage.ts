@@ -3,8 +3,8 @@
  * and charts (src/site/explorer). All URLs are relative, so a mirror may be in any folder of a host.
  */
 import type { Manifest } from '../contract/schemas.ts';
-import type { Site } from '../pages/lists.ts';
 import { RANGES_PATH } from '../pages/paths.ts';
+import type { Site } from '../pages/site.ts';
 import { count, formatHeights, groupDigits, shorten } from './format.ts';
 
 /** Logo: the rune Raido, drawn as lines because few fonts have runic letters. */

@@ -10,13 +10,13 @@ import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, 
 import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/stats.ts';
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
-import { defaultLimit, maximumLimit, type Site, siteOf } from '../pages/lists.ts';
 import { DIGESTS_PER_FILE, RANGES_PATH, STATS_PER_FILE } from '../pages/paths.ts';
+import { defaultLimit, maximumLimit, type Site, siteOf } from '../pages/site.ts';
 import { serverVersion } from '../version.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
 
 /** Version of the API, not of the program. docs/api-changelog.md has its history and the rules for raising it. */
-export const API_VERSION = '1.1.1';
+export const API_VERSION = '1.1.2';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -5,8 +5,9 @@
 
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { errorBody } from '../http/errors.ts';
-import { type Dialect, type Site, spellHex } from '../pages/lists.ts';
+import { spellHex } from '../pages/ids.ts';
 import { parseTarget } from '../pages/request.ts';
+import type { Dialect, Site } from '../pages/site.ts';
 
 /** The etching of DOG•GO•TO•THE•MOON, the third rune. */
 export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';

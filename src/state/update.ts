@@ -70,7 +70,8 @@ export async function updateInputs(loaded: Loaded, store: Store): Promise<void> 
     DELETE FROM state.left_out WHERE source IN (${outdated});
     INSERT INTO state.left_out SELECT * FROM left_out`);
   if (!loaded.hasRunes) return;
-  const same = '(SELECT id, number, name, spaced_name, divisibility FROM runes)';
-  await store.run(`DELETE FROM state.runes WHERE (id, number, name, spaced_name, divisibility) NOT IN ${same};
-    INSERT INTO state.runes SELECT * FROM runes WHERE id NOT IN (SELECT id FROM state.runes)`);
+  // EXCEPT treats NULLs as equal.
+  await store.run(`CREATE TEMP TABLE new_runes AS FROM runes EXCEPT FROM state.runes;
+    DELETE FROM state.runes WHERE id NOT IN (SELECT id FROM runes) OR id IN (SELECT id FROM new_runes);
+    INSERT INTO state.runes FROM new_runes`);
 }

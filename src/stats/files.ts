@@ -4,8 +4,10 @@
  * the same bytes from objects.
  */
 import type { BlockStats, RuneStats, StatsFile } from '../contract/stats.ts';
-import { type Dialect, OPERATIONS, spellHex } from '../pages/lists.ts';
+import { spellHex } from '../pages/ids.ts';
+import { OPERATIONS } from '../pages/lists.ts';
 import { STATS_PER_FILE, statsFilePath } from '../pages/paths.ts';
+import type { Dialect } from '../pages/site.ts';
 import { JSON_TEXT, jsonOf } from '../render/recordSql.ts';
 import { readBlobs, readDoubles } from '../store/columns.ts';
 import { int, literal, type Store } from '../store/duckdb.ts';

@@ -18,8 +18,8 @@ export interface StoreOptions {
 }
 
 /** A cell of a row. BIGINT cells are of type bigint. */
-export type Cell = string | number | bigint | boolean | null;
-export type Row = Readonly<Record<string, Cell>>;
+type Cell = string | number | bigint | boolean | null;
+type Row = Readonly<Record<string, Cell>>;
 
 /** Converts a cell that is not NULL. Returns undefined for a cell of the wrong type. */
 type Reader<T> = (cell: Exclude<Cell, null>) => T | undefined;
@@ -100,21 +100,17 @@ export class Store {
 
   /**
    * Returns all rows of a query with a small result, converted by `columns`. Throws when the result lacks a column, or
-   * a cell is NULL or of another type. Without `columns`, cells are not converted.
+   * a cell is NULL or of another type.
    */
-  async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]>;
-  async rows(sql: string): Promise<Row[]>;
-  async rows<C extends Columns>(sql: string, columns?: C): Promise<Row[] | Values<C>[]> {
+  async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
     const reader = await this.#connection.runAndReadAll(sql).catch(explainResources);
     const rows = reader.getRowObjectsJS() as unknown as Row[];
-    return columns === undefined ? rows : rows.map((row) => valuesOf(row, columns, sql));
+    return rows.map((row) => valuesOf(row, columns, sql));
   }
 
   /** Returns the first row of a query. Throws when there is none. */
-  async row<C extends Columns>(sql: string, columns: C): Promise<Values<C>>;
-  async row(sql: string): Promise<Row>;
-  async row<C extends Columns>(sql: string, columns?: C): Promise<Row | Values<C>> {
-    const [row] = columns === undefined ? await this.rows(sql) : await this.rows(sql, columns);
+  async row<C extends Columns>(sql: string, columns: C): Promise<Values<C>> {
+    const [row] = await this.rows(sql, columns);
     if (row === undefined) throw new Error(`the result has no rows: ${sql}`);
     return row;
   }
@@ -231,9 +227,3 @@ export const identifier = (name: string): string => `"${name.replaceAll('"', '""
  */
 export const joinedText = (values: readonly string[]): string =>
   `concat(${values.map((value) => `coalesce(strlen(${value}::VARCHAR) || ':' || ${value}::VARCHAR, '-')`).join(', ')})`;
-
-/** Converts an integer cell to a number. NULL becomes 0. */
-export const toNumber = (cell: Cell | undefined): number => Number(cell ?? 0);
-
-/** Converts a cell to text. NULL becomes the empty string. */
-export const toText = (cell: Cell | undefined): string => String(cell ?? '');

@@ -38,8 +38,33 @@ const HELD = { source: 'INTEGER', block_height: 'BIGINT', block_hash: 'VARCHAR',
 /** Ledger rows without a rune, which builds leave out: `records` counts them by file, block and rune. */
 const LEFT_OUT = { source: 'INTEGER', block_height: 'BIGINT', rune_id: 'VARCHAR', records: 'BIGINT' } as const;
 
-/** The runes tables of all inputs. */
-const RUNES = { id: 'VARCHAR', number: 'BIGINT', name: 'VARCHAR', spaced_name: 'VARCHAR', divisibility: 'BIGINT' } as const;
+/**
+ * The runes tables of all inputs, a row for each rune. `premine` and terms are integers of up to 128 bits as text: cast them to UHUGEINT. A term is NULL
+ * and `symbol` is empty if the rune has none. If `is_complete` is false, any column after `divisibility` may be NULL because no input has it.
+ */
+const RUNES = {
+  id: 'VARCHAR',
+  number: 'BIGINT',
+  name: 'VARCHAR',
+  spaced_name: 'VARCHAR',
+  divisibility: 'BIGINT',
+  block_hash: 'VARCHAR',
+  block_height: 'BIGINT',
+  tx_index: 'BIGINT',
+  tx_id: 'VARCHAR',
+  premine: 'VARCHAR',
+  symbol: 'VARCHAR',
+  turbo: 'BOOLEAN',
+  cenotaph: 'BOOLEAN',
+  terms_amount: 'VARCHAR',
+  terms_cap: 'VARCHAR',
+  terms_height_start: 'VARCHAR',
+  terms_height_end: 'VARCHAR',
+  terms_offset_start: 'VARCHAR',
+  terms_offset_end: 'VARCHAR',
+  timestamp: 'BIGINT',
+  is_complete: 'BOOLEAN',
+} as const;
 
 /**
  * Blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with commas. `files` and `bytes`: those of the block's

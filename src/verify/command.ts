@@ -6,6 +6,7 @@ import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
+import { describeSources } from '../contract/sources.ts';
 import { verify } from './verify.ts';
 
 export const VERIFY_COMMAND: Command = {
@@ -45,6 +46,7 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
     ['blocks', number(manifest.blocks)],
     ['pages', number(files)],
     ['bytes', number(manifest.bytes)],
+    ...(manifest.sources === undefined ? [] : [['source', describeSources(manifest.sources)] as const]),
     ...costRows(clock),
   ]);
 }

@@ -4,8 +4,8 @@
 import { lstatSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
-import type { Encoding } from '../pages/lists.ts';
 import { sidecarPath } from '../pages/paths.ts';
+import type { Encoding } from '../pages/site.ts';
 import { decompress } from '../write/compress.ts';
 import type { FileSink } from '../write/pageFiles.ts';
 import { NotAFileError, readRegularFile } from '../write/regularFile.ts';

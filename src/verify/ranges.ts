@@ -10,10 +10,10 @@ import { COLUMNS } from '../bulk/rows.ts';
 import type { Progress } from '../cli/progress.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
-import type { Site } from '../pages/lists.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
+import type { Site } from '../pages/site.ts';
 import { renderBatches } from '../render/batches.ts';
-import { Store, toNumber, toText } from '../store/duckdb.ts';
+import { int, Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import type { ComparingSink } from './comparingSink.ts';
 import type { Findings } from './findings.ts';
@@ -61,17 +61,17 @@ export async function verifyRanges(
 /** Describes what is wrong with a Parquet file that must have these blocks. Undefined if it is correct. */
 async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
   try {
-    const columns = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [path])}`);
-    const found = columns.map((row) => `${toText(row['column_name'])} ${toText(row['column_type'])}`).join(', ');
+    const columns = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [path])}`, {
+      column_name: text,
+      column_type: text,
+    });
+    const found = columns.map((row) => `${row.column_name} ${row.column_type}`).join(', ');
     if (found !== COLUMNS.map((column) => column.join(' ')).join(', ')) return `its columns are ${found}`;
-    const held = await store.rows(
-      `SELECT block_height, block_hash, count(*) AS records FROM ${readFiles('parquet', [path])} GROUP BY ALL ORDER BY block_height`,
+    const heights = await store.rows(
+      `SELECT coalesce(block_height, -1) AS height, coalesce(block_hash, '') AS hash, count(*) AS records
+       FROM ${readFiles('parquet', [path])} GROUP BY ALL ORDER BY height`,
+      { height: int, hash: text, records: int },
     );
-    const heights = held.map((row) => ({
-      height: toNumber(row['block_height']),
-      hash: toText(row['block_hash']),
-      records: toNumber(row['records']),
-    }));
     const expected = blocks.map(({ height, hash, records }) => ({ height, hash, records }));
     if (JSON.stringify(heights) !== JSON.stringify(expected)) {
       return `it has ${recordsOf(heights)} records of ${heights.length} blocks, expected ${recordsOf(expected)} of ${expected.length}, or the blocks differ`;
@@ -88,13 +88,16 @@ async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, 
 /** Checks the order of rows: blocks ascend; in a block, transactions and events descend, and the last event is 0. */
 async function isOutOfOrder(path: string, store: Store): Promise<boolean> {
   const next = (column: string) => `lead(${column}) OVER (ORDER BY file_row_number)`;
-  const { odd } = await store.row(`SELECT count(*) AS odd FROM (
+  const { odd } = await store.row(
+    `SELECT count(*) AS odd FROM (
       SELECT block_height AS height, tx_index AS place, tx_id, event_index AS event, ${next('block_height')} AS next_height,
         ${next('tx_index')} AS next_place, ${next('tx_id')} AS next_id, ${next('event_index')} AS next_event
       FROM ${readFiles('parquet', [path], ['file_row_number = true'])})
     WHERE NOT coalesce(CASE WHEN next_height = height AND next_place = place THEN next_id = tx_id AND next_event = event - 1
-      ELSE event = 0 AND (next_height IS NULL OR next_height > height OR (next_height = height AND next_place < place)) END, false)`);
-  return toNumber(odd) > 0;
+      ELSE event = 0 AND (next_height IS NULL OR next_height > height OR (next_height = height AND next_place < place)) END, false)`,
+    { odd: int },
+  );
+  return odd > 0;
 }
 
 /** Describes the first block whose rows have another digest than its pages. Undefined if all digests match. */

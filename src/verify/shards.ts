@@ -5,9 +5,9 @@
  */
 import { createHash } from 'node:crypto';
 import { codeOf } from '../errors.ts';
-import type { Dialect } from '../pages/lists.ts';
 import { ENTRY_PIECES, entryHead, IndexFormatError, prefixes, readShard } from '../pages/packed.ts';
 import { shardPath } from '../pages/paths.ts';
+import type { Dialect } from '../pages/site.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
 import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
 import type { Findings } from './findings.ts';

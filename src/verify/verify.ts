@@ -10,7 +10,6 @@ import { InputError, messageOf } from '../errors.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
 import { inspectOutput, LOCK, MARKER } from '../output/folder.ts';
 import { ownFiles } from '../output/ownFiles.ts';
-import { type Encoding, type Site, siteOf } from '../pages/lists.ts';
 import { prefixes } from '../pages/packed.ts';
 import {
   DIGESTS_FOLDER,
@@ -24,6 +23,7 @@ import {
   sidecarPath,
   statsFilePath,
 } from '../pages/paths.ts';
+import { type Encoding, type Site, siteOf } from '../pages/site.ts';
 import { siteAssets } from '../site/assets.ts';
 import { emitFiles, type FileSink } from '../write/pageFiles.ts';
 import { readRegularFile } from '../write/regularFile.ts';
@@ -49,7 +49,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   const ownPaths = ownFiles(manifest, siteAssets());
   for (const [path, content] of ownPaths) own.file(path, content);
 
-  const blocks = readBlocks(root, own, findings);
+  const blocks = readBlocks(root, manifest, own, findings);
   const sink = new ComparingSink(root, findings);
   const shards = site.layout === 'packed' ? new ShardSums(site.prefixDigits, site.dialect) : undefined;
   const recount = new Recount(own);
@@ -125,9 +125,10 @@ function entriesOf(folder: string, findings: Findings): string[] {
 }
 
 /** Reads the blocks listed in the digest files, heights ascending. Adds a finding for each file that is damaged. */
-function readBlocks(root: string, sink: ComparingSink, findings: Findings): BlockDigest[] {
+function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findings: Findings): BlockDigest[] {
   const all: BlockDigest[] = [];
-  const names = entriesOf(join(root, DIGESTS_FOLDER), findings);
+  // A build without records has no digests.
+  const names = manifest.blocks === 0 ? [] : entriesOf(join(root, DIGESTS_FOLDER), findings);
   for (const name of names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))) {
     const path = `${DIGESTS_FOLDER}/${name}`;
     try {
@@ -135,7 +136,7 @@ function readBlocks(root: string, sink: ComparingSink, findings: Findings): Bloc
       for (const [, content] of digestsFiles(blocks)) sink.file(path, content);
       for (const block of blocks) all.push(block);
     } catch (error) {
-      findings.add(`${path}: ${messageOf(error).split('\n')[0]}`);
+      findings.add(`${path}: ${misfitOf(error)}`);
     }
   }
   return all;

@@ -1,7 +1,7 @@
 /**
  * Writes the files of rendered batches. Runs in a writer thread (writer.ts), or in the main thread for small builds.
  */
-import type { Site } from '../pages/lists.ts';
+import type { Site } from '../pages/site.ts';
 import type { Batch } from '../render/servedOrder.ts';
 import { emitFiles } from './pageFiles.ts';
 import { PathList } from './pathList.ts';

@@ -3,7 +3,7 @@
  * version of zlib. So the manifest does not count them, and verification compares the unpacked bytes.
  */
 import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib';
-import type { Encoding } from '../pages/lists.ts';
+import type { Encoding } from '../pages/site.ts';
 
 /** Quality 9 takes ten times as long as 6 and makes a page only 1 % smaller. */
 const BROTLI_QUALITY = 6;

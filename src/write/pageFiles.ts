@@ -6,7 +6,7 @@
  * own: pipeline/shards.ts writes their index after all blocks.
  */
 import { envelopeHead } from '../pages/envelope.ts';
-import { type Encoding, OPERATIONS, type Operation, type Site } from '../pages/lists.ts';
+import { OPERATIONS, type Operation } from '../pages/lists.ts';
 import { renderPointer } from '../pages/packed.ts';
 import {
   blockStem,
@@ -20,6 +20,7 @@ import {
   pointerPath,
   stemOf,
 } from '../pages/paths.ts';
+import type { Encoding, Site } from '../pages/site.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from '../render/recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
 

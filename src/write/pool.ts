@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type BuildError, codeOf, messageOf } from '../errors.ts';
-import type { Site } from '../pages/lists.ts';
+import type { Site } from '../pages/site.ts';
 import { BATCH_RECORDS } from '../render/batches.ts';
 import type { Batch } from '../render/servedOrder.ts';
 import { BatchWriter, type WriterTarget, type WrittenBatch, type WrittenBlock } from './batchWriter.ts';

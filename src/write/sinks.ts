@@ -4,8 +4,8 @@
 import { rmSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
-import type { Encoding } from '../pages/lists.ts';
 import { sidecarPath } from '../pages/paths.ts';
+import type { Encoding } from '../pages/site.ts';
 import { compress } from './compress.ts';
 import { makeFolder } from './makeFolder.ts';
 import type { FileSink } from './pageFiles.ts';

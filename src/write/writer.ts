@@ -3,7 +3,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { codeOf, messageOf } from '../errors.ts';
-import type { Site } from '../pages/lists.ts';
+import type { Site } from '../pages/site.ts';
 import type { Batch } from '../render/servedOrder.ts';
 import { BatchWriter, type WriterTarget, type WrittenBatch } from './batchWriter.ts';
 

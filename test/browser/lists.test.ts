@@ -2,8 +2,10 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/pages/lists.ts';
-import { temporaryFolder, testBuild } from '../support/build.ts';
+import { shorten } from '../../src/site/format.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
+import { exportOf, rowsWithoutAddress } from '../support/nodeRows.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { filesBelowFolder, listOf, lookUp, type Row, rowOf, rowsOf, settled } from './explorer.ts';
 import { closeBrowser, type OpenPage, openPage } from './support.ts';
@@ -186,6 +188,35 @@ it('a mirror without lists by operation says why it cannot filter', async () => 
   expect(problems).toEqual([]);
   await page.goto(addressOf('plain', '?block=2000008&operation=mint'), { waitUntil: 'networkidle' });
   expect(await page.textContent('.error')).toContain('querystring/operation_type is not available');
+});
+
+it('a record without an address says so, and one that never has any says nothing', async () => {
+  const [input, dist, rows] = [join(folder, 'nobody-input'), join(folder, 'nobody'), rowsWithoutAddress()];
+  writeFiles(input, exportOf(rows));
+  await testBuild(dist, { inputs: [input], dialect: 'hiro' });
+  hosts.set('nobody', await startServer(dist));
+  const { page, problems } = await openAt(addressOf('nobody', '?block=2'));
+  const cells = () => page.$$eval('.activity [data-label=Address]', (all) => all.map((cell) => cell.textContent));
+  const [alice, bob] = ['address', 'receiver_address'].map((column) =>
+    shorten(rows.ledger.map((row) => row[column as 'address']).find((address) => address !== null) ?? ''),
+  );
+  expect(await cells()).toEqual([
+    `${alice}→ ${bob}`,
+    bob,
+    alice,
+    alice,
+    `${alice}→ no address`,
+    'no address',
+    `${alice}→ ${bob}`,
+    `no address→ ${bob}`,
+    bob,
+    '',
+  ]);
+  expect(await rowsOf(page)).toEqual((await listOf(hostOf('nobody'), 'blocks/2')).map((one) => rowOf(one, 'block')));
+  await page.goto(addressOf('nobody', '?block=3'), { waitUntil: 'networkidle' });
+  expect(await cells()).toEqual(['no address', '', 'no address', bob, 'no address', '']);
+  expect(await page.locator('.activity [data-label=Address] a').count()).toBe(0);
+  expect(problems).toEqual([]);
 });
 
 describe.each(['files', 'packed'])('files alone, below a folder, layout %s', (name) => {

@@ -1,5 +1,5 @@
 /** The recorded data in every input form and both dialects. */
-import { DIALECTS } from '../../src/pages/lists.ts';
+import { DIALECTS } from '../../src/pages/site.ts';
 import { describeForms } from '../support/inputForms.ts';
 
 // All but the one block of 5,000 records, which would be most of the work and shows nothing more.

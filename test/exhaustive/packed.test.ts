@@ -3,9 +3,10 @@ import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OPERATIONS, siteOf } from '../../src/pages/lists.ts';
+import { OPERATIONS } from '../../src/pages/lists.ts';
 import { prefixDigitsFor, prefixes } from '../../src/pages/packed.ts';
 import { type Files, type OpenFile, respond } from '../../src/pages/respond.ts';
+import { siteOf } from '../../src/pages/site.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { activityPaths, list } from '../support/outputs.ts';
 import { ndjson, record } from '../support/records.ts';
@@ -51,6 +52,13 @@ describe('a request', () => {
       { numRuns: 1200 },
     );
   }, 600_000);
+
+  it('is answered from the same bytes after a build of one layout became one of the other', async () => {
+    for (const layout of ['packed', 'files', 'packed'] as const) {
+      await testBuild(join(work, 'switched'), { inputs: CONFORMANCE_INPUTS, layout, pageSizes });
+      expect(tree(join(work, 'switched'))).toEqual(tree(join(work, layout)));
+    }
+  });
 
   it('reads one file of the index or pointer, and at most two pages', async () => {
     const site = siteOf(JSON.parse(readFileSync(join(work, 'packed/runes/v1/manifest.json'), 'utf8')));

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { LEDGER_FIELDS } from '../../src/contract/fields.ts';
+import { LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../src/contract/fields.ts';
 import { checksumText, sha256Of } from '../../src/input/checksums.ts';
 import { DatabaseSource } from '../../src/pull/postgres.ts';
-import { Store } from '../../src/store/duckdb.ts';
+import { nullable, Store, text } from '../../src/store/duckdb.ts';
 import { ApiServer } from '../support/apiServer.ts';
-import { CONFORMANCE, filesBelow, RecordingLog, temporaryFolder, tree } from '../support/build.ts';
+import { CONFORMANCE, filesBelow, RecordingLog, rowsOf, temporaryFolder, tree } from '../support/build.ts';
 import { run } from '../support/cli.ts';
 import { mountDisk } from '../support/disk.ts';
 import { readPage } from '../support/pages.ts';
@@ -45,14 +45,23 @@ const COLUMNS = LEDGER_FIELDS.map(({ column }) => `"${column}"::text AS "${colum
 /** The rows of all pulled files, as text. */
 async function rows(): Promise<unknown[]> {
   const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
-  const found = await store.rows(`SELECT ${COLUMNS} FROM read_parquet('${to}/pulled/*/*.parquet') ORDER BY tx_id, event_index`);
+  const cells = Object.fromEntries(LEDGER_FIELDS.map(({ column }) => [column, nullable(text)]));
+  const found = await store.rows(`SELECT ${COLUMNS} FROM read_parquet('${to}/pulled/*/*.parquet') ORDER BY tx_id, event_index`, cells);
   store.close();
-  return found;
+  return found.map((row) => Object.fromEntries(Object.entries(row).map(([column, cell]) => [column, cell ?? null])));
 }
 
 /** The rows of the table in the same order. */
 const rowsOfTable = async (): Promise<unknown[]> =>
   (await database.sql.query(`SELECT ${COLUMNS} FROM ledger ORDER BY ledger.tx_id COLLATE "C", ledger.event_index`)).rows;
+
+/** Columns of the pulled runes, by id. */
+async function runesRows(columns: string): Promise<unknown[]> {
+  const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
+  const found = await rowsOf(`SELECT ${columns} FROM (FROM read_parquet('${to}/pulled/runes.parquet') ORDER BY id)`, store);
+  store.close();
+  return found;
+}
 
 /** Waits until a pull waits for a lock. */
 async function waitForLock(): Promise<void> {
@@ -335,6 +344,45 @@ describe('a pull from PostgreSQL', () => {
     await database.sql.query(`DELETE FROM ledger WHERE block_height > 1008; DELETE FROM runes WHERE id = '1010:0'`);
     expect(await testPull(database.url, to)).toMatchObject({ blocks: 0 });
     expect(tree(to)).toEqual(before);
+  });
+
+  it('brings all columns of runes, as text, numbers and booleans', async () => {
+    await fill();
+    await testPull(database.url, to, { wanted: { from: 840_000, to: 840_000 } });
+    const fields = [...RUNE_FIELDS, ...RUNE_DETAILS];
+    const texts = fields.map(({ column }) => `${column}::text AS ${column}`).join(', ');
+    const { rows: expected } = await database.sql.query(`SELECT ${texts} FROM runes ORDER BY runes.id COLLATE "C"`);
+    expect(await runesRows(texts)).toEqual(expected);
+    const types = await runesRows('DISTINCT typeof(block_height) AS height, typeof(turbo) AS turbo, typeof(premine) AS premine');
+    expect(types).toEqual([{ height: 'BIGINT', turbo: 'BOOLEAN', premine: 'VARCHAR' }]);
+  });
+
+  it('brings runes without the columns that a database lacks, and keeps older rows with them', async () => {
+    await chain(1000, 1010);
+    await database.sql.query(`INSERT INTO runes SELECT '1010:0', 9, 'NEW', 'NEW', block_hash, 1010, 0, tx_id, 0, 5, 'x', 1, 2, NULL, NULL, NULL, NULL, true, false, 0 FROM runes;
+      CREATE SCHEMA lean; CREATE VIEW lean.ledger AS SELECT * FROM ledger;
+      CREATE VIEW lean.runes AS SELECT id, number, name, spaced_name, divisibility, turbo FROM runes`);
+    const lean = `${database.url}?options=-csearch_path%3Dlean`;
+    try {
+      await testPull(database.url, to);
+      await database.sql.query(`DELETE FROM ledger WHERE block_height > 1008; DELETE FROM runes WHERE id = '1010:0'`);
+      const log = new RecordingLog();
+      await testPull(lean, to, { log });
+      expect(log.notices).toEqual([
+        expect.stringMatching(
+          /^the table runes of PostgreSQL .* lacks block_hash, block_height, tx_index, tx_id, premine, symbol, cenotaph, .*timestamp; runes are/,
+        ),
+      ]);
+      const all = 'id, number, turbo, premine, terms_cap';
+      const old = { id: '1010:0', number: 9n, turbo: true, premine: '5', terms_cap: '2' };
+      const known = { id: '1:0', number: 0n, turbo: false, premine: null, terms_cap: null };
+      expect(await runesRows(all)).toEqual([old, known]);
+      await testPull(database.url, to);
+      expect(await runesRows(all)).toEqual([old, { ...known, premine: '0' }]);
+      expect((await build()).left_out).toBeUndefined();
+    } finally {
+      await database.sql.query('DROP SCHEMA lean CASCADE');
+    }
   });
 
   it('lets go of nothing below the first block of a database', async () => {

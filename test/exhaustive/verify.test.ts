@@ -3,30 +3,33 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/lists.ts';
+import { DIALECTS, ENCODINGS, LAYOUTS } from '../../src/pages/site.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
-import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { check } from '../support/outputs.ts';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
+import { check, expectCompressedPages, isPage } from '../support/outputs.ts';
 import { ndjson, record } from '../support/records.ts';
 
 const work = temporaryFolder();
 
 describe('what a build made', () => {
-  it.each(DIALECTS)('is whole: the recorded data in dialect %s, in each layout', async (dialect) => {
-    for (const layout of LAYOUTS) {
-      const out = join(temporaryFolder(), 'out');
-      await testBuild(out, {
-        inputs: CONFORMANCE_INPUTS,
-        dialect,
-        layout,
-        pageSizes: [10, 25, 60],
-        operationPages: dialect === 'contract',
-        compress: layout === 'files' ? ENCODINGS : ['gz'],
-      });
-      const { files, manifest } = await check(out);
-      expect(files).toBe(manifest.files);
-    }
-  });
+  it.each(DIALECTS)(
+    'is whole: the recorded data in dialect %s, in each layout, compressed, and without lists by operation',
+    async (dialect) => {
+      for (const layout of LAYOUTS) {
+        const [out, plain] = [join(temporaryFolder(), 'out'), join(temporaryFolder(), 'plain')];
+        const options = { inputs: CONFORMANCE_INPUTS, dialect, layout, pageSizes: [10, 25, 60] };
+        await testBuild(out, { ...options, compress: ENCODINGS });
+        await testBuild(plain, { ...options, operationPages: false });
+        for (const folder of [out, plain]) {
+          const { files, manifest } = await check(folder);
+          expect(files).toBe(manifest.files);
+        }
+        expectCompressedPages(out);
+        const pages = Object.entries(tree(plain)).filter(([path]) => isPage(path));
+        expect(tree(out)).toMatchObject(Object.fromEntries(pages));
+      }
+    },
+  );
 });
 
 describe('verification finds', () => {

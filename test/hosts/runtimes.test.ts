@@ -4,7 +4,7 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LAYOUTS } from '../../src/pages/lists.ts';
+import { LAYOUTS } from '../../src/pages/site.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { CASES, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
 import { checkRanges } from '../support/ranges.ts';

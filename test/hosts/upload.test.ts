@@ -20,7 +20,7 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
-import { LAYOUTS, type Layout } from '../../src/pages/lists.ts';
+import { LAYOUTS, type Layout } from '../../src/pages/site.ts';
 import { filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { type Finished, ROOT } from '../support/cli.ts';
 import { hex, ndjson, record } from '../support/records.ts';

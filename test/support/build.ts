@@ -5,10 +5,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Log, SummaryRow } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
-import type { Dialect, Encoding, Layout } from '../../src/pages/lists.ts';
+import type { Dialect, Encoding, Layout } from '../../src/pages/site.ts';
 import { build } from '../../src/pipeline/build.ts';
 import type { BuildOptions } from '../../src/pipeline/options.ts';
 import type { BuildResult } from '../../src/pipeline/report.ts';
+import { type Store, text } from '../../src/store/duckdb.ts';
 
 /** The recorded data set; see test/fixtures/README.md. */
 export const CONFORMANCE = new URL('../fixtures/conformance/', import.meta.url).pathname;
@@ -78,6 +79,12 @@ export async function failedBuild(out: string, options: TestBuild): Promise<CliE
     throw error;
   }
   throw new Error('the build succeeded');
+}
+
+/** All rows of a query, in a test that compares whole rows. */
+export async function rowsOf(sql: string, store: Store): Promise<Record<string, unknown>[]> {
+  const rows = await store.rows(`SELECT to_json(r)::VARCHAR AS row FROM (${sql}) AS r`, { row: text });
+  return rows.map(({ row }) => JSON.parse(row) as Record<string, unknown>);
 }
 
 /** Every file below a folder: path to the hash of its bytes. */

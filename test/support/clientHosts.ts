@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import handler from 'serve-handler';
 import { afterAll, describe, expect, it } from 'vitest';
 import type * as source from '../../src/client/index.ts';
-import type { Dialect, Layout } from '../../src/pages/lists.ts';
+import type { Dialect, Layout } from '../../src/pages/site.ts';
 import { ROOT } from './cli.ts';
 import { recordedOutput } from './recorded.ts';
 import { type LocalHost, startServer } from './server.ts';

@@ -2,11 +2,15 @@
  * A Bitcoin Core node that serves a chain of raw blocks: an HTTP server with the calls, statuses, error texts and headers
  * of Core's REST and RPC interfaces, and with faults on demand.
  */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { type Block, readBlock } from '../../src/runes/block.ts';
 import { hashText, uint32At } from '../../src/runes/bytes.ts';
 import type { PreviousOutput } from '../../src/runes/indexBlock.ts';
+import { ROOT } from './cli.ts';
 import { hash256, outpointText, sealed } from './memoryLedger.ts';
 import { blockBytes, type Transaction } from './runeBlocks.ts';
 
@@ -428,4 +432,32 @@ export function chainOf(first: number, blocks: readonly (readonly Transaction[])
     before = hashText(hash256(bytes.subarray(0, 80)));
     return { hash: before, height: first + index, bytes };
   });
+}
+
+/** A node in another process. */
+export interface NodeProcess {
+  readonly url: string;
+  readonly pid: number;
+  /** Writes a line as fakeNodeProcess.ts describes it. */
+  tell(line: string): void;
+  stop(): Promise<void>;
+}
+
+/** Starts fakeNodeProcess.ts with a folder of blocks or a module that makes them. */
+export async function startNodeProcess(source: string, options: Omit<FakeNodeOptions, 'outputs'> = {}): Promise<NodeProcess> {
+  const args = ['--import', 'tsx', join(ROOT, 'test/support/fakeNodeProcess.ts'), source, JSON.stringify(options)];
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = once(child, 'close');
+  const failed = ended.then(([code, signal]) => Promise.reject(new Error(`the node ended (${signal ?? code})`)));
+  failed.catch(() => undefined);
+  const [line] = (await Promise.race([once(child.stdout, 'data'), failed])) as [Buffer];
+  return {
+    url: line.toString().trim(),
+    pid: child.pid ?? 0,
+    tell: (text) => void child.stdin.write(`${text}\n`),
+    stop: async () => {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DIALECTS, type Dialect } from '../../src/pages/lists.ts';
+import { DIALECTS, type Dialect } from '../../src/pages/site.ts';
 import { Store } from '../../src/store/duckdb.ts';
 import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './build.ts';
 import { type Activity, ndjson } from './records.ts';

@@ -5,7 +5,7 @@ import { runeIdText } from '../../src/runes/ledger.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import { Store } from '../../src/store/duckdb.ts';
 import { readFiles } from '../../src/store/files.ts';
-import { filesBelow, temporaryFolder, testBuild, tree } from './build.ts';
+import { filesBelow, rowsOf, temporaryFolder, testBuild, tree } from './build.ts';
 import { FakeNode } from './fakeNode.ts';
 import { MemoryChain } from './memoryLedger.ts';
 import { testPull } from './pull.ts';
@@ -24,13 +24,12 @@ export async function pulledRows(to: string): Promise<string[]> {
   if (files.length === 0) return [];
   const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: temporaryFolder() });
   try {
-    const rows = await store.rows(
-      `SELECT * FROM ${readFiles(
-        'parquet',
-        files.map((path) => join(folder, path)),
-      )} ORDER BY block_height, tx_index, event_index`,
+    const all = readFiles(
+      'parquet',
+      files.map((path) => join(folder, path)),
     );
-    return rows.map((row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
+    const rows = await rowsOf(`SELECT * FROM ${all} ORDER BY block_height, tx_index, event_index`, store);
+    return rows.map((row) => JSON.stringify(row));
   } finally {
     store.close();
   }
@@ -38,9 +37,7 @@ export async function pulledRows(to: string): Promise<string[]> {
 
 /** The rows of a chain in memory, as `pulledRows` returns them. */
 export const memoryRows = ({ rows }: Pick<MemoryChain, 'rows'>): string[] =>
-  rows.map((row) =>
-    JSON.stringify(row, (key, value) => (typeof value === 'bigint' || (typeof value === 'number' && key !== '') ? String(value) : value)),
-  );
+  rows.map((row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
 
 /**
  * Pulls a chain of the fixtures up to each height for which something is asserted, builds, and asks the API: outputs,

@@ -1,9 +1,12 @@
 /** Looks at the output of a test's build: verification, and the lists of changes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { expect } from 'vitest';
 import { Progress } from '../../src/cli/progress.ts';
+import { ENCODINGS } from '../../src/pages/site.ts';
 import { verify } from '../../src/verify/verify.ts';
-import { RecordingLog } from './build.ts';
+import { filesBelow, RecordingLog } from './build.ts';
 
 /** Verifies an output. Rejects when something in it is wrong. */
 export const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
@@ -21,3 +24,28 @@ export const activityPaths = (out: string, folders = ['transactions', 'blocks'])
       .filter((name) => name.endsWith('.json'))
       .map((name) => `/runes/v1/${folder}/${name.slice(0, -5)}/activity`),
   );
+
+/** True for the path of a page of a list. */
+export const isPage = (path: string) => /^runes\/v1\/(?:blocks|transactions)\/.*[.]json$/.test(path);
+
+const UNPACK = { br: brotliDecompressSync, gz: gunzipSync };
+
+/** Checks that an output has each page of three records or more in each encoding, and no other compressed file. */
+export function expectCompressedPages(out: string): void {
+  const all = filesBelow(out);
+  const bytes = (path: string) => readFileSync(join(out, path));
+  const records = (path: string) => (JSON.parse(bytes(path).toString()) as { results?: unknown[] }).results?.length ?? 0;
+  const pages = all.filter((path) => isPage(path) && records(path) >= 3);
+  expect(pages.length).toBeGreaterThan(100);
+  expect(all.filter((path) => /[.](?:br|gz)$/.test(path)).sort()).toEqual(
+    pages.flatMap((path) => ENCODINGS.map((e) => `${path}.${e}`)).sort(),
+  );
+  for (const path of pages) {
+    const page = bytes(path);
+    for (const encoding of ENCODINGS) {
+      const compressed = bytes(`${path}.${encoding}`);
+      expect(UNPACK[encoding](compressed).equals(page), path).toBe(true);
+      expect(compressed.length).toBeLessThan(page.length / 2);
+    }
+  }
+}

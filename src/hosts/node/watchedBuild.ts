@@ -4,8 +4,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError, messageOf } from '../../errors.ts';
-import { type BuiltSite, siteOf } from '../../pages/lists.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/paths.ts';
+import { type BuiltSite, siteOf } from '../../pages/site.ts';
 
 /** The manifest of the build in a folder. The same returned object means the same build. */
 export class WatchedBuild {

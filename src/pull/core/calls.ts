@@ -43,7 +43,8 @@ export interface CallOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs'
 /** Pause between two questions to a node that is starting, as a multiple of the shortest pause of retries. */
 const WARM_UP_PAUSES = 4;
 
-const envelope = z.object({ result: z.unknown(), error: z.object({ code: z.int(), message: z.string() }).nullish() });
+/** Answers of JSON-RPC 2.0 lack a field, those of 1.0 have both. */
+const envelope = z.object({ result: z.unknown().optional(), error: z.object({ code: z.int(), message: z.string() }).nullish() });
 
 export class Calls {
   /** For messages. */
@@ -90,7 +91,7 @@ export class Calls {
     if (starting) throw new WarmingUpError(starting[1]);
     this.#refuse(answer);
     if (status === 401 || status === 403) throw this.#forbidden(status);
-    if (status !== 200 && status !== 404) throw statusError(status, body);
+    if (status !== 200 && status !== 404) throw statusError(status, textOf(body));
     return answer;
   }
 
@@ -99,10 +100,13 @@ export class Calls {
    * an error, a CredentialsError if it does not accept the credentials, and a WrongServerError if it has no RPC interface.
    */
   async rpc(method: string, params: readonly unknown[], limit: number, credentials: Credentials | undefined): Promise<unknown> {
-    const ask = () => this.#post(method, params, limit, credentials?.header);
-    let answer = await ask();
-    if (answer.status === 401 && credentials?.refresh()) answer = await ask();
+    const header = credentials?.header;
+    let answer = await this.#post(method, params, limit, header);
+    if (answer.status === 401 && header !== undefined && credentials?.refresh(header)) {
+      answer = await this.#post(method, params, limit, credentials.header);
+    }
     const { status, headers, body } = answer;
+    const hide = (text: string) => credentials?.hide(text) ?? text;
     if (status === 401) {
       throw new CredentialsError(`${this.name} does not accept ${credentials ? credentials.source : 'requests without credentials'}`, [
         'Give the cookie file of the node with --cookie FILE, or its user and password in the environment variables CORE_RPC_USER and CORE_RPC_PASSWORD.',
@@ -111,11 +115,11 @@ export class Calls {
     if (status === 403) throw this.#forbidden(status);
     // Errors of the call itself are JSON too, with a status such as 500.
     const isJson = /^application\/json\b/.test(headers['content-type'] ?? '');
-    if (!isJson) this.#refuse(answer);
+    if (!isJson) this.#refuse(answer, hide);
     if (!isJson && status !== 200) throw this.wrongServer(`answers an RPC call with status ${status}`);
     const { result, error } = parseJson(body, envelope);
-    if (error?.code === RPC_CODES.warmingUp) throw new WarmingUpError(error.message);
-    if (error) throw new RpcError(error.code, error.message);
+    if (error?.code === RPC_CODES.warmingUp) throw new WarmingUpError(hide(error.message));
+    if (error) throw new RpcError(error.code, hide(error.message));
     return result;
   }
 
@@ -130,12 +134,12 @@ export class Calls {
   }
 
   /** Throws for answers that are the same in both interfaces: failures that pass, redirects and web pages. */
-  #refuse({ status, headers, body }: Answer): void {
+  #refuse({ status, headers, body }: Answer, hide = (text: string) => text): void {
     if (status === 408 || status === 425 || status === 429 || status >= 500) {
-      throw statusError(status, body);
+      throw statusError(status, hide(textOf(body)));
     }
     if (status >= 300 && status < 400) {
-      throw new InputError(`${this.name} redirects to ${quoted(headers.location ?? '')}`, [
+      throw new InputError(`${this.name} redirects to ${quoted(hide(headers.location ?? ''))}`, [
         'Bitcoin Core never does, and redirects are not followed, because they could send credentials to another host. Check the URL.',
       ]);
     }
@@ -176,8 +180,7 @@ export function parsed<T>(value: unknown, schema: z.ZodType<T>): T {
 }
 
 /** Returns the error for a status that another attempt may change. */
-export function statusError(status: number, body: Buffer): PassingError {
-  const text = textOf(body);
+export function statusError(status: number, text: string): PassingError {
   return new PassingError(`was answered with status ${status}${text === '' ? '' : ` ${quoted(text)}`}`);
 }
 

@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf, InputError } from '../../errors.ts';
 
-export const USER_VARIABLE = 'CORE_RPC_USER';
-export const PASSWORD_VARIABLE = 'CORE_RPC_PASSWORD';
+const USER_VARIABLE = 'CORE_RPC_USER';
+const PASSWORD_VARIABLE = 'CORE_RPC_PASSWORD';
 
 /** Folders of Bitcoin Core's cookie file below its data folder, by the default port of each test network. */
 const COOKIE_FOLDERS: Readonly<Record<string, string>> = { '38332': 'signet', '48332': 'testnet4', '18443': 'regtest' };
@@ -25,7 +25,7 @@ export interface CredentialOptions {
 export const isLoopback = (url: URL): boolean => /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(url.hostname);
 
 export class Credentials {
-  #header: string | undefined;
+  #header: string;
 
   private constructor(
     /** For messages. */
@@ -33,7 +33,7 @@ export class Credentials {
     /** True if nobody asked for them. Then the node may refuse them. */
     readonly areDefault: boolean,
     readonly cookie: string | undefined,
-    header: string | undefined,
+    header: string,
   ) {
     this.#header = header;
   }
@@ -60,20 +60,29 @@ export class Credentials {
   }
 
   /** Value of the header `authorization`. */
-  get header(): string | undefined {
+  get header(): string {
     return this.#header;
   }
 
-  /** Reads the cookie file again: a node writes a new one at each start. Returns true if it changed. */
-  refresh(): boolean {
+  /** Removes the credentials from text of a server, which may repeat what it was sent. */
+  hide(text: string): string {
+    const [, encoded = ''] = this.#header.split(' ');
+    const both = Buffer.from(encoded, 'base64').toString('utf8');
+    return [encoded, both.slice(both.indexOf(':') + 1)].reduce((rest, secret) => rest.replaceAll(secret, '...'), text);
+  }
+
+  /**
+   * Reads the cookie file again: a node writes a new one at each start. Returns true if the credentials are others than
+   * `refused`, a value of the header that the node did not accept. Parallel calls may be refused at once.
+   */
+  refresh(refused: string): boolean {
     if (this.cookie === undefined) return false;
-    const before = this.#header;
     try {
       this.#header = readCookie(this.cookie);
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
     }
-    return this.#header !== before;
+    return this.#header !== refused;
   }
 }
 

@@ -42,7 +42,7 @@ import {
 import { type CredentialOptions, Credentials, isLoopback } from './credentials.ts';
 import { hash256 } from './hash256.ts';
 
-export type NetworkName = keyof typeof NETWORKS;
+type NetworkName = keyof typeof NETWORKS;
 
 export interface ChainInfo {
   readonly network: NetworkName;
@@ -140,7 +140,7 @@ export class BitcoinNode {
         const { status, body } = await this.#calls.rest(`/blockhashbyheight/${at}.json`, SMALL_ANSWER);
         if (status === 200) return parseJson(body, hashAnswer).blockhash;
         if (textOf(body).startsWith('Block height out of range')) return undefined;
-        throw statusError(status, body);
+        throw statusError(status, textOf(body));
       }
       try {
         return await this.#rpc('getblockhash', [at], blockHash);
@@ -263,7 +263,7 @@ export class BitcoinNode {
   /** Returns the body of a REST answer. Throws if it is missing or pruned. */
   async #rest(path: string, limit: number): Promise<Buffer> {
     const { status, body } = await this.#calls.rest(path, limit);
-    if (status !== 200) throw this.#missing(textOf(body), statusError(status, body));
+    if (status !== 200) throw this.#missing(textOf(body), statusError(status, textOf(body)));
     return body;
   }
 

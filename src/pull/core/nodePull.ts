@@ -19,10 +19,12 @@ import { NETWORKS } from '../../runes/networks.ts';
 import type { Store } from '../../store/duckdb.ts';
 import { DiskLedger, readLedgerState } from '../../unspent/diskLedger.ts';
 import { DamagedStateError } from '../../unspent/sortedFile.ts';
+import { updateBlocksFile } from '../blocksFile.ts';
 import type { Heights } from '../heights.ts';
 import type { WantedBlocks } from '../plan.ts';
 import type { PullResult } from '../pull.ts';
 import { listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
+import { allBy } from '../source.ts';
 import { writeError } from '../write.ts';
 import { ahead } from './ahead.ts';
 import { hash256 } from './hash256.ts';
@@ -124,7 +126,10 @@ export class NodePull {
         if (round === 0) this.#announce(chain, last);
         if (isBehind || this.#ledger.height >= last) {
           await this.#tidy(chain);
-          return { ...this.#totals, heights: [{ first: this.#ledger.rowsFrom, last: this.#ledger.height }] };
+          const { rowsFrom, height } = this.#ledger;
+          const heights = rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
+          updateBlocksFile(this.#options.folder, allBy('ord'), heights, heights);
+          return { ...this.#totals, heights };
         }
         try {
           await this.#read(chain, last, progress);

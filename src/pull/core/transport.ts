@@ -25,6 +25,14 @@ export interface Answer {
   readonly body: Buffer;
 }
 
+export interface TransportOptions {
+  /** Longest time without data from the server, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Longest time for a whole answer, in milliseconds. A multiple of `timeoutMs` by default. */
+  readonly longestMs?: number;
+  readonly signal: AbortSignal;
+}
+
 /** The server closed a kept connection before it read the request. Another connection may do. */
 class StaleConnectionError extends Error {
   override readonly name = 'StaleConnectionError';
@@ -36,17 +44,19 @@ export class Transport {
   readonly #agent: Agent;
   readonly #send: (options: object) => ClientRequest;
   readonly #timeoutMs: number;
+  readonly #longestMs: number;
   readonly #signal: AbortSignal;
   /** Ends an open request. */
   readonly #stops = new Set<(why: unknown) => void>();
 
-  constructor(base: URL, { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal }) {
+  constructor(base: URL, { timeoutMs, longestMs = timeoutMs * LONGEST_ANSWER, signal }: TransportOptions) {
     const isTls = base.protocol === 'https:';
     this.#base = urlToHttpOptions(base);
     this.#prefix = base.pathname.replace(/\/+$/, '');
     this.#agent = new (isTls ? TlsAgent : Agent)({ keepAlive: true });
     this.#send = isTls ? overHttps : overHttp;
     this.#timeoutMs = timeoutMs;
+    this.#longestMs = longestMs;
     this.#signal = signal;
     // One listener for all requests: a pull makes hundreds of thousands.
     signal.addEventListener('abort', this.#abort);
@@ -101,7 +111,7 @@ export class Transport {
       };
       const stopAfter = (ms: number, why: string) => setTimeout(() => stop(new PassingError(`${why} ${ms / 1000} s`)), ms);
       const silence = stopAfter(this.#timeoutMs, 'sent no data for');
-      const longest = stopAfter(this.#timeoutMs * LONGEST_ANSWER, 'did not complete within');
+      const longest = stopAfter(this.#longestMs, 'did not complete within');
       this.#stops.add(stop);
 
       const chunks: Buffer[] = [];

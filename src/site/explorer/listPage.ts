@@ -1,8 +1,10 @@
 /**
  * The view of a list: its heading, filters, records and links to other pages.
  */
-import { defaultLimit, isHeight, OPERATIONS, type Operation, parseHexId } from '../../pages/lists.ts';
+import { isHeight, parseHexId } from '../../pages/ids.ts';
+import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 import { pagePath, stemOf } from '../../pages/paths.ts';
+import { defaultLimit } from '../../pages/site.ts';
 import { exactPage } from '../../pages/window.ts';
 import { count, groupDigits, isoTime, relativeTime, shorten, utc } from '../format.ts';
 import { el } from './dom.ts';

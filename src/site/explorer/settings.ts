@@ -1,7 +1,7 @@
 /**
  * Options of the build, read from the page, and the URL of the mirror.
  */
-import type { Site } from '../../pages/lists.ts';
+import type { Site } from '../../pages/site.ts';
 import { byId } from './dom.ts';
 
 export const settings: Site = { ...JSON.parse(byId('settings').textContent ?? ''), compress: [], parquet: false };

@@ -14,22 +14,7 @@ const COMMON: readonly Column[] = [
   ['Operation', ({ operation }) => [el('span', { class: 'operation', 'data-operation': operation }, operation)]],
   ['Rune', ({ rune }) => [el('span', { class: 'rune' }, rune.spaced_name), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)]],
   ['Amount', ({ amount }) => (amount === undefined ? [] : [amountOf(amount)])],
-  [
-    'Address',
-    ({ address, receiver_address }) => [
-      ...addressOf(address, 'address'),
-      ...(receiver_address === undefined
-        ? []
-        : [
-            el(
-              'span',
-              { class: 'to' },
-              el('span', { class: 'quiet', title: 'Receiver' }, '→ '),
-              ...addressOf(receiver_address, "receiver's address"),
-            ),
-          ]),
-    ],
-  ],
+  ['Address', addressesOf],
   ['Output', outputOf],
 ];
 
@@ -76,7 +61,23 @@ function amountOf(amount: string): HTMLElement {
   return el('data', { value: amount }, whole, fraction === undefined ? undefined : el('span', { class: 'quiet' }, `.${fraction}`));
 }
 
-const addressOf = (address: string | undefined, what: string): Child[] => (address === undefined ? [] : [idWithCopy(address, what)]);
+/**
+ * Renders who received, sent or burned, and the receiver of a send. Etchings and mints have no address. In other records
+ * it is missing if an output's script has none.
+ */
+function addressesOf({ operation, address, receiver_address }: Activity): Child[] {
+  const isMove = operation === 'receive' || operation === 'send' || operation === 'burn';
+  const arrow = el('span', { class: 'quiet', title: 'Receiver' }, '→ ');
+  return [
+    ...(isMove || address !== undefined ? [addressOf(address, 'address')] : []),
+    ...(operation === 'send' || receiver_address !== undefined
+      ? [el('span', { class: 'to' }, arrow, addressOf(receiver_address, "receiver's address"))]
+      : []),
+  ];
+}
+
+const addressOf = (address: string | undefined, what: string): Child =>
+  address === undefined ? el('span', { class: 'quiet' }, 'no address') : idWithCopy(address, what);
 
 /**
  * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. For outputs of the record's own transaction

@@ -1,0 +1,80 @@
+/** Where records come from: which blocks were read, and by which rules their rows were made. */
+import { z } from 'zod';
+
+/**
+ * Rules by which rows were made. `ord`: this program, from the blocks of a Bitcoin Core node. `bitcoin-indexer`: a
+ * database of bitcoin-indexer. `server`: another server of this API, which does not say more.
+ */
+const RULES = ['ord', 'bitcoin-indexer', 'server'] as const;
+export type Rules = (typeof RULES)[number];
+
+const height = z.int().min(0);
+
+export const sources = z.array(
+  z.strictObject({
+    rules: z
+      .enum(RULES)
+      .describe('`ord`: from a Bitcoin Core node. `bitcoin-indexer`: from a database of it. `server`: from another server of this API.'),
+    blocks: z
+      .array(z.tuple([height, height]))
+      .min(1)
+      .describe('Ranges of heights that were read, ascending: first and last, both included. Some may have no activity.'),
+  }),
+);
+export type Sources = z.infer<typeof sources>;
+
+/** The file `blocks.json`, which pulls write beside their files. */
+export const blocksFile = z.strictObject({ sources });
+
+/** A range of heights, both included. */
+type Run = readonly [first: number, last: number];
+
+/**
+ * Joins lists of sources. For a height in several of them, the first list decides. Heights outside of `within` are left
+ * out.
+ */
+export function joinSources(lists: readonly Sources[], within: readonly Run[]): Sources {
+  const joined = new Map<Rules, [number, number][]>();
+  let free: Run[] = [...within];
+  for (const { rules, blocks } of lists.flat()) {
+    for (const run of blocks) {
+      const taken = free.flatMap((other) => intersection(other, run));
+      joined.set(rules, [...(joined.get(rules) ?? []), ...taken]);
+      free = free.flatMap((other) => without(other, run));
+    }
+  }
+  return RULES.flatMap((rules) => {
+    const blocks = joinRuns(joined.get(rules) ?? []);
+    return blocks.length === 0 ? [] : [{ rules, blocks }];
+  });
+}
+
+const intersection = ([a, b]: Run, [c, d]: Run): [number, number][] =>
+  Math.max(a, c) <= Math.min(b, d) ? [[Math.max(a, c), Math.min(b, d)]] : [];
+
+const without = ([a, b]: Run, [c, d]: Run): Run[] => {
+  if (d < a || b < c) return [[a, b]];
+  return [...(a < c ? [[a, c - 1] as const] : []), ...(d < b ? [[d + 1, b] as const] : [])];
+};
+
+/** Sorts runs, and joins those without a gap between them. */
+function joinRuns(runs: readonly [number, number][]): [number, number][] {
+  const joined: [number, number][] = [];
+  for (const [first, last] of [...runs].sort((a, b) => a[0] - b[0])) {
+    const before = joined.at(-1);
+    if (before !== undefined && first <= before[1] + 1) before[1] = Math.max(before[1], last);
+    else joined.push([first, last]);
+  }
+  return joined;
+}
+
+/** What rules are called in messages. */
+const NAMES: Readonly<Record<Rules, string>> = {
+  ord: "Bitcoin Core by ord's rules",
+  'bitcoin-indexer': 'a database of bitcoin-indexer',
+  server: 'a server of this API',
+};
+
+/** Describes sources in one line. */
+export const describeSources = (list: Sources): string =>
+  list.map(({ rules, blocks }) => `${NAMES[rules]} (blocks ${blocks.map(([first, last]) => `${first}..${last}`).join(', ')})`).join('; ');

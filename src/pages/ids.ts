@@ -1,0 +1,30 @@
+/**
+ * Ids of transactions and blocks: parses those of requests and input, and spells those of responses and paths.
+ */
+import type { Dialect } from './site.ts';
+
+/** Spells a hash or tx id as the dialect does in responses and paths. */
+export const spellHex = (hex: string, dialect: Dialect): string => (dialect === 'contract' ? `0x${hex}` : hex);
+
+const HEX_ID = /^(?:0x)?([0-9a-f]{64})$/;
+
+/** Parses 64 hex digits in any case, with or without `0x`, into 64 lower-case digits. Undefined for anything else. */
+export const parseHexId = (text: string): string | undefined => (text.length <= 66 ? HEX_ID.exec(text.toLowerCase())?.[1] : undefined);
+
+/**
+ * Parses the block id of a request: a hash (64 digits are always hex), or else a height in decimal digits. Removes
+ * leading zeros. Heights too large for any data all become the same height. Undefined for anything else.
+ */
+export function parseBlockId(text: string): string | undefined {
+  const hash = parseHexId(text);
+  if (hash !== undefined) return hash;
+  if (!/^[0-9]+$/.test(text)) return undefined;
+  const height = text.replace(/^0+(?=[0-9])/, '');
+  return height.length > BEYOND_ANY_HEIGHT.length ? BEYOND_ANY_HEIGHT : height;
+}
+
+/** True when a block id is a height, not a hash. */
+export const isHeight = (block: string): boolean => block.length < 64;
+
+/** 2^53: heights in input are at most 2^53 - 1. A path of thousands of digits would fail on most file systems. */
+const BEYOND_ANY_HEIGHT = '9007199254740992';

@@ -1,0 +1,109 @@
+/**
+ * Options of a build that readers need: dialect, layout, page sizes, compressed files. A build takes them from its flags,
+ * and a reader from the manifest.
+ */
+
+/** The two spellings of responses; a build uses one of them (decisions.md, "Dialects"). */
+export const DIALECTS = ['contract', 'hiro'] as const;
+export type Dialect = (typeof DIALECTS)[number];
+
+/**
+ * How a build stores lists. `files` has a file for every page of every list. `packed` has each record once, in pages of
+ * the largest size, and an index of the transactions (pages/packed.ts).
+ */
+export const LAYOUTS = ['files', 'packed'] as const;
+export type Layout = (typeof LAYOUTS)[number];
+
+/** Extensions of the compressed files beside a page, the smallest file first. */
+export const ENCODINGS = ['br', 'gz'] as const;
+export type Encoding = (typeof ENCODINGS)[number];
+
+/** Options of a build that readers need. */
+export interface Site {
+  readonly layout: Layout;
+  readonly dialect: Dialect;
+  /** In ascending order; the first is the API's default limit, the last its maximum. */
+  readonly pageSizes: readonly number[];
+  /** True when blocks can be filtered by operation. */
+  readonly operationPages: boolean;
+  /** The compressed files beside each page, in the order of ENCODINGS. */
+  readonly compress: readonly Encoding[];
+  /** True when the build also has all records as Parquet files. */
+  readonly parquet: boolean;
+}
+
+/** Options of a build plus facts about its data, as the page map needs them. Read from the build's manifest. */
+export interface BuiltSite extends Site {
+  /** How many hex digits of a tx id select an index file; 0 in layout `files`, which has no index. */
+  readonly prefixDigits: number;
+  /** The highest block height in the data; -1 without data. */
+  readonly tip: number;
+}
+
+/** A reorganisation may replace this many of the highest blocks. None has been deeper than six blocks since 2013. */
+const UNSETTLED_BLOCKS = 6;
+
+/** True when a block is settled: so deep in the chain that it is not expected to change. */
+export const isSettled = (height: number, site: BuiltSite): boolean => height <= site.tip - UNSETTLED_BLOCKS;
+
+/**
+ * Reads the options of a build from its manifest. Throws for anything that is not a manifest of this program. Checked
+ * by hand, because the schema library would be 90 % of an edge function's bundle.
+ */
+export function siteOf(manifest: unknown): BuiltSite {
+  const fields = Object(manifest) as Readonly<Record<string, unknown>>;
+  const { generator, page_sizes, operation_pages } = fields;
+  const dialect = DIALECTS.find((name) => name === fields['dialect']);
+  const layout = LAYOUTS.find((name) => name === fields['layout']);
+  const prefixDigits = fields['transaction_prefix'] ?? 0;
+  const compress = fields['compress'] ?? [];
+  const parquet = fields['parquet'] ?? false;
+  if (
+    generator !== 'rune-activity-mirror' ||
+    layout === undefined ||
+    dialect === undefined ||
+    typeof operation_pages !== 'boolean' ||
+    !arePageSizes(page_sizes) ||
+    !areEncodings(compress) ||
+    typeof parquet !== 'boolean' ||
+    !isPrefixLength(prefixDigits, layout)
+  ) {
+    throw new Error('not a manifest of this version of rune-activity-mirror');
+  }
+  const tip = tipOf(fields['heights']);
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, prefixDigits, tip };
+}
+
+/**
+ * Returns the last height in the manifest's ranges. When it is malformed, -1 makes all blocks unsettled, which only
+ * costs caching.
+ */
+function tipOf(heights: unknown): number {
+  const run: unknown = Array.isArray(heights) ? heights.at(-1) : undefined;
+  const tip: unknown = Array.isArray(run) ? run[1] : undefined;
+  return Number.isSafeInteger(tip) ? Number(tip) : -1;
+}
+
+const isPrefixLength = (digits: unknown, layout: Layout): digits is number =>
+  layout === 'files' ? digits === 0 : Number.isInteger(digits) && Number(digits) >= 1 && Number(digits) <= 16;
+
+/** True for distinct encodings in the order of ENCODINGS. */
+export const areEncodings = (value: unknown): value is readonly Encoding[] =>
+  Array.isArray(value) && value.join() === ENCODINGS.filter((encoding) => value.includes(encoding)).join();
+
+/** The largest page size that a build may have. */
+const MAX_PAGE_SIZE = 100_000;
+
+/** True for distinct page sizes in ascending order. */
+export function arePageSizes(sizes: unknown): sizes is readonly number[] {
+  if (!Array.isArray(sizes) || sizes.length === 0) return false;
+  return sizes.every(
+    (size: unknown, i) => Number.isSafeInteger(size) && Number(size) > Number(sizes[i - 1] ?? 0) && Number(size) <= MAX_PAGE_SIZE,
+  );
+}
+
+/** Returns the default limit: the smallest page size of the build. */
+export const defaultLimit = (site: Site): number => site.pageSizes[0] ?? 20;
+
+/** Returns the maximum limit: the largest page size of the build. */
+export const maximumLimit = (site: Site): number => site.pageSizes.at(-1) ?? defaultLimit(site);

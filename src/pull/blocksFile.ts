@@ -1,0 +1,38 @@
+/** Writes the list of blocks that were read, `pulled/blocks.json`, which builds put into the manifest. */
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { blocksFile, joinSources, type Sources } from '../contract/sources.ts';
+import { BLOCKS_FILE } from '../input/blocksRead.ts';
+import { syncFile } from '../write/sync.ts';
+import type { Heights } from './heights.ts';
+import { workFile, writeError } from './write.ts';
+
+/**
+ * Updates the list. `origin` says by which rules the source makes its rows. Blocks that this pull did not fetch keep what
+ * the list says of them; those that it does not know were fetched by a pull that was killed.
+ */
+export function updateBlocksFile(folder: string, origin: Sources, fetched: readonly Heights[], pulled: readonly Heights[]): void {
+  const path = join(folder, BLOCKS_FILE);
+  const runs = (heights: readonly Heights[]) => heights.map(({ first, last }): [number, number] => [first, last]);
+  const before = existsSync(path) ? readFileSync(path, 'utf8') : '';
+  const sources = joinSources([joinSources([origin], runs(fetched)), sourcesOf(before), origin], runs(pulled));
+  const text = `${JSON.stringify({ sources })}\n`;
+  if (text === before) return;
+  const temporary = workFile(folder, '.json');
+  try {
+    writeFileSync(temporary, text);
+    syncFile(temporary);
+    renameSync(temporary, path);
+  } catch (error) {
+    throw writeError(folder, error);
+  }
+}
+
+function sourcesOf(text: string): Sources {
+  try {
+    return blocksFile.parse(JSON.parse(text)).sources;
+  } catch {
+    // The list is missing or damaged. It is written anew.
+    return [];
+  }
+}

@@ -1,0 +1,57 @@
+/** Rows that the protocol makes of raw blocks, as the files of a ledger export. Most of them lack an address. */
+
+import { NETWORKS } from '../../src/runes/networks.ts';
+import type { LedgerRow, RuneRow } from '../../src/runes/rows.ts';
+import { MemoryChain, outpointOf } from './memoryLedger.ts';
+import { blockBytes, messageScript, taproot } from './runeBlocks.ts';
+
+const [alice, bob] = [taproot(1), taproot(2)];
+/** A script without an address. */
+const nobody = Uint8Array.of(0x51);
+const opReturn = Uint8Array.of(0x6a);
+
+/** Three blocks with every row that may lack an address: receives, sends with one or no party, burns with and without an output. */
+export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; readonly runes: readonly RuneRow[] } {
+  const chain = new MemoryChain(NETWORKS.regtest);
+  const runes: RuneRow[] = [];
+  const add = (height: number, transactions: Parameters<typeof blockBytes>[1]) => {
+    const { rows, changes } = chain.add(blockBytes(height, transactions), height);
+    for (const { row } of changes.runes) runes.push(row);
+    return rows.at(-1)?.tx_id ?? '';
+  };
+  const from = (...spent: [txid: string, output: number][]) => spent.map(([txid, output]) => ({ outpoint: outpointOf(txid, output) }));
+  // A premine with two decimals: to Alice, to nobody, and the rest to the message's own output.
+  const etched = add(1, [
+    {
+      inputs: from(['11'.repeat(32), 0]),
+      outputs: [messageScript([2, 1, 6, 157, 1, 2, 0, 0, 0, 100, 1, 0, 0, 50, 2, 0, 0, 0, 0]), alice, nobody],
+    },
+  ]);
+  const moved = add(2, [
+    // A rune of which anybody may mint 7, three times.
+    { inputs: from(['22'.repeat(32), 0]), outputs: [messageScript([2, 3, 8, 3, 10, 7]), nobody] },
+    {
+      inputs: from([etched, 2], [etched, 1]),
+      outputs: [messageScript([0, 1, 1, 70, 1, 0, 0, 40, 2, 0, 0, 15, 0, 0, 0, 1, 3]), bob, nobody, opReturn],
+    },
+  ]);
+  add(3, [
+    { inputs: from(['33'.repeat(32), 0]), outputs: [messageScript([20, 2, 20, 1]), nobody] },
+    // A cenotaph: what it spends and mints is burned.
+    { inputs: from([moved, 1], [moved, 2]), outputs: [messageScript([20, 2, 20, 1, 126, 0]), bob] },
+  ]);
+  return { ledger: chain.rows, runes };
+}
+
+/** CSV as PostgreSQL writes it: no value is an empty cell, an empty text is quoted. */
+function csv(rows: readonly object[]): string {
+  const cell = (value: unknown) => (value === null ? '' : value === '' ? '""' : String(value));
+  const lines = rows.map((row) => Object.values(row).map(cell).join(','));
+  return `${[Object.keys(rows[0] ?? {}).join(','), ...lines].join('\n')}\n`;
+}
+
+/** The files of a ledger export with these rows. */
+export const exportOf = ({ ledger, runes }: ReturnType<typeof rowsWithoutAddress>): Record<string, string> => ({
+  'ledger.csv': csv(ledger),
+  'runes.csv': csv(runes),
+});
