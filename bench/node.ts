@@ -3,12 +3,10 @@
  * process, and measures the pull of all history, then new blocks and reorganisations while it follows the node. The node
  * runs on this machine and shares its cores.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface, type Interface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
@@ -16,6 +14,7 @@ import { CliError, EXIT, UsageError } from '../src/errors.ts';
 import { STATE_FOLDER } from '../src/pull/core/nodePull.ts';
 import { filesBelow } from '../test/support/build.ts';
 import { ROOT, runProcess, start } from '../test/support/cli.ts';
+import { type NodeProcess, startNodeProcess } from '../test/support/fakeNode.ts';
 import { startServer } from '../test/support/server.ts';
 import { cpuSecondsOf, ownCpuSeconds } from './load/processes.ts';
 import { BASE, makeChain } from './nodeChain.ts';
@@ -39,12 +38,7 @@ export const BENCH_NODE_COMMAND: Command = {
     LOG,
     HELP,
   ],
-  examples: [
-    {
-      args: '--blocks 2000 --outputs 100000,10000000 --runes 200000 --depths 1,6,100 --dir DIR',
-      about: 'Measures what docs/speed.md says.',
-    },
-  ],
+  examples: [{ args: '--blocks 300 --outputs 10000000 --runes 200000 --depths 1,6,100', about: 'Measures a full state.' }],
   exits: ['done', 'usage', 'buildFailed'],
 };
 
@@ -77,12 +71,14 @@ export async function benchNode(flags: Flags, log: Log): Promise<void> {
   process.env['MIRROR_TEST_FOLDER'] = folder;
   const chain = join(folder, `chain-${rows}`);
   const work = mkdtempSync(join(folder, 'work-'));
-  let node: Node | undefined;
+  let node: NodeProcess | undefined;
   try {
     const length = Math.max(blocks, Math.max(...depths) + NEW_BLOCKS + depths.length + 1);
     const baseHash = makeChain(chain, length, rows);
     log.info('generated', `The chain has ${length} blocks.`, { blocks: length, rows });
-    node = await Node.start(chain);
+    process.env['BENCH_CHAIN'] = chain;
+    const { CORE_RPC_USER: user, CORE_RPC_PASSWORD: password } = CREDENTIALS;
+    node = await startNodeProcess(join(ROOT, 'bench/nodeBlocks.ts'), { credentials: `${user}:${password}` });
     for (const count of outputs) {
       const state = join(folder, `state-${count}-${runes}`);
       const settled = await makeState(state, baseHash, count, runes);
@@ -101,7 +97,7 @@ export async function benchNode(flags: Flags, log: Log): Promise<void> {
     const input = copyOf(largest, join(work, 'input'));
     await measureTip({ input, out: join(work, 'dist'), node, depths }, log);
   } finally {
-    node?.end();
+    await node?.stop();
     rmSync(parent === undefined ? folder : work, { recursive: true, force: true });
   }
 }
@@ -111,52 +107,6 @@ function list(flags: Flags, name: string, byDefault: string): number[] {
   if (!/^[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*$/.test(text))
     throw new UsageError(`--${name} "${text}" must be numbers above 0, separated by commas`);
   return text.split(',').map(Number);
-}
-
-/** The simulated node in a process of its own. */
-class Node {
-  readonly #child: ChildProcess;
-  readonly #lines: Interface;
-  url = '';
-
-  private constructor(child: ChildProcess, lines: Interface) {
-    this.#child = child;
-    this.#lines = lines;
-  }
-
-  static async start(chain: string): Promise<Node> {
-    const { CORE_RPC_USER: user, CORE_RPC_PASSWORD: password } = CREDENTIALS;
-    const program = join(ROOT, 'test/support/fakeNodeProcess.ts');
-    const options = JSON.stringify({ credentials: `${user}:${password}` });
-    const child = spawn(process.execPath, ['--import', 'tsx', program, join(ROOT, 'bench/nodeBlocks.ts'), options], {
-      cwd: ROOT,
-      env: { ...process.env, BENCH_CHAIN: chain },
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    const node = new Node(child, createInterface({ input: child.stdout as NonNullable<typeof child.stdout> }));
-    node.url = await node.#answer();
-    return node;
-  }
-
-  get cpuSeconds(): number {
-    return cpuSecondsOf([this.#child.pid ?? 0]) ?? 0;
-  }
-
-  /** Sends a line, and waits until it is done. */
-  async say(line: string): Promise<void> {
-    this.#child.stdin?.write(`${line}\n`);
-    await this.#answer();
-  }
-
-  end(): void {
-    this.#child.kill();
-  }
-
-  async #answer(): Promise<string> {
-    const [line] = (await Promise.race([once(this.#lines, 'line'), once(this.#child, 'exit')])) as [unknown];
-    if (typeof line !== 'string') throw new CliError(`the simulated node ended with exit code ${line}`, EXIT.buildFailed);
-    return line;
-  }
 }
 
 /** Copies the folder of a pull, whose files a pull replaces. */
@@ -177,18 +127,20 @@ interface Pull extends Pulled {
   readonly nodeCpuSeconds: number;
 }
 
-async function pull(input: string, node: Node, last: number): Promise<Pull> {
-  const [own, its] = [ownCpuSeconds() ?? 0, node.cpuSeconds];
+const cpuOf = ({ pid }: NodeProcess): number => cpuSecondsOf([pid]) ?? 0;
+
+async function pull(input: string, node: NodeProcess, last: number): Promise<Pull> {
+  const [own, its] = [ownCpuSeconds() ?? 0, cpuOf(node)];
   const args = ['--from', `core:${node.url}`, '--to', input, '--blocks', `..${last}`, '--log', 'json'];
   const { code, stdout, stderr } = await runProcess('pull', args, ROOT);
   if (code !== 0) throw new CliError(`the pull ended with exit code ${code}`, EXIT.buildFailed, [stderr]);
   const pulled = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '') as Pulled;
-  return { ...pulled, cpuSeconds: (ownCpuSeconds() ?? 0) - own, nodeCpuSeconds: node.cpuSeconds - its };
+  return { ...pulled, cpuSeconds: (ownCpuSeconds() ?? 0) - own, nodeCpuSeconds: cpuOf(node) - its };
 }
 
 interface HistoryRun {
   readonly input: string;
-  readonly node: Node;
+  readonly node: NodeProcess;
   readonly blocks: number;
   readonly outputs: number;
 }
@@ -244,14 +196,14 @@ function bytesOf(input: string): { readonly state: number; readonly pulled: numb
 interface TipRun {
   readonly input: string;
   readonly out: string;
-  readonly node: Node;
+  readonly node: NodeProcess;
   readonly depths: readonly number[];
 }
 
 /** Measures the time from a new block, or a reorganisation, until the local server answers the new last block. */
 async function measureTip({ input, out, node, depths }: TipRun, log: Log): Promise<void> {
   let tip = BASE + Math.max(...depths) + 1;
-  await node.say(`tip ${tip}`);
+  node.tell(`tip ${tip}`);
   const follower = start('pull', ['--from', `core:${node.url}`, '--to', input, '--follow', '--log', 'json', '--', '--out', out], ROOT);
   let said = '';
   for (const stream of [follower.stdout, follower.stderr])
@@ -274,23 +226,23 @@ async function measureTip({ input, out, node, depths }: TipRun, log: Log): Promi
     }
     throw new CliError(`block ${tip} was not served`, EXIT.buildFailed, [said]);
   };
+  const reports = () =>
+    said
+      .split('\n')
+      .slice(0, -1)
+      .filter((text) => text.includes('"followed"'));
   const measure = async (name: string, line: string) => {
     // The pull looks once a second: so each begins at another moment.
     await sleep(1000 + 1000 * Math.random());
+    const before = reports().length;
     const begin = performance.now();
-    await node.say(line);
+    node.tell(line);
     await served();
     const seconds = (performance.now() - begin) / 1000;
     // The pull reports a moment later.
-    await sleep(500);
-    const last =
-      said
-        .trimEnd()
-        .split('\n')
-        .filter((text) => text.includes('"followed"'))
-        .at(-1) ?? '{}';
-    const parts = (JSON.parse(last) as { readonly seconds?: { readonly pull: number; readonly build: number } }).seconds;
-    log.info('tip', `${name}: served after ${seconds.toFixed(2)} s; pulled in ${parts?.pull} s, built in ${parts?.build} s`, {
+    for (; reports().length === before; await sleep(LOOK_MS)) check();
+    const parts = (JSON.parse(reports().at(-1) ?? '') as { readonly seconds: { readonly pull: number; readonly build: number } }).seconds;
+    log.info('tip', `${name}: served after ${seconds.toFixed(2)} s; pulled in ${parts.pull} s, built in ${parts.build} s`, {
       name,
       seconds,
       parts,

@@ -2,7 +2,7 @@
  * A node in a process of its own: `fakeNodeProcess.ts SOURCE [OPTIONS]`. SOURCE is a folder of blocks `HEIGHT.bin`, or a
  * module whose default export returns blocks. OPTIONS are those of the node as JSON. Prints its URL, and ends when it is killed.
  * Lines on its standard input: `tip HEIGHT` shows the chain up to there, `fork FROM TIP` replaces the blocks from a height
- * on and shows the chain up to TIP, `fault JSON` adds a fault, `set JSON` changes options. Answers each with `done`.
+ * on and shows the chain up to TIP, `fault JSON` adds a fault, `set JSON` changes options.
  */
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -35,7 +35,6 @@ async function main(source = '', options = '{}'): Promise<void> {
     } else if (verb === 'fault') node.faults.push(JSON.parse(argument) as Fault);
     else if (verb === 'set') Object.assign(node.options, JSON.parse(argument));
     else throw new Error(`unknown line: ${line}`);
-    console.log('done');
   }
 }
 
