@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { BENCH_COMMAND } from '../bench/bench.ts';
 import { BENCH_HOSTS_COMMAND } from '../bench/hosts.ts';
+import { BENCH_NODE_COMMAND } from '../bench/node.ts';
 import { BENCH_PULL_COMMAND } from '../bench/pull.ts';
 import { type Flag, Flags, HELP, LOG } from '../src/cli/flags.ts';
 import { status } from '../src/contract/schemas.ts';
@@ -215,6 +216,7 @@ describe('help and documents', () => {
     ['pull', PULL_COMMAND],
     ['sample', SAMPLE_COMMAND],
     ['bench', BENCH_COMMAND],
+    ['benchNode', BENCH_NODE_COMMAND],
     ['benchPull', BENCH_PULL_COMMAND],
     ['benchHosts', BENCH_HOSTS_COMMAND],
   ] as const;

@@ -2,12 +2,13 @@
 import * as crypto from 'node:crypto';
 import type { Hash256 } from '../../runes/bytes.ts';
 
-type OneCallHash = (algorithm: string, bytes: Uint8Array, encoding: 'buffer') => Uint8Array;
+type OneCallHash = (algorithm: string, bytes: Uint8Array, encoding: 'binary') => string;
 
 /** Builds the function from `crypto.hash`, which Node has from 20.12 on. Without it, each hash makes an object. */
 export function hash256With(hash: OneCallHash | undefined): Hash256 {
   const sha256 = hash
-    ? (bytes: Uint8Array) => hash('sha256', bytes, 'buffer')
+    ? // A short string costs much less than a buffer with memory of its own.
+      (bytes: Uint8Array) => Buffer.from(hash('sha256', bytes, 'binary'), 'latin1')
     : (bytes: Uint8Array) => crypto.createHash('sha256').update(bytes).digest();
   return (bytes) => sha256(sha256(bytes));
 }

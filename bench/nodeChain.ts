@@ -1,0 +1,249 @@
+/**
+ * Invents a chain of blocks for bench/node.ts. A block is as large as real ones, and has as many transactions, inputs
+ * and outputs as blocks 849236 and 866342. Its transactions of runes spend outputs of this chain, mostly young ones,
+ * and outputs that nodeState.ts puts into the ledger. All follows from fixed seeds, so every machine makes the same chain.
+ */
+import { createCipheriv, hash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hashText } from '../src/runes/bytes.ts';
+import { type RuneId, type RuneOutput, runeId } from '../src/runes/ledger.ts';
+import { commitmentOf, nameNumber } from '../src/runes/name.ts';
+import { hash256, sealed } from '../test/support/memoryLedger.ts';
+import { messageScript } from '../test/support/runeBlocks.ts';
+
+/** Height of the block that the state ends with. Its own transactions have no runes. */
+export const BASE = 909_999;
+const BLOCK_BYTES = 1_590_000;
+
+/** Runes that the chain moves and mints. There may be more that rest. */
+const MOVED_RUNES = 1000;
+
+/** Runes that are etched in each block, with a commitment. */
+const ETCHINGS = 2;
+
+/** Transactions of runes by kind for each 1,000 rows, which the comments count. */
+const PER_1000_ROWS = {
+  /** A mint to one output: 2 rows. */
+  mint: 210,
+  /** An edict for one output, the rest to another: 4 rows. */
+  edict: 70,
+  /** One input without a message: 2 rows. */
+  plain: 100,
+  /** Eight edicts: 18 rows. */
+  split: 5,
+} as const;
+type Kind = keyof typeof PER_1000_ROWS | 'etching';
+
+/** Share of spent rune outputs that are older than the chain. */
+const OLD_SHARE = 0.25;
+
+/** Mean age of the others, in outputs with runes; and the greatest. */
+const YOUNG = { mean: 3000, most: 20_000 };
+
+/** Id of the rune with a number, counted from 0. */
+export const oldRune = (number: number): RuneId => runeId(840_001 + Math.floor(number / 4), 1 + (number % 4));
+
+/** Returns an output of the ledger before the chain. */
+export function oldOutput(number: number): RuneOutput & { readonly outpoint: Uint8Array } {
+  const id = hash('sha256', `output ${number}`, 'buffer');
+  const outpoint = Buffer.concat([id, Uint8Array.of(number % 4, 0, 0, 0)]);
+  return { outpoint, script: taproot(id), balances: [{ rune: oldRune(number % MOVED_RUNES), amount: BigInt(1000 + (number % 1e6)) }] };
+}
+
+const taproot = (key: Uint8Array): Uint8Array => Buffer.concat([Uint8Array.of(0x51, 32), key]);
+
+/** Returns a function that returns random numbers below 1 (mulberry32). */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** An output with a rune that the chain may spend. */
+interface Coin {
+  readonly outpoint: Uint8Array;
+  readonly rune: { readonly block: number; readonly tx: number };
+}
+
+const runeOf = (id: RuneId): Coin['rune'] => ({ block: Math.floor(id / 2 ** 20), tx: id % 2 ** 20 });
+
+/** An output script, or the length of a random one that pays to a witness program: 22 or 34. */
+type Script = Uint8Array | 22 | 34;
+
+/** Writes transactions over random bytes. What it does not write, such as signatures, stays random. */
+class BlockWriter {
+  readonly bytes: Buffer;
+  at = 83;
+  transactions = 0;
+
+  constructor(readonly height: number) {
+    const seed = hash('sha256', `block ${height}`, 'buffer');
+    this.bytes = createCipheriv('aes-256-ctr', seed, Buffer.alloc(16)).update(Buffer.alloc(BLOCK_BYTES + 200_000));
+    this.bytes.writeUInt32LE(1_750_000_000 + 600 * (height - BASE), 68);
+    const coinbase = [2, 0, 0, 0, 1, ...new Array(32).fill(0), 255, 255, 255, 255, 3, height & 255, (height >> 8) & 255, height >> 16];
+    this.put(Uint8Array.from(coinbase));
+    this.put(Uint8Array.of(255, 255, 255, 255, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x51, 0, 0, 0, 0));
+    this.transactions++;
+  }
+
+  put(bytes: Uint8Array): void {
+    this.bytes.set(bytes, this.at);
+    this.at += bytes.length;
+  }
+
+  count(value: number): void {
+    this.put(value < 0xfd ? Uint8Array.of(value) : Uint8Array.of(0xfd, value & 255, value >> 8));
+  }
+
+  /** Writes a transaction, and returns its id. Inputs without an outpoint get a random one. A tapscript is for the first input. */
+  transaction(inputs: readonly (Uint8Array | undefined)[], scripts: readonly Script[], tapscript?: Uint8Array): Uint8Array {
+    const start = this.at;
+    this.put(Uint8Array.of(2, 0, 0, 0, 0, 1));
+    this.count(inputs.length);
+    for (const outpoint of inputs) {
+      if (outpoint) this.bytes.set(outpoint, this.at);
+      this.at += 36;
+      this.put(Uint8Array.of(0, 0xfd, 0xff, 0xff, 0xff));
+    }
+    this.count(scripts.length);
+    for (const script of scripts) {
+      this.put(Uint8Array.of(34, 2, 0, 0, 0, 0, 0, 0));
+      const isRandom = typeof script === 'number';
+      this.count(isRandom ? script : script.length);
+      this.put(isRandom ? Uint8Array.of(script === 34 ? 0x51 : 0, script - 2) : script);
+      if (isRandom) this.at += script - 2;
+    }
+    const end = this.at;
+    inputs.forEach((_, index) => {
+      const lengths = index === 0 && tapscript ? [64, tapscript.length, 33] : [72, 33];
+      this.count(lengths.length);
+      lengths.forEach((length, element) => {
+        this.count(length);
+        if (element === 1 && tapscript && index === 0) this.bytes.set(tapscript, this.at);
+        this.at += length;
+      });
+    });
+    const lock = new Uint8Array(4);
+    this.put(lock);
+    this.transactions++;
+    return hash256(Buffer.concat([this.bytes.subarray(start, start + 4), this.bytes.subarray(start + 6, end), lock]));
+  }
+
+  /** Returns the block. `previous` is the hash of the block before, in the order of hashing. */
+  end(previous: Uint8Array): Uint8Array {
+    this.bytes.set([0xfd, this.transactions & 255, this.transactions >> 8], 80);
+    return sealed(this.bytes.subarray(0, this.at), previous);
+  }
+}
+
+/** Makes the blocks of the chain one after the other. */
+class ChainMaker {
+  readonly #random = randomOf(1);
+  readonly #coins: Coin[] = [];
+  #old = 0;
+  #etched = 0;
+
+  /** Returns the transactions of runes for about `rows` rows, in random order. */
+  #kinds(rows: number): Kind[] {
+    const kinds: Kind[] = rows === 0 ? [] : new Array<Kind>(ETCHINGS).fill('etching');
+    for (const [kind, count] of Object.entries(PER_1000_ROWS)) {
+      kinds.push(...new Array<Kind>(Math.round((count * rows) / 1000)).fill(kind as Kind));
+    }
+    for (let i = kinds.length - 1; i > 0; i--) {
+      const other = Math.floor(this.#random() * (i + 1));
+      [kinds[i], kinds[other]] = [kinds[other] ?? 'plain', kinds[i] ?? 'plain'];
+    }
+    return kinds;
+  }
+
+  block(height: number, rows: number, previous: Uint8Array): Uint8Array {
+    const writer = new BlockWriter(height);
+    const kinds = this.#kinds(rows);
+    kinds.forEach((kind, index) => {
+      this.#write(writer, kind);
+      // Other transactions stand between those of runes.
+      while (writer.at < (BLOCK_BYTES * (index + 1)) / kinds.length) this.#other(writer);
+    });
+    while (writer.at < BLOCK_BYTES) this.#other(writer);
+    return writer.end(previous);
+  }
+
+  /** Writes a transaction without runes. */
+  #other(writer: BlockWriter): void {
+    const draw = this.#random();
+    const inputs = draw < 0.66 ? 1 : draw < 0.9 ? 2 : draw < 0.993 ? 5 : 60;
+    const outputs = 1 + Math.floor(this.#random() * 3.4);
+    writer.transaction(
+      new Array(inputs).fill(undefined),
+      Array.from({ length: outputs }, () => (this.#random() < 0.4 ? 34 : 22)),
+    );
+  }
+
+  #write(writer: BlockWriter, kind: Kind): void {
+    const index = writer.transactions;
+    const add = (txid: Uint8Array, output: number, rune: Coin['rune']) => {
+      this.#coins.push({ outpoint: Buffer.concat([txid, Uint8Array.of(output, 0, 0, 0)]), rune });
+    };
+    if (kind === 'mint') {
+      const rune = runeOf(oldRune(Math.floor(this.#random() ** 3 * MOVED_RUNES)));
+      const txid = writer.transaction([undefined], [messageScript([20, rune.block, 20, rune.tx]), 34]);
+      add(txid, 1, rune);
+    } else if (kind === 'etching') {
+      const name = nameNumber('BENCHMARKCHAIN') + BigInt(this.#etched++);
+      const push = commitmentOf(name);
+      const tapscript = Buffer.concat([
+        Buffer.from([32]),
+        Buffer.alloc(32, 7),
+        Buffer.from([0xac, 0, 0x63, push.length]),
+        push,
+        Buffer.from([0x68]),
+      ]);
+      const message = messageScript([2, 3, 4, name, 1, 2, 5, 0x29c9, 6, 1_000_000, 8, 21_000, 10, 1000]);
+      add(writer.transaction([undefined], [message, 34], tapscript), 1, { block: writer.height, tx: index });
+    } else if (kind === 'plain') {
+      const { outpoint, rune } = this.#take();
+      add(writer.transaction([outpoint, undefined], [34, 22, 22]), 0, rune);
+    } else {
+      const { outpoint, rune } = this.#take();
+      const count = kind === 'edict' ? 1 : 8;
+      const edicts = Array.from({ length: count }, (_, i) => (i === 0 ? [rune.block, rune.tx, 5, 2] : [0, 0, 5, 2 + i])).flat();
+      const txid = writer.transaction([outpoint, undefined], [34, messageScript([0, ...edicts]), ...new Array<Script>(count).fill(34), 22]);
+      for (let output = 0; output < 2 + count; output++) if (output !== 1) add(txid, output, rune);
+    }
+  }
+
+  /** Takes an output with a rune. */
+  #take(): Coin {
+    const coins = this.#coins;
+    if (coins.length > 2 * YOUNG.most) coins.splice(0, YOUNG.most);
+    const age = Math.floor(-Math.log(1 - this.#random()) * YOUNG.mean);
+    const [coin] = this.#random() < OLD_SHARE || age >= coins.length ? [] : coins.splice(coins.length - 1 - age, 1);
+    if (coin) return coin;
+    const number = this.#old++;
+    return { outpoint: oldOutput(number).outpoint, rune: runeOf(oldRune(number % MOVED_RUNES)) };
+  }
+}
+
+/** Writes block `BASE` and `count` more to a folder, unless it has them. Returns the hash of block `BASE`. */
+export function makeChain(folder: string, count: number, rows: number): string {
+  const done = join(folder, 'blocks.txt');
+  const path = (height: number) => join(folder, `${height}.bin`);
+  if (!existsSync(done) || Number(readFileSync(done, 'utf8')) < count) {
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const maker = new ChainMaker();
+    let previous: Uint8Array = new Uint8Array(32);
+    for (let height = BASE; height <= BASE + count; height++) {
+      const bytes = maker.block(height, height === BASE ? 0 : rows, previous);
+      previous = hash256(bytes.subarray(0, 80));
+      writeFileSync(path(height), bytes);
+    }
+    writeFileSync(done, String(count));
+  }
+  return hashText(hash256(readFileSync(path(BASE)).subarray(0, 80)));
+}

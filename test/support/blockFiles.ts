@@ -1,0 +1,47 @@
+/** Chains of raw blocks in files, which are read when they are asked for. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hashText } from '../../src/runes/bytes.ts';
+import type { FakeBlock } from './fakeNode.ts';
+import { hash256 } from './memoryLedger.ts';
+
+/** Lists the blocks of a folder, files `HEIGHT.bin`. */
+export function blocksIn(folder: string): FakeBlock[] {
+  return readdirSync(folder)
+    .filter((name) => /^[0-9]+\.bin$/.test(name))
+    .map((name) => ({ height: Number.parseInt(name, 10), path: join(folder, name) }))
+    .sort((a, b) => a.height - b.height)
+    .map(({ height, path }) => ({
+      hash: hashText(hash256(readFileSync(path).subarray(0, 80))),
+      height,
+      get bytes() {
+        return readFileSync(path);
+      },
+    }));
+}
+
+/** Returns a chain that has other blocks from a height on, with the same transactions. */
+export function forkedAt(blocks: readonly FakeBlock[], fork: number): FakeBlock[] {
+  let previous: string | undefined;
+  return blocks.map((block) => {
+    if (block.height < fork) {
+      previous = block.hash;
+      return block;
+    }
+    const before = Buffer.from(previous ?? '00'.repeat(32), 'hex').reverse();
+    const changed = () => {
+      const bytes = Buffer.from(block.bytes);
+      bytes.set(before, 4);
+      bytes.writeUInt32LE((bytes.readUInt32LE(76) + 1) >>> 0, 76);
+      return bytes;
+    };
+    previous = hashText(hash256(changed().subarray(0, 80)));
+    return {
+      hash: previous,
+      height: block.height,
+      get bytes() {
+        return changed();
+      },
+    };
+  });
+}
