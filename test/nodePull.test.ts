@@ -2,10 +2,13 @@
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { RecordingLog, temporaryFolder } from './support/build.ts';
-import { type FakeBlock, FakeNode } from './support/fakeNode.ts';
+import { Store } from '../src/store/duckdb.ts';
+import { RecordingLog, rowsOf, temporaryFolder } from './support/build.ts';
+import { chainOf, type FakeBlock, FakeNode } from './support/fakeNode.ts';
+import { outpointOf } from './support/memoryLedger.ts';
 import { checkFixture, memoryRows, pulledRows, pulledTree } from './support/nodePulls.ts';
 import { failedPull, type TestPull, testPull } from './support/pull.ts';
+import { messageScript, taproot } from './support/runeBlocks.ts';
 import { extended, type FixtureChain, fixtureLines, memoryOf } from './support/runeChains.ts';
 import { randomFor } from './support/seed.ts';
 
@@ -91,6 +94,29 @@ describe('a pull from a node', () => {
     expect(await pull()).toMatchObject({ blocks: depth + 1, replaced: depth });
     expect(pulledTree(to)).toEqual(expected);
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
+  });
+
+  it.each([13, 10, 0x22, 0x2c, 0xfeff, 0x1f600])('keeps a rune with the symbol U+%s, alone in its pull', async (symbol) => {
+    usePulled();
+    const etching = {
+      inputs: [{ outpoint: outpointOf('ab'.repeat(32), 1) }],
+      outputs: [messageScript([2, 1, 5, symbol, 6, 100]), taproot(1)],
+    };
+    node.replace([...CHAIN, ...chainOf(CHAIN.length, [[etching]], CHAIN.at(-1)?.hash)]);
+    await pull();
+    const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: temporaryFolder() });
+    const rows = await rowsOf(`FROM '${join(to, 'pulled/runes.parquet')}' ORDER BY number DESC LIMIT 1`, store);
+    store.close();
+    expect(rows).toMatchObject([{ block_height: CHAIN.length, symbol: String.fromCodePoint(symbol), premine: '100' }]);
+  });
+
+  it('drops the runes of a chain that only got shorter', async () => {
+    usePulled();
+    const shorter = extended(CHAIN.slice(0, 225), 1, random('a shorter branch'));
+    const expected = await fresh(shorter);
+    node.replace(shorter);
+    await pull();
+    expect(pulledTree(to)).toEqual(expected);
   });
 
   it('refuses a deeper reorganisation and leaves all files as they are', async () => {

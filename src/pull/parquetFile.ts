@@ -18,7 +18,8 @@ export interface CsvRows {
 export async function writeParquet(parquet: string, { csv, fields, order, more }: CsvRows, store: Store): Promise<void> {
   const columns = fields.map(({ column }) => `'${column}': 'VARCHAR'`).join(', ');
   const options = [
-    `auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false`,
+    `auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, new_line = '\\n'`,
+    // Without new_line, DuckDB takes a carriage return in the first row for the end of lines.
     `compression = 'none', columns = {${columns}}`,
   ];
   // DuckDB cannot read an empty file.

@@ -91,6 +91,9 @@ export function indexBlock(block: Block, indexing: Indexing): Changes {
 
 const NO_SCRIPT = new Uint8Array();
 
+/** A number of the outpoint at `at`. Outputs of one transaction, which may have very many, have different numbers. */
+const bucketOf = (bytes: Uint8Array, at: number): number => (uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1)) >>> 0;
+
 /** An output of this block that has runes. */
 interface OwnOutput extends NewOutput {
   spent: boolean;
@@ -104,7 +107,7 @@ interface MintedRune extends Mintable {
 class BlockState {
   readonly #minimum: bigint;
   readonly #spent: Uint8Array[] = [];
-  /** Outputs with runes by the first bytes of their transaction's id. */
+  /** Outputs with runes, by `bucketOf` their outpoints. */
   readonly #created = new Map<number, OwnOutput[]>();
   readonly #runes: NewRune[] = [];
   readonly #names = new Set<bigint>();
@@ -183,7 +186,7 @@ class BlockState {
     for (let i = firstInput; i < firstInput + inputs; i++) {
       const at = outpoints[i] ?? 0;
       let found: RuneOutput | undefined;
-      const own = this.#created.get(uint32At(bytes, at))?.find((output) => sameBytes(output.outpoint, 0, bytes, at, OUTPOINT_BYTES));
+      const own = this.#created.get(bucketOf(bytes, at))?.find((output) => sameBytes(output.outpoint, 0, bytes, at, OUTPOINT_BYTES));
       if (own) {
         own.spent = true;
         found = own;
@@ -247,14 +250,15 @@ class BlockState {
     }
     if (balances.size === 0) return;
     const txid = this.block.txids.subarray(32 * index, 32 * index + 32);
-    const bucket = this.#created.get(uint32At(txid, 0)) ?? [];
-    this.#created.set(uint32At(txid, 0), bucket);
     for (const [output, runes] of balances) {
       const outpoint = new Uint8Array(OUTPOINT_BYTES);
       outpoint.set(txid);
       outpoint.set([output & 0xff, (output >> 8) & 0xff, (output >> 16) & 0xff, output >> 24], 32);
       const script = scriptOf(this.block, transaction, output);
-      bucket.push({ outpoint, script: hasAddress(script) ? script.slice() : NO_SCRIPT, balances: runes, spent: false });
+      const created = { outpoint, script: hasAddress(script) ? script.slice() : NO_SCRIPT, balances: runes, spent: false };
+      const bucket = this.#created.get(bucketOf(outpoint, 0));
+      if (bucket) bucket.push(created);
+      else this.#created.set(bucketOf(outpoint, 0), [created]);
     }
   }
 

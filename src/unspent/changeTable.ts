@@ -68,6 +68,7 @@ export class ChangeTable {
   #add(key: Uint8Array, at: number, value: Uint8Array | undefined, length: number): void {
     if (2 * (this.#count + 1) > this.#slots.length) this.#grow();
     const index = this.#slotOf(key, at);
+    if (this.#data.length >= 2 ** 32 - 1) throw new Error('the ledger has too many changes since its newest file');
     if (this.#slots[index] !== 0) throw new Error('an outpoint was created twice');
     this.#slots[index] = this.#data.length + 1;
     this.#count++;

@@ -31,6 +31,9 @@ const MERGE_BELOW = 3;
 /** Moved to sorted files when the journal has more bytes: a pull reads the whole journal when it begins. */
 const MOST_JOURNAL_BYTES = 128 * 1024 * 1024;
 
+/** Records in memory that are not in the journal yet. */
+const MOST_PENDING_BYTES = 32 * 1024 * 1024;
+
 const stateFile = z.strictObject({
   format: z.literal(FORMAT),
   network: z.string(),
@@ -192,6 +195,11 @@ export class DiskLedger implements Ledger {
       this.#names.delete(name);
     }
     this.#journal = this.#load();
+  }
+
+  /** True when so much is not on the disk that it should be. */
+  get isSyncDue(): boolean {
+    return this.#journal.pendingBytes > MOST_PENDING_BYTES;
   }
 
   /** True when the journal is so long that a pull takes long to begin. */

@@ -23,6 +23,7 @@ export class Journal {
   readonly #places: Place[] = [];
   /** Records that are not in the file yet. */
   #pending: Buffer[] = [];
+  #isClosed = false;
   /** Bytes of the records in the file. */
   #written = 0;
 
@@ -79,16 +80,22 @@ export class Journal {
     this.#pending.push(Buffer.concat([head, record]));
   }
 
+  /** Bytes of records that are not on the disk. */
+  get pendingBytes(): number {
+    return this.size - this.#written;
+  }
+
   /** Puts all records on the disk. */
   sync(): void {
     if (this.#pending.length === 0) return;
-    const bytes = Buffer.concat(this.#pending);
-    for (let done = 0; done < bytes.length; ) {
-      done += writeSync(this.#file, bytes, done, bytes.length - done, this.#written + done);
+    let at = this.#written;
+    for (const bytes of this.#pending) {
+      for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done, bytes.length - done, at + done);
+      at += bytes.length;
     }
     fsyncSync(this.#file);
     this.#pending = [];
-    this.#written += bytes.length;
+    this.#written = at;
   }
 
   /** Removes the records above a height. */
@@ -116,6 +123,8 @@ export class Journal {
   }
 
   close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     closeSync(this.#file);
   }
 }

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
-import { BuildError, EXIT, UsageError } from '../../errors.ts';
+import { BuildError, EXIT, messageOf, UsageError } from '../../errors.ts';
 import { PULLED_FOLDER } from '../pulledFiles.ts';
 import type { BitcoinNode } from './node.ts';
 import type { NodePull } from './nodePull.ts';
@@ -62,6 +62,8 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
     } catch (error) {
       if (signal.aborted) break;
       if (!(error instanceof BuildError)) throw error;
+      // Blocks may be pulled that were not built.
+      built = false;
       log.notice(`${error.message}; trying again in ${LOST_MS / 1000} s`);
       await pause(LOST_MS, signal);
     }
@@ -90,7 +92,10 @@ export async function build({ to, args, signal }: FollowOptions, log: Log): Prom
   const stop = () => child.kill('SIGTERM');
   signal.addEventListener('abort', stop);
   try {
-    const [code, killed] = (await once(child, 'close')) as [number | null, string | null];
+    const [code, killed] = (await once(child, 'close').catch((error: unknown) => [null, messageOf(error)])) as [
+      number | null,
+      string | null,
+    ];
     if (code === EXIT.done || signal.aborted) return code === EXIT.done;
     if (code === EXIT.usage) throw new UsageError(`the arguments for the build are wrong: ${said.trim()}`);
     log.notice(`the build failed (${killed ?? `exit code ${code}`}); the next block tries again. It said:\n${said.trimEnd()}`);

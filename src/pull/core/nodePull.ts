@@ -70,6 +70,8 @@ export class NodePull {
   readonly #log: Log;
   readonly #network: (typeof NETWORKS)[keyof typeof NETWORKS];
   #isAnnounced = false;
+  #wasBehind = false;
+  #wasSyncing = false;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
 
   private constructor(options: NodePullOptions, node: BitcoinNode, ledger: DiskLedger, chain: ChainInfo, store: Store, log: Log) {
@@ -129,10 +131,7 @@ export class NodePull {
         if (round === 0) this.#announce(chain, last);
         if (isBehind || this.#ledger.height >= last) {
           await this.#tidy(chain);
-          const { rowsFrom, height } = this.#ledger;
-          const heights = rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
-          updateBlocksFile(this.#options.folder, allBy('ord'), heights, heights);
-          return { ...this.#totals, heights };
+          return { ...this.#totals, heights: this.#list(this.#ledger.height) };
         }
         const before = this.#ledger.height;
         if (chain.firstStored > before + 1) {
@@ -173,12 +172,13 @@ export class NodePull {
         if (height < unit.last) continue;
         if (unit.last >= this.#ledger.rowsFrom) await this.#files.endFile(unit);
         unit = this.#unitOf(height + 1, begin, settled);
-        const isDue = height - commit.height >= BLOCKS_PER_COMMIT || performance.now() - commit.at > MS_PER_COMMIT;
+        const isDue =
+          this.#ledger.isSyncDue || height - commit.height >= BLOCKS_PER_COMMIT || performance.now() - commit.at > MS_PER_COMMIT;
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
+        commit = { height, at: performance.now() };
         // Near the tip a build waits for this pull, so the ledger is settled after it.
         if (height <= settled) await this.settle(chain);
-        commit = { height, at: performance.now() };
       }
     } catch (error) {
       await this.#files.discard();
@@ -253,6 +253,7 @@ export class NodePull {
     const known = [...ledger.blocks];
     const top = ledger.height;
     if (chain.blocks < top - confirmations) return false;
+    if (chain.blocks === ledger.base && chain.bestHash === ledger.baseHash && chain.blocks < top) return false;
     if (chain.blocks < top && known.some(({ height, hash }) => height === chain.blocks && hash === chain.bestHash)) return false;
     let fork: number | undefined;
     for (let i = known.length - 1; i >= 0 && fork === undefined; i--) {
@@ -274,16 +275,27 @@ export class NodePull {
       );
     }
     this.#totals.replaced += top - to;
+    this.#list(to);
     ledger.rewind(to);
     this.#files.hasOldRunes = true;
     this.#remove(this.#pulled().filter(({ last }) => last > to));
     return true;
   }
 
+  /** Lists the blocks up to a height as read, before the files of later ones are removed. Returns their range. */
+  #list(height: number): Heights[] {
+    const { rowsFrom } = this.#ledger;
+    const heights = rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
+    updateBlocksFile(this.#options.folder, allBy('ord'), heights, heights);
+    return heights;
+  }
+
   /** Joins settled files of one block, and removes files below the wanted last blocks. */
   async #tidy(chain: ChainInfo): Promise<void> {
     const { wanted, confirmations } = this.#options;
     const settled = Math.min(chain.blocks - confirmations, this.#ledger.height);
+    if (this.#files.hasOldRunes) await this.#files.putInPlace(this.#ledger.height);
+    this.#trim();
     const byHundred = new Map<number, PulledFile[]>();
     for (const file of this.#pulled()) {
       const start = file.first - (file.first % HEIGHTS_PER_FILE);
@@ -304,7 +316,13 @@ export class NodePull {
     const first = lastBlocks(wanted.from.last, chain.blocks);
     if (first <= this.#ledger.rowsFrom) return;
     this.#ledger.keepRowsFrom(first);
-    this.#remove(this.#pulled().filter(({ last }) => last < first));
+    this.#list(this.#ledger.height);
+    this.#trim();
+  }
+
+  /** Removes files below the first block whose rows are kept. */
+  #trim(): void {
+    this.#remove(this.#pulled().filter(({ last }) => last < this.#ledger.rowsFrom));
   }
 
   /** Moves settled blocks from a long journal to sorted files, which may take a minute. */
@@ -313,7 +331,11 @@ export class NodePull {
     const { confirmations } = this.#options;
     const settled = Math.min(chain.blocks - confirmations, this.#ledger.height);
     // Files of a hundred blocks are never cut by a reorganisation, so neither is the ledger.
-    await this.#ledger.settle(settled - (settled % HEIGHTS_PER_FILE) - 1);
+    try {
+      await this.#ledger.settle(settled - (settled % HEIGHTS_PER_FILE) - 1);
+    } catch (error) {
+      throw explained(error, this.#options.folder);
+    }
   }
 
   /** Throws an InputError when a file of a block in the ledger is missing or damaged. Removes files above the ledger. */
@@ -334,7 +356,9 @@ export class NodePull {
       }
     }
     if (next <= height) throw lost(`${folder} has no file of block ${next}, which was pulled before`, folder);
-    this.#remove(this.#pulled().filter((file) => file.last > height));
+    const above = this.#pulled().filter((file) => file.last > height);
+    if (above.length > 0) this.#list(height);
+    this.#remove(above);
   }
 
   /** Says at the first run what is to do, and at every run what keeps the node from being the whole truth. */
@@ -349,10 +373,13 @@ export class NodePull {
       this.#log.info('looked', `${name} has blocks up to ${chain.blocks}: ${todo}.`, fields);
     }
     this.#isAnnounced = true;
-    if (chain.blocks < height)
+    const isBehind = chain.blocks < height;
+    if (isBehind && !this.#wasBehind)
       this.#log.notice(`${name} is behind: its last block is ${chain.blocks}, and block ${height} was pulled before`);
-    if (chain.isSyncing)
+    if (chain.isSyncing && !this.#wasSyncing)
       this.#log.notice(`${name} is still syncing: it has ${chain.blocks} of ${chain.headers} blocks. Run the pull again when it has more`);
+    this.#wasBehind = isBehind;
+    this.#wasSyncing = chain.isSyncing;
   }
 
   #pulled(): PulledFile[] {

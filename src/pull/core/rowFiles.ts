@@ -43,6 +43,8 @@ export class RowFiles {
   #making: Promise<Made>[] = [];
   /** True when the table of runes may have runes of blocks above the ledger. */
   hasOldRunes = false;
+  /** Temporary files. */
+  readonly #unplaced = new Set<string>();
   /** The last conversion. One runs at a time: each uses all cores. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -53,14 +55,14 @@ export class RowFiles {
 
   addRow(row: LedgerRow): void {
     this.#guarded(() => {
-      this.#ledger ??= new CsvFile(workFile(this.#folder, '.csv'), LEDGER_COLUMNS);
+      this.#ledger ??= new CsvFile(this.#temporary('.csv'), LEDGER_COLUMNS);
       this.#ledger.add(row);
     });
   }
 
   addRune(row: RuneRow): void {
     this.#guarded(() => {
-      this.#runes ??= new CsvFile(workFile(this.#folder, '.csv'), RUNE_COLUMNS);
+      this.#runes ??= new CsvFile(this.#temporary('.csv'), RUNE_COLUMNS);
       this.#runes.add(row);
     });
   }
@@ -70,10 +72,10 @@ export class RowFiles {
     const ledger = this.#ledger;
     this.#ledger = undefined;
     const csv = this.#guarded(() => ledger?.end());
-    const temporary = workFile(this.#folder, '.parquet');
+    const temporary = this.#temporary('.parquet');
     const making = this.#last.then(async () => {
       await this.#write(temporary, { csv, fields: LEDGER_FIELDS, order: ROW_ORDER });
-      if (csv !== undefined) rmSync(csv);
+      this.#drop(csv);
       return { ...heights, temporary, rows: ledger?.rows ?? 0, bytes: (await stat(temporary)).size };
     });
     this.#last = making.catch(() => undefined);
@@ -90,33 +92,50 @@ export class RowFiles {
     const made = await Promise.all(this.#making.splice(0));
     await this.#putRunes(known);
     const paths = made.map(({ first, last }) => ledgerFile(first, last));
-    for (const [i, { temporary }] of made.entries()) await putInPlace(this.#folder, temporary, paths[i] ?? '');
+    for (const [i, { temporary }] of made.entries()) await this.#place(temporary, paths[i] ?? '');
     this.#syncFolders(paths);
     return made;
   }
 
   /** Forgets all rows and runes that are not in place. */
   async discard(): Promise<void> {
-    const made = await Promise.allSettled(this.#making.splice(0));
-    for (const one of made) if (one.status === 'fulfilled') rmSync(one.value.temporary, { force: true });
+    await Promise.allSettled(this.#making.splice(0));
     this.#ledger?.drop();
     this.#runes?.drop();
     this.#ledger = undefined;
     this.#runes = undefined;
+    for (const path of this.#unplaced) this.#drop(path);
     // They may be in place already.
     this.hasOldRunes = true;
   }
 
   /** Joins files of ledger rows to one file of these blocks. */
   async join(paths: readonly string[], { first, last }: Heights): Promise<void> {
-    const temporary = workFile(this.#folder, '.parquet');
+    const temporary = this.#temporary('.parquet');
     const more = `FROM ${readFiles(
       'parquet',
       paths.map((path) => join(this.#folder, path)),
     )}`;
     await this.#write(temporary, { csv: undefined, fields: LEDGER_FIELDS, order: ROW_ORDER, more });
-    await putInPlace(this.#folder, temporary, ledgerFile(first, last));
+    await this.#place(temporary, ledgerFile(first, last));
     this.#syncFolders([ledgerFile(first, last)]);
+  }
+
+  #temporary(ending: string): string {
+    const path = workFile(this.#folder, ending);
+    this.#unplaced.add(path);
+    return path;
+  }
+
+  async #place(temporary: string, path: string): Promise<void> {
+    await putInPlace(this.#folder, temporary, path);
+    this.#unplaced.delete(temporary);
+  }
+
+  #drop(temporary: string | undefined): void {
+    if (temporary === undefined) return;
+    rmSync(temporary, { force: true });
+    this.#unplaced.delete(temporary);
   }
 
   /** Puts the names of files on the disk, before the ledger relies on them. */
@@ -133,12 +152,12 @@ export class RowFiles {
     if (runes === undefined && !this.hasOldRunes && existsSync(path)) return;
     this.#runes = undefined;
     const csv = this.#guarded(() => runes?.end());
-    const temporary = workFile(this.#folder, '.parquet');
+    const temporary = this.#temporary('.parquet');
     const more = existsSync(path) ? `FROM ${readFiles('parquet', [path])} WHERE block_height <= ${known}` : undefined;
     await this.#write(temporary, { csv, fields: ALL_RUNE_FIELDS, order: 'number', more });
-    await putInPlace(this.#folder, temporary, RUNES_FILE);
+    await this.#place(temporary, RUNES_FILE);
     this.hasOldRunes = false;
-    if (csv !== undefined) rmSync(csv);
+    this.#drop(csv);
   }
 
   async #write(path: string, rows: Parameters<typeof writeParquet>[1]): Promise<void> {
