@@ -5,12 +5,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { BuildError, CliError, InputError } from '../src/errors.ts';
-import { BlockReader } from '../src/pull/core/blockReader.ts';
 import { Credentials } from '../src/pull/core/credentials.ts';
 import { hash256With } from '../src/pull/core/hash256.ts';
 import { BitcoinNode, type NodeOptions } from '../src/pull/core/node.ts';
 import { Transport } from '../src/pull/core/transport.ts';
-import { BlockError, readBlock } from '../src/runes/block.ts';
 import { hashText } from '../src/runes/bytes.ts';
 import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault, startNodeProcess } from './support/fakeNode.ts';
 import { hash256, outpointOf } from './support/memoryLedger.ts';
@@ -546,25 +544,6 @@ describe('credentials', () => {
 it('hashes the same with and without crypto.hash', () => {
   expect(hashText(hash256With(undefined)(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
   expect(hashText(hash256(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
-});
-
-it('reads the same blocks, and the same damage, in a thread', async () => {
-  const reader = new BlockReader();
-  open.push({ close: () => reader.close() });
-  const direct = readBlock(LAST.bytes, hash256);
-  // The first blocks are read without the thread. Small buffers share their memory.
-  for (let i = 0; i < 20; i++) await reader.read(Buffer.from(LAST.bytes));
-  const damaged = Buffer.from(LAST.bytes).fill(0, LAST.bytes.length - 5, LAST.bytes.length - 4);
-  const read = await Promise.allSettled([
-    reader.read(Buffer.from(LAST.bytes)),
-    reader.read(damaged),
-    reader.read(Uint8Array.from(LAST.bytes)),
-  ]);
-  const [first, second, third] = read as [PromiseFulfilledResult<unknown>, PromiseRejectedResult, PromiseFulfilledResult<unknown>];
-  const expected = { ...direct, bytes: Uint8Array.from(direct.bytes) };
-  expect([first.value, third.value]).toEqual([expected, expected]);
-  expect(second.reason).toBeInstanceOf(BlockError);
-  expect(second.reason.message).toMatch(/has other transactions than its header names \(merkle root\)$/);
 });
 
 it('may be a process of its own, with blocks of a folder', async () => {

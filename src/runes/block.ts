@@ -78,10 +78,9 @@ class Reader {
 
 /**
  * Reads a block and checks its merkle root. Throws a BlockError for bytes that are no block.
- * The caller compares `hash` and `previous` with those that it expects. With `known`, the transaction ids of these bytes from an
- * earlier reading, hashes no transaction.
+ * The caller compares `hash` and `previous` with those that it expects.
  */
-export function readBlock(bytes: Uint8Array, hash256: Hash256, known?: Uint8Array): Block {
+export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   const reader = new Reader(bytes);
   reader.skip(HEADER_BYTES, 'its header');
   const hash = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
@@ -90,7 +89,7 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256, known?: Uint8Arra
   if (count === 0 || count * 10 > bytes.length)
     throw new BlockError(`the block of ${bytes.length} bytes says that it has ${count} transactions`);
   const [transactions, inputs, scripts, scriptLengths]: [TransactionPlace[], number[], number[], number[]] = [[], [], [], []];
-  const txids = known ?? new Uint8Array(32 * count);
+  const txids = new Uint8Array(32 * count);
   let stripped = new Uint8Array(4096);
 
   for (let index = 0; index < count; index++) {
@@ -126,14 +125,14 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256, known?: Uint8Arra
     const bodyEnd = segwit ? witness : reader.at;
     const lock = reader.skip(4, 'a lock time');
 
-    if (!known && segwit) {
+    if (segwit) {
       const length = 4 + (bodyEnd - body) + 4;
       if (stripped.length < length) stripped = new Uint8Array(2 * length);
       stripped.set(bytes.subarray(start, start + 4));
       stripped.set(bytes.subarray(body, bodyEnd), 4);
       stripped.set(bytes.subarray(lock, lock + 4), length - 4);
       txids.set(hash256(stripped.subarray(0, length)), 32 * index);
-    } else if (!known) {
+    } else {
       txids.set(hash256(bytes.subarray(start, lock + 4)), 32 * index);
     }
     transactions.push({
@@ -149,7 +148,7 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256, known?: Uint8Arra
     });
   }
   if (reader.at !== bytes.length) throw new BlockError(`block ${hash} has ${bytes.length - reader.at} bytes behind its last transaction`);
-  if (!known && !sameBytes(merkleRoot(txids, hash256), 0, bytes, 36, 32)) {
+  if (!sameBytes(merkleRoot(txids, hash256), 0, bytes, 36, 32)) {
     throw new BlockError(`block ${hash} has other transactions than its header names (merkle root)`);
   }
   return { bytes, hash, previous: hashText(bytes, 4), time: uint32At(bytes, 68), txids, transactions, inputs, scripts, scriptLengths };

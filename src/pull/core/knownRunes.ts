@@ -22,7 +22,7 @@ export async function knownRunes(folder: string, store: Store): Promise<KnownRun
   try {
     await checkDigest(path);
     const columns = ['id', 'name', 'block_height', ...TERMS.map((term) => `terms_${term}`)];
-    // One text of many runes is read twenty times as fast as a row for each.
+    // Many runes in one text: the start of a pull takes about 60 % of what it takes with a row for each.
     const texts = await store.rows(
       `SELECT string_agg(concat_ws(' ', ${columns.map((column) => `coalesce(${column}::VARCHAR, '')`).join(', ')}), chr(10) ORDER BY number) AS runes
        FROM ${readFiles('parquet', [path])} GROUP BY number // ${RUNES_PER_TEXT} ORDER BY number // ${RUNES_PER_TEXT}`,

@@ -6,7 +6,7 @@
  */
 import { z } from 'zod';
 import { InputError } from '../../errors.ts';
-import { type Block, BlockError } from '../../runes/block.ts';
+import { type Block, BlockError, readBlock } from '../../runes/block.ts';
 import { hashText } from '../../runes/bytes.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS } from '../../runes/networks.ts';
@@ -26,7 +26,6 @@ import {
   transaction,
   type WantedOutput,
 } from './answers.ts';
-import { BlockReader } from './blockReader.ts';
 import {
   type CallOptions,
   Calls,
@@ -75,7 +74,6 @@ const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or 
 export class BitcoinNode {
   readonly name: string;
   readonly #calls: Calls;
-  readonly #reader = new BlockReader();
   /** Undefined if the node is asked over REST alone. */
   #credentials: Credentials | undefined;
   #hasRest = false;
@@ -165,7 +163,7 @@ export class BitcoinNode {
   readBlock(hash: string): Promise<Block> {
     return this.#calls.persist(`block ${hash}`, async () => {
       try {
-        return await this.#reader.read(await this.#block(hash));
+        return readBlock(await this.#block(hash), hash256);
       } catch (error) {
         throw error instanceof BlockError ? new PassingError(`is damaged: ${error.message}`) : error;
       }
@@ -194,7 +192,6 @@ export class BitcoinNode {
 
   close(): void {
     this.#calls.close();
-    this.#reader.close();
   }
 
   async #look({ onNotice }: NodeOptions): Promise<void> {
