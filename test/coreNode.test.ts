@@ -9,6 +9,7 @@ import { Credentials } from '../src/pull/core/credentials.ts';
 import { hash256With } from '../src/pull/core/hash256.ts';
 import { BitcoinNode, type NodeOptions } from '../src/pull/core/node.ts';
 import { Transport } from '../src/pull/core/transport.ts';
+import { readBlock } from '../src/runes/block.ts';
 import { hashText } from '../src/runes/bytes.ts';
 import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault, startNodeProcess } from './support/fakeNode.ts';
 import { hash256, outpointOf } from './support/memoryLedger.ts';
