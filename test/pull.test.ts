@@ -1,5 +1,5 @@
 import { getEventListeners, once } from 'node:events';
-import { appendFileSync, copyFileSync, cpSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -257,108 +257,6 @@ describe('a chain that changes', () => {
     const whole = join(temporaryFolder(), 'input');
     await testPull(base, whole, { wanted, confirmations: Number(confirmations) });
     expect(tree(to)).toEqual(tree(whole));
-  });
-});
-
-describe('settled blocks of a hundred', () => {
-  const wanted = { from: 1098, to: undefined };
-  /** So many that no block is settled. */
-  const unsettled = 1000;
-  /** A chain with hundreds that are settled to 1199. Blocks 1098, 1099 and 1150 are empty. */
-  const longChain = () => {
-    shortChain(1210, 1100);
-    server.blocks.delete(1150);
-  };
-  const namesOf = (folder: string) => filesBelow(join(folder, 'pulled')).map((path) => path.replace(/-[0-9a-f]{16}/, '-x'));
-  const fetched = () => [...new Set(server.requests.flatMap((target) => /blocks\/([0-9]+)\/.*limit=60$/.exec(target)?.[1] ?? []))];
-  const fresh = async (options: Parameters<typeof testPull>[2] = {}): Promise<string> => {
-    const folder = join(temporaryFolder(), 'input');
-    await testPull(base, folder, { wanted, ...options });
-    return folder;
-  };
-  const singles = Array.from({ length: 11 }, (_, i) => `1000/${1200 + i}-x.ndjson.gz`);
-
-  it('share a file, which builds read and later pulls do not fetch again', async () => {
-    longChain();
-    await testPull(base, to, { wanted });
-    const joined = ['1000/1098-1099-x.ndjson.gz', '1000/1100-1199-x.ndjson.gz'].flatMap((name) => [name, `${name}.sha256`]);
-    expect(namesOf(to)).toEqual([...joined, ...singles, 'blocks.json']);
-    const manifest = await leanBuild([to]);
-    expect(manifest.heights).toEqual([
-      [1100, 1149],
-      [1151, 1210],
-    ]);
-    expect(manifest.sources).toEqual([{ rules: 'server', blocks: [[1098, 1210]] }]);
-    expect(await builtDigest(await fresh({ confirmations: unsettled }))).toBe(manifest.digest);
-    const before = tree(to);
-    server.requests.length = 0;
-    expect(await testPull(base, to)).toMatchObject({ blocks: 0, heights: [{ first: 1098, last: 1210 }] });
-    // Also where the highest settled block is in the file.
-    expect(await testPull(base, to, { confirmations: 11 })).toMatchObject({ blocks: 0 });
-    expect(await testPull(base, to, { confirmations: unsettled })).toMatchObject({ blocks: 0 });
-    expect(fetched()).toEqual([]);
-    expect(tree(to)).toEqual(before);
-  });
-
-  it('share a file after a pull that was killed while it joined or split them', async () => {
-    longChain();
-    const [apart, joined] = [await fresh({ confirmations: unsettled }), await fresh()];
-    const files = filesBelow(join(apart, 'pulled')).filter((path) => /\/11[0-9]{2}-/.test(path));
-    const [file = ''] = filesBelow(join(joined, 'pulled')).filter((path) => path.includes('/1100-1199-'));
-    const states: readonly (readonly [left: readonly string[], isComplete: boolean])[] = [
-      [files, false],
-      [files, true],
-      [files.slice(30), true],
-      [files.slice(0, 30), true],
-      [files.slice(-1), true],
-    ];
-    for (const [left, isComplete] of states) {
-      rmSync(to, { recursive: true, force: true });
-      cpSync(apart, to, { recursive: true });
-      for (const path of files) if (!left.includes(path)) rmSync(join(to, 'pulled', path));
-      for (const path of isComplete ? [file, `${file}.sha256`] : [file])
-        copyFileSync(join(joined, 'pulled', path), join(to, 'pulled', path));
-      server.requests.length = 0;
-      await testPull(base, to);
-      expect(fetched()).toEqual([]);
-      expect(tree(to)).toEqual(tree(joined));
-    }
-  });
-
-  it.each([
-    ['as many', 1195, 1210],
-    ['fewer', 1185, 1193],
-    ['more', 1101, 1320],
-  ])('are replaced by %s in a deep reorganisation, and the others stay', async (_, fork, last) => {
-    longChain();
-    await testPull(base, to, { wanted });
-    const before = tree(to);
-    for (let height = fork; height <= Math.max(1210, last); height += 1) {
-      if (height <= last) server.blocks.set(height, block(height, 4, 'fork'));
-      else server.blocks.delete(height);
-    }
-    const error = await failedPull(base, to);
-    expect(error.message).toMatch(new RegExp(`^block ${fork} differs between`));
-    expect(tree(to)).toEqual(before);
-    const confirmations = Number(/--confirmations ([0-9]+) or more/.exec(error.details[0] ?? '')?.[1]);
-    server.requests.length = 0;
-    // It fails in the middle first.
-    server.fault = (target) => (target.includes(`/${fork + 2}/activity?offset=0&limit=60`) ? { kind: 'status', status: 500 } : undefined);
-    expect((await failedPull(base, to, { confirmations, retries: 0 })).exitCode).toBe(3);
-    server.fault = () => undefined;
-    await testPull(base, to, { confirmations });
-    expect(fetched().map(Number)).toEqual(Array.from({ length: last - fork + 1 }, (_, i) => fork + i));
-    await testPull(base, to);
-    expect(tree(to)).toEqual(tree(await fresh()));
-  });
-
-  it('are compared with their checksum', async () => {
-    longChain();
-    await testPull(base, to, { wanted });
-    const [file = ''] = filesBelow(join(to, 'pulled')).filter((path) => path.includes('/1100-1199-'));
-    appendFileSync(join(to, 'pulled', file), '\0');
-    const error = await failedPull(base, to, { confirmations: 20 });
-    expect([error.exitCode, error.message]).toEqual([2, `${to}/pulled/${file} cannot be read: its SHA-256 differs from its checksum file`]);
   });
 });
 

@@ -15,7 +15,7 @@ const PARALLEL = [
     'nodeKill',
     'packed',
   ],
-  ...['pullDatabase', 'pullKill', 'shellBlocks', 'terminal', 'verify'],
+  ...['pullDatabase', 'pullJoined', 'pullKill', 'shellBlocks', 'terminal', 'verify'],
 ].map((name) => `test/exhaustive/${name}.test.ts`);
 
 const { test } = tier('test/exhaustive/*.test.ts', { testTimeout: 3_600_000 });
