@@ -2,9 +2,9 @@
  * Measures reading and indexing of the real blocks in test/fixtures/indexing, on one core: `npx tsx bench/runes.ts [rounds]`.
  * The ledger holds runes for the outputs that the messages' transactions spend first, so that moves make rows.
  */
-import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { decompress } from 'fzstd';
+import { hash256 } from '../src/pull/core/hash256.ts';
 import { type Block, readBlock, type TransactionPlace } from '../src/runes/block.ts';
 import { uint32At } from '../src/runes/bytes.ts';
 import { commitmentsOf, indexBlock } from '../src/runes/indexBlock.ts';
@@ -12,7 +12,6 @@ import { type Ledger, type RuneOutput, runeId } from '../src/runes/ledger.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
 
 const rounds = Number(process.argv[2] ?? 40);
-const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
 
 /** Seconds of CPU time that `work` takes, and its result. */
 function timed<T>(work: () => T): [number, T] {

@@ -1,10 +1,16 @@
 /** Pulls from a node: chains of raw blocks over HTTP, reorganisations, and folders that are not as they were left. */
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { BuildError } from '../src/errors.ts';
+import { originsOf } from '../src/pull/blocksFile.ts';
+import { knownRunes } from '../src/pull/core/knownRunes.ts';
+import { RowFiles } from '../src/pull/core/rowFiles.ts';
+import { WORK_FOLDER } from '../src/pull/pulledFiles.ts';
 import { Store } from '../src/store/duckdb.ts';
-import { RecordingLog, rowsOf, temporaryFolder } from './support/build.ts';
+import { filesBelow, RecordingLog, rowsOf, temporaryFolder } from './support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from './support/fakeNode.ts';
+import { type Call, withFault } from './support/ioFaults.ts';
 import { outpointOf } from './support/memoryLedger.ts';
 import { checkFixture, memoryRows, pulledRows, pulledTree } from './support/nodePulls.ts';
 import { failedPull, type TestPull, testPull } from './support/pull.ts';
@@ -107,6 +113,72 @@ describe('a pull from a node', () => {
     const rows = await rowsOf(`FROM '${join(to, 'pulled/runes.parquet')}' ORDER BY number DESC LIMIT 1`, store);
     store.close();
     expect(rows).toMatchObject([{ block_height: CHAIN.length, symbol: String.fromCodePoint(symbol), premine: '100' }]);
+  });
+
+  it('leaves no checksum without its file when it ends while it removes files', async () => {
+    node.replace(extended(CHAIN.slice(0, 225), 6, random('a branch after removals')));
+    const pullWithFault = async (failing: number): Promise<Call[]> => {
+      rmSync(to, { recursive: true, force: true });
+      usePulled();
+      return withFault([join(to, 'pulled/0')], failing, 'EIO', async () => void (await pull().catch(() => undefined)));
+    };
+    const calls = await pullWithFault(-1);
+    const removals = [...calls.entries()].filter(([, call]) => /^rmSync .*\/229-229\.parquet/.test(call)).map(([i]) => i);
+    expect(removals.length).toBeGreaterThan(1);
+    for (const failing of removals) {
+      await pullWithFault(failing);
+      const files = filesBelow(join(to, 'pulled/0'));
+      expect(files.filter((path) => path.endsWith('.sha256') && !files.includes(path.replace(/\.sha256$/, '')))).toEqual([]);
+    }
+  });
+
+  describe('with a hundred that is settled and not joined yet', () => {
+    beforeEach(async () => {
+      for (const tip of [150, 205]) {
+        node.setTip(tip);
+        await pull();
+      }
+      node.replace(CHAIN);
+      expect(existsSync(join(to, 'pulled/0/120-120.parquet'))).toBe(true);
+    });
+
+    it('joins its files again when an earlier pull ended before the checksum', async () => {
+      // The name is in place, the content is not: a power cut.
+      writeFileSync(join(to, 'pulled/0/100-199.parquet'), 'PAR1PAR1PAR1');
+      await pull();
+      expect(pulledTree(to)).toEqual(pulledTree(pulled));
+    });
+
+    it('does not join a file that was damaged after its pull', async () => {
+      copyFileSync(join(to, 'pulled/0/121-121.parquet'), join(to, 'pulled/0/120-120.parquet'));
+      const error = await failed();
+      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/120-120\.parquet cannot be read: its SHA-256 differs/)]);
+      expect(error.details.join(' ')).toMatch(/remove .*pulled.*reads all blocks again/);
+      expect(existsSync(join(to, 'pulled/0/100-199.parquet'))).toBe(false);
+    });
+  });
+
+  it('does not ask the node again when all blocks are pulled', async () => {
+    usePulled();
+    class ClosingLog extends RecordingLog {
+      override info(...said: Parameters<RecordingLog['info']>): void {
+        super.info(...said);
+        if (said[0] === 'pulled') node.faults.push({ status: 500, times: 2 });
+      }
+    }
+    try {
+      expect(await pull({ log: new ClosingLog(), retries: 0 })).toMatchObject({ blocks: 0 });
+      expect(node.faults).toHaveLength(1);
+    } finally {
+      node.faults.length = 0;
+    }
+  });
+
+  it('does not say of a node below the first block with runes that it is behind', async () => {
+    node.options.network = 'main';
+    const log = new RecordingLog();
+    expect(await pull({ log })).toMatchObject({ blocks: 0, heights: [] });
+    expect(log.notices).toEqual([]);
   });
 
   it('drops the runes of a chain that only got shorter', async () => {
@@ -240,6 +312,51 @@ describe('a pull from a node', () => {
     usePulled();
     expect(readdirSync(join(to, 'pulled')).sort()).toEqual(['.state', '0', 'blocks.json', 'runes.parquet', 'runes.parquet.sha256']);
   });
+});
+
+describe('without enough memory', () => {
+  const folder = temporaryFolder();
+  let store: Store;
+  beforeAll(async () => {
+    mkdirSync(join(folder, WORK_FOLDER));
+    store = await Store.open({ memoryLimit: '1MB', threads: 1, scratch: temporaryFolder() });
+  });
+  afterAll(() => store.close());
+  const errorOf = async (work: Promise<unknown>): Promise<unknown> =>
+    work.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  const expected = expect.objectContaining({ name: BuildError.name, message: expect.stringMatching(/^DuckDB needs more memory/) });
+
+  it('the table of runes does not count as damaged', async () => {
+    const large = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: temporaryFolder() });
+    const columns = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'].map((term) => `'1' AS terms_${term}`);
+    await large.run(
+      `COPY (SELECT '1:' || i AS id, i AS number, 'A' AS name, 1 AS block_height, ${columns.join(', ')} FROM range(100000) AS numbers(i))
+       TO '${join(folder, 'runes.parquet')}' (FORMAT parquet)`,
+    );
+    large.close();
+    expect(await errorOf(knownRunes(folder, store))).toEqual(expected);
+  });
+
+  it('the folder does not count as one that cannot be written', async () => {
+    const files = new RowFiles(folder, store);
+    for (let i = 0; i < 1000; i++) {
+      const at = { block_hash: 'ab'.repeat(32), block_height: 1, tx_index: i, event_index: 0, tx_id: 'cd'.repeat(32), timestamp: 1 };
+      files.addRow({ ...at, rune_id: '1:1', output: null, address: null, receiver_address: null, amount: null, operation: 'etching' });
+    }
+    await files.endFile({ first: 1, last: 1 });
+    expect(await errorOf(files.putInPlace(0))).toEqual(expected);
+    await files.discard();
+  });
+});
+
+it('a list of blocks that cannot be read counts as missing', () => {
+  const folder = temporaryFolder();
+  // Unlike a file without permissions, it cannot be read by root either.
+  mkdirSync(join(folder, 'blocks.json'));
+  expect(originsOf(folder)).toEqual([]);
 });
 
 /** Changes a byte in the middle of a file. */

@@ -392,6 +392,7 @@ describe('npm run verify -- --against', () => {
       /cannot be compared: its block digests do not match the digest in its manifest/,
     ],
     ['a URL with a password', () => 'https://user:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
+    ['a URL with a password and no user', () => 'https://:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
     ['another kind of URL', () => 'ftp://SECRET', 1, /--against must be a folder, or an http\(s\) URL/],
   ])('%s is refused', async (_, other, exitCode, message) => {
     const { code, stderr } = await against(other());

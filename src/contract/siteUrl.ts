@@ -1,6 +1,7 @@
 /**
  * The public URL of a mirror, the base of all its paths.
  */
+import { isPlainHttp } from './plainUrl.ts';
 
 /** Rule for site URLs, for error messages. */
 export const SITE_URL_RULE = 'must be an http or https URL without user, query and fragment, such as https://example.org/mirror/';
@@ -9,7 +10,6 @@ export const SITE_URL_RULE = 'must be an http or https URL without user, query a
 export function parseSiteUrl(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
-  // Searches href, because `search` and `hash` are empty for a URL that ends with `?` or `#`.
-  if (!/^https?:$/.test(url.protocol) || url.username !== '' || url.password !== '' || /[?#]/.test(url.href)) return undefined;
+  if (!isPlainHttp(url)) return undefined;
   return url.href.endsWith('/') ? url.href : `${url.href}/`;
 }

@@ -1,5 +1,5 @@
 /** Writes the list of blocks that were read, `pulled/blocks.json`, which builds put into the manifest. */
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { blocksFile, joinSources, type Rules, type Sources } from '../contract/sources.ts';
 import { BLOCKS_FILE } from '../input/blocksRead.ts';
@@ -31,7 +31,14 @@ export function updateBlocksFile(folder: string, origin: Sources, fetched: reado
 /** Returns the rules by which rows of the folder were made, as far as its list says. */
 export const originsOf = (folder: string): Rules[] => sourcesOf(textOf(join(folder, BLOCKS_FILE))).map(({ rules }) => rules);
 
-const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // A list that cannot be read is written anew.
+    return '';
+  }
+}
 
 function sourcesOf(text: string): Sources {
   try {

@@ -4,6 +4,7 @@
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
+import { isPlainHttp } from '../contract/plainUrl.ts';
 import { UsageError } from '../errors.ts';
 import type { WantedBlocks } from './plan.ts';
 import { NodeUrl, type PullRequest, pullFrom } from './session.ts';
@@ -122,9 +123,9 @@ function parseFrom(text: string | undefined): URL | NodeUrl {
   if (text.startsWith('core:')) {
     const node = text.slice('core:'.length);
     const parsed = URL.canParse(node) ? new URL(node) : undefined;
-    if (parsed === undefined || !['http:', 'https:'].includes(parsed.protocol) || parsed.username !== '' || parsed.search !== '') {
+    if (parsed === undefined || !isPlainHttp(parsed)) {
       throw new UsageError(
-        '--from of a node must be core: and an http URL without user, such as core:http://127.0.0.1:8332; see --cookie for its password',
+        '--from of a node must be core: and an http URL without user, password, query and fragment, such as core:http://127.0.0.1:8332; see --cookie for its password',
       );
     }
     return new NodeUrl(parsed);
@@ -139,8 +140,8 @@ function parseFrom(text: string | undefined): URL | NodeUrl {
   if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname)) {
     throw new UsageError('--from must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD');
   }
-  if (url.protocol.startsWith('http') && (url.username !== '' || url.search !== '' || url.hash !== '')) {
-    throw new UsageError('--from must be a URL without user, query and fragment; give a key with --header');
+  if (url.protocol.startsWith('http') && !isPlainHttp(url)) {
+    throw new UsageError('--from must be a URL without user, password, query and fragment; give a key with --header');
   }
   return url;
 }

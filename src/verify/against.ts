@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { count, type Log } from '../cli/log.ts';
+import { isPlainHttp } from '../contract/plainUrl.ts';
 import { manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { describeSources } from '../contract/sources.ts';
 import { InputError, UsageError } from '../errors.ts';
@@ -24,9 +25,9 @@ export type Other = string | URL;
 export function parseAgainst(text: string): Other {
   if (!/^[a-z]+:\/\//.test(text)) return text;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === '') return url;
+  if (url !== undefined && isPlainHttp(url)) return url;
   // The message does not show the URL, which may contain a password.
-  throw new UsageError('--against must be a folder, or an http(s) URL without user, query and fragment');
+  throw new UsageError('--against must be a folder, or an http(s) URL without user, password, query and fragment');
 }
 
 /**

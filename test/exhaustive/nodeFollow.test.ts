@@ -93,3 +93,37 @@ it('ends with exit code 0 when it is told to, and leaves a folder that a pull co
   expect([code, said]).toEqual([0, expect.stringContaining('Stopped following.')]);
   expect(await testPull(`core:${node.url}`, to)).toMatchObject({ blocks: 0, replaced: 0 });
 });
+
+it('waits with the first build until the first wanted block is there', async () => {
+  const [folder, built] = [join(work, 'later'), join(work, 'later-dist')];
+  const late = await FakeNode.start(CHAIN.slice(0, 20), { network: 'regtest' });
+  const following = start(
+    'pull',
+    ['--from', `core:${late.url}`, '--to', folder, '--blocks', '22..', '--follow', '--', '--out', built],
+    work,
+  );
+  let text = '';
+  for (const stream of [following.stdout, following.stderr]) stream?.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const until = async (what: string) => {
+    while (!text.includes(what)) {
+      if (following.exitCode !== null) throw new Error(`the pull ended: ${text}`);
+      await sleep(20);
+    }
+  };
+  try {
+    await until('Following');
+    late.replace(CHAIN.slice(0, 21));
+    // A look at the node each second.
+    const looks = late.calls.length;
+    while (late.calls.length < looks + 6) await sleep(20);
+    expect(text).not.toContain('the build failed');
+    late.replace(CHAIN);
+    await until('blocks to 23');
+    expect(text).not.toContain('the build failed');
+    expect(JSON.parse(readFileSync(join(built, 'runes/v1/manifest.json'), 'utf8')).sources[0].blocks).toEqual([[22, 23]]);
+  } finally {
+    following.kill('SIGTERM');
+    await once(following, 'exit');
+    await late.close();
+  }
+}, 120_000);

@@ -31,7 +31,7 @@ export interface FollowOptions {
 /** Runs until the signal aborts. A failed build, or a node that does not answer, is reported and tried again. */
 export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log, progress: Progress): Promise<void> {
   const { signal } = options;
-  let built = await build(options, log);
+  let built = pull.hasRows && (await build(options, log));
   log.info('following', `Following ${node.name}; a new block is pulled and built when the node has it.`);
   let seen: string | undefined;
   while (!signal.aborted) {
@@ -40,7 +40,7 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
       if (chain.bestHash !== seen) {
         const clock = performance.now();
         const { blocks, records, replaced, heights } = await pull.run(progress);
-        if (blocks > 0 || replaced > 0 || !built) {
+        if (pull.hasRows && (blocks > 0 || replaced > 0 || !built)) {
           const pulledMs = performance.now() - clock;
           built = await build(options, log);
           const tip = heights.at(-1)?.last;
@@ -55,7 +55,7 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
               seconds,
             });
         }
-        await pull.settle(chain);
+        await pull.settle();
         seen = chain.bestHash;
       }
       await pause(LOOK_MS, signal);

@@ -1,7 +1,7 @@
 /** Reads the table of runes of a pulled folder, as far as the ledger needs it. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { InputError, messageOf } from '../../errors.ts';
+import { BuildError, InputError, messageOf } from '../../errors.ts';
 import { runeId } from '../../runes/ledger.ts';
 import type { Terms } from '../../runes/message.ts';
 import { nameNumber } from '../../runes/name.ts';
@@ -30,6 +30,8 @@ export async function knownRunes(folder: string, store: Store): Promise<KnownRun
     );
     return texts.flatMap(({ runes }) => runes.split('\n').map(parseRune));
   } catch (error) {
+    // Too little memory, or too many open files: the table may be right.
+    if (error instanceof BuildError) throw error;
     throw new InputError(`${path} cannot be read: ${messageOf(error)}`, [
       `Restore it from a copy, or remove ${folder}: the next pull reads all blocks again.`,
     ]);

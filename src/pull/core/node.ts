@@ -5,6 +5,7 @@
  * over RPC in hex where not.
  */
 import { z } from 'zod';
+import { isPlainHttp } from '../../contract/plainUrl.ts';
 import { InputError } from '../../errors.ts';
 import { type Block, BlockError, readBlock } from '../../runes/block.ts';
 import { hashText } from '../../runes/bytes.ts';
@@ -92,7 +93,7 @@ export class BitcoinNode {
    */
   static async open(options: NodeOptions): Promise<BitcoinNode> {
     const { url } = options;
-    if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '' || !/^https?:$/.test(url.protocol)) {
+    if (!isPlainHttp(url)) {
       // The message does not show the URL, which may contain a password.
       throw new InputError('the URL of the node must be http or https, without user, password, query and fragment', [
         'Give the cookie file with --cookie FILE, or user and password in the environment variables CORE_RPC_USER and CORE_RPC_PASSWORD.',

@@ -6,7 +6,7 @@
  * The order of writing makes a pull that is killed continue without a trace: runes, rows, then the ledger's journal.
  * Rows above the ledger's height are made anew.
  */
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
@@ -24,7 +24,7 @@ import type { WantedBlocks } from '../plan.ts';
 import type { PullResult } from '../pull.ts';
 import { listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
 import { allBy } from '../source.ts';
-import { writeError } from '../write.ts';
+import { removeFiles } from '../write.ts';
 import { ahead } from './ahead.ts';
 import { checkNetwork, explained, firstWanted, HEIGHTS_PER_FILE, isParquet, lastBlocks, lost } from './folderChecks.ts';
 import { hash256 } from './hash256.ts';
@@ -72,6 +72,8 @@ export class NodePull {
   #isAnnounced = false;
   #wasBehind = false;
   #wasSyncing = false;
+  /** Height of the node's last block, at the last look. */
+  #tip = -1;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
 
   private constructor(options: NodePullOptions, node: BitcoinNode, ledger: DiskLedger, chain: ChainInfo, store: Store, log: Log) {
@@ -126,11 +128,12 @@ export class NodePull {
       let moves = 0;
       for (let round = 0; ; round++) {
         const chain = await this.#node.chain();
+        this.#tip = chain.blocks;
         const last = Math.min(chain.blocks, this.#options.wanted.to ?? Number.MAX_SAFE_INTEGER);
         const isBehind = !(await this.#rewindTo(chain));
-        if (round === 0) this.#announce(chain, last);
+        if (round === 0) this.#announce(chain, last, isBehind);
         if (isBehind || this.#ledger.height >= last) {
-          await this.#tidy(chain);
+          await this.#tidy();
           return { ...this.#totals, heights: this.#list(this.#ledger.height) };
         }
         const before = this.#ledger.height;
@@ -178,7 +181,7 @@ export class NodePull {
         await this.#commit(commit.height);
         commit = { height, at: performance.now() };
         // Near the tip a build waits for this pull, so the ledger is settled after it.
-        if (height <= settled) await this.settle(chain);
+        if (height <= settled) await this.settle();
       }
     } catch (error) {
       await this.#files.discard();
@@ -291,9 +294,8 @@ export class NodePull {
   }
 
   /** Joins settled files of one block, and removes files below the wanted last blocks. */
-  async #tidy(chain: ChainInfo): Promise<void> {
-    const { wanted, confirmations } = this.#options;
-    const settled = Math.min(chain.blocks - confirmations, this.#ledger.height);
+  async #tidy(): Promise<void> {
+    const { folder, wanted } = this.#options;
     if (this.#files.hasOldRunes) await this.#files.putInPlace(this.#ledger.height);
     this.#trim();
     const byHundred = new Map<number, PulledFile[]>();
@@ -303,17 +305,16 @@ export class NodePull {
     }
     for (const [start, files] of byHundred) {
       const heights = { first: Math.max(start, this.#ledger.rowsFrom), last: start + HEIGHTS_PER_FILE - 1 };
-      if (heights.last > settled || files.length === 1) continue;
+      if (heights.last > this.#settled || files.length === 1) continue;
       const whole = files.find(({ first, last }) => first === heights.first && last === heights.last);
-      if (whole === undefined)
-        await this.#files.join(
-          files.map(({ path }) => path),
-          heights,
-        );
-      this.#remove(files.filter((file) => file !== whole && (file.first !== heights.first || file.last !== heights.last)));
+      const parts = files.filter((file) => file !== whole);
+      // Parts are removed once the checksum of the joined file is beside it.
+      const isComplete = parts.reduce((sum, { first, last }) => sum + last - first + 1, 0) === heights.last - heights.first + 1;
+      if (isComplete && !(whole && existsSync(join(folder, `${whole.path}${CHECKSUM_ENDING}`)))) await this.#files.join(parts, heights);
+      this.#remove(parts);
     }
     if (typeof wanted.from !== 'object') return;
-    const first = lastBlocks(wanted.from.last, chain.blocks);
+    const first = lastBlocks(wanted.from.last, this.#tip);
     if (first <= this.#ledger.rowsFrom) return;
     this.#ledger.keepRowsFrom(first);
     this.#list(this.#ledger.height);
@@ -325,11 +326,20 @@ export class NodePull {
     this.#remove(this.#pulled().filter(({ last }) => last < this.#ledger.rowsFrom));
   }
 
+  /** True when the folder has files of rows. */
+  get hasRows(): boolean {
+    return this.#ledger.height >= this.#ledger.rowsFrom;
+  }
+
+  /** The last block that was read and that no reorganisation can replace. */
+  get #settled(): number {
+    return Math.min(this.#tip - this.#options.confirmations, this.#ledger.height);
+  }
+
   /** Moves settled blocks from a long journal to sorted files, which may take a minute. */
-  async settle(chain: ChainInfo): Promise<void> {
+  async settle(): Promise<void> {
     if (!this.#ledger.isJournalLong) return;
-    const { confirmations } = this.#options;
-    const settled = Math.min(chain.blocks - confirmations, this.#ledger.height);
+    const settled = this.#settled;
     // Files of a hundred blocks are never cut by a reorganisation, so neither is the ledger.
     try {
       await this.#ledger.settle(settled - (settled % HEIGHTS_PER_FILE) - 1);
@@ -362,7 +372,7 @@ export class NodePull {
   }
 
   /** Says at the first run what is to do, and at every run what keeps the node from being the whole truth. */
-  #announce(chain: ChainInfo, last: number): void {
+  #announce(chain: ChainInfo, last: number, isBehind: boolean): void {
     const { name } = this.#node;
     const { height } = this.#ledger;
     const { replaced } = this.#totals;
@@ -373,7 +383,6 @@ export class NodePull {
       this.#log.info('looked', `${name} has blocks up to ${chain.blocks}: ${todo}.`, fields);
     }
     this.#isAnnounced = true;
-    const isBehind = chain.blocks < height;
     if (isBehind && !this.#wasBehind)
       this.#log.notice(`${name} is behind: its last block is ${chain.blocks}, and block ${height} was pulled before`);
     if (chain.isSyncing && !this.#wasSyncing)
@@ -387,15 +396,8 @@ export class NodePull {
   }
 
   #remove(files: readonly PulledFile[]): void {
-    const { folder } = this.#options;
-    try {
-      // From the last to the first, so that what stays has no gap.
-      for (const { path } of [...files].reverse()) {
-        for (const ending of ['', CHECKSUM_ENDING]) rmSync(join(folder, `${path}${ending}`), { force: true });
-      }
-    } catch (error) {
-      throw writeError(folder, error);
-    }
+    // From the last to the first, so that what stays has no gap.
+    removeFiles(this.#options.folder, [...files].reverse());
   }
 }
 

@@ -6,16 +6,17 @@ import { existsSync, rmSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
-import { messageOf } from '../../errors.ts';
+import { CliError, codeOf, messageOf } from '../../errors.ts';
 import type { LedgerRow, RuneRow } from '../../runes/rows.ts';
 import type { Store } from '../../store/duckdb.ts';
 import { readFiles } from '../../store/files.ts';
 import { syncFolder } from '../../write/sync.ts';
 import type { Heights } from '../heights.ts';
 import { writeParquet } from '../parquetFile.ts';
-import { ledgerFile, RUNES_FILE } from '../pulledFiles.ts';
-import { putInPlace, workFile, writeError } from '../write.ts';
+import { checkDigest, ledgerFile, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
+import { isDiskFull, putInPlace, workFile, writeError } from '../write.ts';
 import { CsvFile } from './csvFile.ts';
+import { lost } from './folderChecks.ts';
 
 const LEDGER_COLUMNS = LEDGER_FIELDS.map(({ column }) => column as keyof LedgerRow);
 const ALL_RUNE_FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
@@ -109,16 +110,24 @@ export class RowFiles {
     this.hasOldRunes = true;
   }
 
-  /** Joins files of ledger rows to one file of these blocks. */
-  async join(paths: readonly string[], { first, last }: Heights): Promise<void> {
+  /** Joins files of ledger rows to one file of these blocks. Throws an InputError when a file was damaged. */
+  async join(files: readonly PulledFile[], { first, last }: Heights): Promise<void> {
+    const paths = files.map(({ path }) => join(this.#folder, path));
+    // The joined file gets a checksum of its own, which would hide the damage.
+    for (const path of paths) await this.#check(path);
     const temporary = this.#temporary('.parquet');
-    const more = `FROM ${readFiles(
-      'parquet',
-      paths.map((path) => join(this.#folder, path)),
-    )}`;
+    const more = `FROM ${readFiles('parquet', paths)}`;
     await this.#write(temporary, { csv: undefined, fields: LEDGER_FIELDS, order: ROW_ORDER, more });
     await this.#place(temporary, ledgerFile(first, last));
     this.#syncFolders([ledgerFile(first, last)]);
+  }
+
+  async #check(path: string): Promise<void> {
+    try {
+      await checkDigest(path);
+    } catch (error) {
+      throw codeOf(error) === undefined ? lost(`${path} cannot be read: ${messageOf(error)}`, this.#folder) : error;
+    }
   }
 
   #temporary(ending: string): string {
@@ -164,6 +173,7 @@ export class RowFiles {
     try {
       await writeParquet(path, rows, this.#store);
     } catch (error) {
+      if (error instanceof CliError && !isDiskFull(error)) throw error;
       throw writeError(this.#folder, new Error(messageOf(error).split('\n')[0]));
     }
   }

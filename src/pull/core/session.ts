@@ -36,7 +36,7 @@ export async function pullFromNode(
   try {
     pull = await NodePull.open(request, node, store, log);
     const result = done(await pull.run(progress));
-    if (request.follow === undefined) await pull.settle(await node.chain());
+    if (request.follow === undefined) await pull.settle();
     else await follow({ ...request, args: request.follow }, node, pull, log, progress);
     return result;
   } finally {
