@@ -11,6 +11,7 @@ import { type RuneId, type RuneOutput, runeId } from '../src/runes/ledger.ts';
 import { commitmentOf, nameNumber } from '../src/runes/name.ts';
 import { hash256, sealed } from '../test/support/memoryLedger.ts';
 import { messageScript } from '../test/support/runeBlocks.ts';
+import { randomNumbers } from './random.ts';
 
 /** Height of the block that the state ends with. Its own transactions have no runes. */
 export const BASE = 909_999;
@@ -52,17 +53,6 @@ export function oldOutput(number: number): RuneOutput & { readonly outpoint: Uin
 }
 
 const taproot = (key: Uint8Array): Uint8Array => Buffer.concat([Uint8Array.of(0x51, 32), key]);
-
-/** Returns a function that returns random numbers below 1 (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** An output with a rune that the chain may spend. */
 interface Coin {
@@ -143,7 +133,7 @@ class BlockWriter {
 
 /** Makes the blocks of the chain one after the other. */
 class ChainMaker {
-  readonly #random = randomOf(1);
+  readonly #random = randomNumbers(1);
   readonly #coins: Coin[] = [];
   #old = 0;
   #etched = 0;

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Changes, type RuneOutput, runeId } from '../src/runes/ledger.ts';
+import { DamagedStateError } from '../src/unspent/checked.ts';
 import { DiskLedger } from '../src/unspent/diskLedger.ts';
 import { ByteReader, ByteWriter } from '../src/unspent/outputBytes.ts';
-import { DamagedStateError } from '../src/unspent/sortedFile.ts';
 import { temporaryFolder } from './support/build.ts';
 import { outpointOf, outpointText } from './support/memoryLedger.ts';
 

@@ -1,6 +1,7 @@
 /**
  * Requests of the load benchmark: their kinds and shares. Every run draws the same requests.
  */
+import { randomNumbers } from '../random.ts';
 import type { DataFacts } from './data.ts';
 
 /** Page sizes of the builds, as in the former service. */
@@ -53,17 +54,6 @@ export const describeMix = (mix: Mix): string =>
     .join(', ');
 
 type Random = () => number;
-
-/** Returns a generator of numbers from 0 to 1, always the same for a seed (mulberry32). */
-function randomNumbers(seed: number): Random {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const below = (limit: number, random: Random): number => Math.floor(random() * limit);
 

@@ -2,6 +2,7 @@
  * Schema of `activity/index.json`, the list of Parquet files. It has no times, so the same records make the same bytes.
  */
 import { z } from 'zod';
+import { hex64 } from './schemas.ts';
 
 const integer = z.int().min(0);
 
@@ -16,10 +17,7 @@ const bulkFile = z
     blocks: z.int().min(1).describe('Blocks in the file.'),
     records: z.int().min(1).describe('Records in the file.'),
     bytes: integer.describe('Size of the file, in bytes.'),
-    sha256: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/)
-      .describe('SHA-256 of the file: 64 hex digits.'),
+    sha256: hex64.describe('SHA-256 of the file: 64 hex digits.'),
   })
   .describe('A Parquet file.');
 export type BulkFile = z.infer<typeof bulkFile>;

@@ -89,7 +89,9 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 }
 
 const integer = z.int().min(0);
-const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** A hash without prefix, in both dialects. */
+export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Most runes that a manifest names in `left_out`. */
 export const MOST_RUNES_NAMED = 20;
@@ -259,10 +261,7 @@ export const manifest = z
       'Number of files with pages and pointers, including paths by block hash. The index of layout `packed` has 16^`transaction_prefix` files more.',
     ),
     bytes: integer.describe('Total size of these files, in bytes.'),
-    digest: z
-      .string()
-      .regex(/^[0-9a-f]{64}$/)
-      .describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),
+    digest: hex64.describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),
   })
   .describe('Contents and options of a mirror.')
   .superRefine(({ layout, blocks, transactions, records, transaction_prefix: digits }, context) => {

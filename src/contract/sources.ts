@@ -58,7 +58,7 @@ const without = ([a, b]: Run, [c, d]: Run): Run[] => {
 };
 
 /** Sorts runs, and joins those without a gap between them. */
-function joinRuns(runs: readonly Run[]): [number, number][] {
+export function joinRuns(runs: readonly Run[]): [number, number][] {
   const joined: [number, number][] = [];
   for (const [first, last] of [...runs].sort((a, b) => a[0] - b[0])) {
     const before = joined.at(-1);

@@ -2,6 +2,7 @@
  * Schemas of the stats documents. None has the time of the build, so the same input makes the same bytes.
  */
 import { z } from 'zod';
+import { hex64 } from './schemas.ts';
 
 const integer = z.int().min(0);
 
@@ -106,10 +107,7 @@ export const feed = z
     items: z
       .array(
         z.strictObject({
-          id: z
-            .string()
-            .regex(/^[0-9a-f]{64}$/)
-            .describe('Hash of the block without `0x`, so a block that replaces another is a new item.'),
+          id: hex64.describe('Hash of the block without `0x`, so a block that replaces another is a new item.'),
           url: z.string().describe('URL of the block; relative to the feed if the build does not know the URL of the mirror.'),
           title: z.string().describe('Title of the item.'),
           content_text: z.string().describe('Number of records by operation, and the hash of the block.'),

@@ -9,6 +9,7 @@
  */
 import { createHash } from 'node:crypto';
 import { digestsFile } from '../contract/schemas.ts';
+import { joinRuns } from '../contract/sources.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
@@ -21,13 +22,9 @@ export interface BlockDigest {
   readonly digest: string;
 }
 
-const HEX_64 = /^[0-9a-f]{64}$/;
-
 /** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws when the text is not valid. */
 export function readDigests(text: string, path: string): BlockDigest[] {
   const { blocks } = digestsFile.parse(JSON.parse(text));
-  if (blocks.some(({ hash, digest }) => !HEX_64.test(hash) || !HEX_64.test(digest)))
-    throw new Error('a hash or digest is not 64 hex digits');
   if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
     throw new Error('its heights are not ascending, or belong in another file');
   }
@@ -60,15 +57,7 @@ export async function buildDigest(store: Store): Promise<string> {
 }
 
 /** Returns the first and last height of each run of consecutive heights, as in the manifest. */
-export function runsOf(blocks: readonly BlockDigest[]): [number, number][] {
-  const runs: [number, number][] = [];
-  for (const { height } of blocks) {
-    const last = runs.at(-1);
-    if (last !== undefined && height === last[1] + 1) last[1] = height;
-    else runs.push([height, height]);
-  }
-  return runs;
-}
+export const runsOf = (blocks: readonly BlockDigest[]): [number, number][] => joinRuns(blocks.map(({ height }) => [height, height]));
 
 /** Writes the digests files of these heights. Returns the paths of digests files that no longer have a block. */
 export async function writeDigests(heights: Iterable<number>, sink: DiskSink, store: Store): Promise<string[]> {

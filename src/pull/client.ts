@@ -21,6 +21,9 @@ export interface ClientOptions {
   readonly onRetry: (why: string) => void;
 }
 
+/** Defaults of a pull. */
+export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
+
 export interface Reply<T> {
   readonly status: number;
   /** Parsed response body; undefined unless the status is 200. */
@@ -40,6 +43,9 @@ export const LONGEST_ANSWER = 20;
 
 /** Largest response body that is accepted. A page of 100,000 records has about 60 MB. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
+
+/** True for a status that another attempt may change. */
+export const isPassing = (status: number): boolean => status === 408 || status === 425 || status === 429 || status >= 500;
 
 /** A failure that a retry may fix. `waitMs` is the server's Retry-After, in milliseconds. */
 export class PassingError extends Error {
@@ -142,7 +148,7 @@ export class Client {
       signal.removeEventListener('abort', stop);
     }
     const { status, headers } = response;
-    if (status === 429 || status === 408 || status === 425 || status >= 500) {
+    if (isPassing(status)) {
       throw new PassingError(`was answered with status ${status}`, retryAfter(headers.get('retry-after')));
     }
     if (status >= 300 && status < 400) {

@@ -6,6 +6,7 @@ import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { UsageError } from '../errors.ts';
+import { DEFAULTS } from './client.ts';
 import type { WantedBlocks } from './plan.ts';
 import { NodeUrl, type PullRequest, pullFrom } from './session.ts';
 import { HIGHEST } from './source.ts';
@@ -50,9 +51,14 @@ export const PULL_COMMAND: Command = {
       byDefault: '4',
       about: 'Parallel HTTP requests or database connections.',
     },
-    { name: 'rate', value: 'N', byDefault: '10', about: 'HTTP requests per second; 0 for no limit.' },
-    { name: 'retries', value: 'N', byDefault: '8', about: 'Retries of a failed HTTP request.' },
-    { name: 'timeout', value: 'SECONDS', byDefault: '30', about: 'Longest time without data from an HTTP server.' },
+    { name: 'rate', value: 'N', byDefault: String(DEFAULTS.rate), about: 'HTTP requests per second; 0 for no limit.' },
+    { name: 'retries', value: 'N', byDefault: String(DEFAULTS.retries), about: 'Retries of a failed HTTP request.' },
+    {
+      name: 'timeout',
+      value: 'SECONDS',
+      byDefault: String(DEFAULTS.timeoutMs / 1000),
+      about: 'Longest time without data from an HTTP server.',
+    },
     LOG,
     HELP,
   ],
@@ -72,9 +78,6 @@ export const PULL_COMMAND: Command = {
 /** Environment variable with headers, one per line. Other users of the machine can read a command line. */
 const HEADERS_VARIABLE = 'PULL_HEADERS';
 
-/** Longest pause before the first retry of a request, in milliseconds. */
-const PAUSE_MS = 500;
-
 export async function runPull(flags: Flags, log: Log): Promise<void> {
   const [variable, given] = [process.env[HEADERS_VARIABLE] ?? '', flags.all('header')];
   const progress = Progress.of(flags, log);
@@ -88,10 +91,10 @@ export async function runPull(flags: Flags, log: Log): Promise<void> {
     confirmations: flags.integer('confirmations', from instanceof NodeUrl ? 100 : 6, 0, HIGHEST),
     concurrency: flags.integer('concurrency', 4, 1, 64),
     headers: parseHeaders([...variable.split('\n').filter((line) => line.trim() !== ''), ...given]),
-    rate: flags.integer('rate', 10, 0, 10_000),
-    retries: flags.integer('retries', 8, 0, 100),
-    timeoutMs: 1000 * flags.integer('timeout', 30, 1, 3600),
-    pauseMs: PAUSE_MS,
+    rate: flags.integer('rate', DEFAULTS.rate, 0, 10_000),
+    retries: flags.integer('retries', DEFAULTS.retries, 0, 100),
+    timeoutMs: 1000 * flags.integer('timeout', DEFAULTS.timeoutMs / 1000, 1, 3600),
+    pauseMs: DEFAULTS.pauseMs,
     cookie: flags.one('cookie'),
     follow: flags.has('follow') ? flags.positionals : undefined,
     signal: interruption.signal,

@@ -8,21 +8,18 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import { CHECKSUM_ENDING } from '../input/checksums.ts';
-import { EMPTY, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
+import { EMPTY, hundredOf, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
 import { putInPlace, removeFiles, workFile, writeBlock, writeError } from './write.ts';
-
-/** Most heights per file. Files end before multiples of it. */
-const HEIGHTS_PER_FILE = 100;
 
 /** Joins files of one block with neighbours of the same hundred, if all heights of this hundred are settled. */
 export async function joinSettled(folder: string, settled: number, signal: AbortSignal, progress: Progress): Promise<void> {
   const runs: PulledFile[][] = [];
   for (const file of listPulledFiles(folder)) {
     const hundred = hundredOf(file.first);
-    if (file.digest === undefined || isJoined(file) || HEIGHTS_PER_FILE * (hundred + 1) > settled + 1) continue;
+    if (file.digest === undefined || isJoined(file) || hundred.last > settled) continue;
     const run = runs.at(-1);
     const before = run?.at(-1);
-    if (before !== undefined && file.first === before.first + 1 && hundredOf(before.first) === hundred) run?.push(file);
+    if (before !== undefined && file.first === before.first + 1 && hundred.first <= before.first) run?.push(file);
     else runs.push([file]);
   }
   progress.begin('join');
@@ -32,8 +29,6 @@ export async function joinSettled(folder: string, settled: number, signal: Abort
     progress.show(i, runs.length, 'files');
   }
 }
-
-const hundredOf = (height: number): number => Math.floor(height / HEIGHTS_PER_FILE);
 
 /** Joins files of one block each. Compressed files can be concatenated. */
 async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<void> {

@@ -15,7 +15,7 @@ import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
 import { writeParquet } from './parquetFile.ts';
-import { checkDigest, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
+import { checkDigest, HEIGHTS_PER_FILE, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { isDiskFull, putInPlace, saveStream, workFile, writeError } from './write.ts';
@@ -31,9 +31,6 @@ export interface DatabaseOptions {
   /** Called with warnings about slow queries. */
   readonly onNotice: (message: string) => void;
 }
-
-/** Settled heights per file: about 100,000 records. Keeps memory small, and all of history in about 1,000 files. */
-const HEIGHTS_PER_FILE = 100;
 
 /** Timeout for opening a connection, in milliseconds. */
 const CONNECT_MS = 30_000;

@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
+import { joinRuns } from '../contract/sources.ts';
 import { BuildError, InputError } from '../errors.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
@@ -111,7 +112,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
       break;
     }
   }
-  const heights = runsOf(listPulledFiles(folder));
+  const heights = rangesOf(listPulledFiles(folder));
   if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty]);
   return { ...totals, heights };
 }
@@ -287,13 +288,6 @@ async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T
   if (failure !== undefined) throw failure.error;
 }
 
-/** Joins the heights of files (ascending) to ranges without gaps. */
-function runsOf(files: readonly PulledFile[]): Heights[] {
-  const runs: { first: number; last: number }[] = [];
-  for (const { first, last } of files) {
-    const run = runs.at(-1);
-    if (run !== undefined && first <= run.last + 1) run.last = Math.max(run.last, last);
-    else runs.push({ first, last });
-  }
-  return runs;
-}
+/** Joins the heights of files to ranges without gaps. */
+const rangesOf = (files: readonly PulledFile[]): Heights[] =>
+  joinRuns(files.map(({ first, last }) => [first, last])).map(([first, last]) => ({ first, last }));

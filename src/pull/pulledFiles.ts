@@ -22,7 +22,7 @@ import { digestOfBlocks } from '../output/digests.ts';
 import { nullable, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { type Block, type BlockIdentity, identityOf } from './block.ts';
-import { heightsOf } from './heights.ts';
+import { type Heights, heightsOf } from './heights.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 
 /** Subfolder of the input folder. Pulls replace and remove files only here. */
@@ -32,6 +32,18 @@ export const PULLED_FOLDER = 'pulled';
 export const WORK_FOLDER = '.work';
 
 export const RUNES_FILE = 'runes.parquet';
+
+/**
+ * Most settled heights per file, about 100,000 records. Keeps memory small, and all of history in about 1,400 files. Files
+ * end before multiples of it.
+ */
+export const HEIGHTS_PER_FILE = 100;
+
+/** Returns the heights that share a file with a settled block. */
+export function hundredOf(height: number): Heights {
+  const first = height - (height % HEIGHTS_PER_FILE);
+  return { first, last: first + HEIGHTS_PER_FILE - 1 };
+}
 
 /** Heights per subfolder. */
 const HEIGHTS_PER_FOLDER = 1000;

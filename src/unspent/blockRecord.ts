@@ -1,6 +1,7 @@
 /** The bytes of one block's changes in the journal. */
+import { OUTPOINT_BYTES } from '../runes/block.ts';
 import type { Changes, RuneId } from '../runes/ledger.ts';
-import { ByteReader, ByteWriter, KEY_BYTES, writeOutput } from './outputBytes.ts';
+import { ByteReader, ByteWriter, writeOutput } from './outputBytes.ts';
 
 /** A block that was indexed. */
 export interface IndexedBlock {
@@ -48,11 +49,11 @@ export function readRecord(bytes: Uint8Array, target?: ChangeTarget): IndexedBlo
   if (!target) return block;
   for (let left = reader.integer(); left > 0; left--) {
     target.spend(bytes, reader.at);
-    reader.at += KEY_BYTES;
+    reader.at += OUTPOINT_BYTES;
   }
   for (let left = reader.integer(); left > 0; left--) {
     const at = reader.at;
-    reader.at += KEY_BYTES;
+    reader.at += OUTPOINT_BYTES;
     target.create(bytes, at, reader.take(reader.integer()));
   }
   for (let left = reader.integer(); left > 0; left--) target.mint(reader.integer(), reader.integer());

@@ -1,4 +1,5 @@
 /** A Bloom filter: tells that a key is certainly not in a file, so that most lookups read nothing. */
+import { uint32At } from '../runes/bytes.ts';
 
 /** Bits and probes for each key: about 1 % of the keys that are not there pass. */
 const BITS = 10;
@@ -34,9 +35,6 @@ export class Bloom {
   }
 }
 
-const word = (key: Uint8Array, at: number): number =>
-  (key[at] ?? 0) | ((key[at + 1] ?? 0) << 8) | ((key[at + 2] ?? 0) << 16) | ((key[at + 3] ?? 0) << 24);
-
 // Transaction ids are hashes, so their bytes are random already; outputs of one transaction differ in the last four bytes.
-const startOf = (key: Uint8Array, at: number): number => word(key, at + 8) ^ Math.imul(word(key, at + 32), 0x9e3779b1);
-const stepOf = (key: Uint8Array, at: number): number => word(key, at + 12) | 1;
+const startOf = (key: Uint8Array, at: number): number => uint32At(key, at + 8) ^ Math.imul(uint32At(key, at + 32), 0x9e3779b1);
+const stepOf = (key: Uint8Array, at: number): number => uint32At(key, at + 12) | 1;

@@ -3,7 +3,9 @@
  * millions of JavaScript objects would not fit the memory.
  */
 import { randomInt } from 'node:crypto';
-import { ByteReader, ByteWriter, KEY_BYTES } from './outputBytes.ts';
+import { OUTPOINT_BYTES } from '../runes/block.ts';
+import { sameBytes, uint32At } from '../runes/bytes.ts';
+import { ByteReader, ByteWriter } from './outputBytes.ts';
 
 /** What stands in place of a value's length. */
 const SPENT = 0xffffffff;
@@ -35,7 +37,7 @@ export class ChangeTable {
   find(bytes: Uint8Array, at: number): ByteReader | 'spent' | undefined {
     const slot = this.#slots[this.#slotOf(bytes, at)] ?? 0;
     if (slot === 0) return undefined;
-    const end = slot - 1 + KEY_BYTES;
+    const end = slot - 1 + OUTPOINT_BYTES;
     return this.#data.bytes.readUInt32LE(end) >= GONE ? 'spent' : new ByteReader(this.#data.bytes, end + 4);
   }
 
@@ -48,7 +50,7 @@ export class ChangeTable {
   spend(key: Uint8Array, at: number): void {
     const slot = this.#slots[this.#slotOf(key, at)] ?? 0;
     if (slot === 0) this.#add(key, at, undefined, SPENT);
-    else this.#data.bytes.writeUInt32LE(GONE, slot - 1 + KEY_BYTES);
+    else this.#data.bytes.writeUInt32LE(GONE, slot - 1 + OUTPOINT_BYTES);
   }
 
   /** Yields all changes, ascending by key. */
@@ -57,9 +59,9 @@ export class ChangeTable {
     for (const part of byFirstByte(this.#slots, data)) {
       for (const slot of sortByKey(part, data)) {
         const at = slot - 1;
-        const length = data.readUInt32LE(at + KEY_BYTES);
+        const length = data.readUInt32LE(at + OUTPOINT_BYTES);
         if (length === GONE) continue;
-        const from = at + KEY_BYTES + 4;
+        const from = at + OUTPOINT_BYTES + 4;
         yield { bytes: data, at, value: length === SPENT ? undefined : data.subarray(from, from + length) };
       }
     }
@@ -73,7 +75,7 @@ export class ChangeTable {
     this.#slots[index] = this.#data.length + 1;
     this.#count++;
     const data = this.#data;
-    data.put(key.subarray(at, at + KEY_BYTES));
+    data.put(key.subarray(at, at + OUTPOINT_BYTES));
     data.reserve(4);
     data.length = data.bytes.writeUInt32LE(length, data.length);
     if (value) data.put(value);
@@ -86,7 +88,7 @@ export class ChangeTable {
     let index = hash(bytes, at, this.#seed) & mask;
     for (; ; index = (index + 1) & mask) {
       const slot = this.#slots[index] ?? 0;
-      if (slot === 0 || sameKey(data, slot - 1, bytes, at)) return index;
+      if (slot === 0 || sameBytes(data, slot - 1, bytes, at, OUTPOINT_BYTES)) return index;
     }
   }
 
@@ -97,20 +99,10 @@ export class ChangeTable {
   }
 }
 
-function sameKey(a: Uint8Array, from: number, b: Uint8Array, at: number): boolean {
-  for (let i = 0; i < KEY_BYTES; i++) if (a[from + i] !== b[at + i]) return false;
-  return true;
-}
-
 function hash(bytes: Uint8Array, at: number, seed: number): number {
   let mixed = seed;
   for (const place of [0, 4, 32]) {
-    const word =
-      (bytes[at + place] ?? 0) |
-      ((bytes[at + place + 1] ?? 0) << 8) |
-      ((bytes[at + place + 2] ?? 0) << 16) |
-      ((bytes[at + place + 3] ?? 0) << 24);
-    mixed = Math.imul(mixed ^ word, 0x9e3779b1);
+    mixed = Math.imul(mixed ^ uint32At(bytes, at + place), 0x9e3779b1);
     mixed ^= mixed >>> 15;
   }
   return mixed >>> 0;
@@ -155,4 +147,4 @@ function sortByKey(part: Uint32Array, data: Buffer): Uint32Array {
 
 /** Compares two keys as `sort` does. */
 export const compareKeys = (a: Buffer, from: number, b: Buffer, at: number): number =>
-  a.compare(b, at, at + KEY_BYTES, from, from + KEY_BYTES);
+  a.compare(b, at, at + OUTPOINT_BYTES, from, from + OUTPOINT_BYTES);

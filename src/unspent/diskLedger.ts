@@ -9,18 +9,20 @@
  * Only blocks that no reorganisation can replace are moved from the journal to sorted files. Smaller sorted files are
  * merged into larger ones, so there are only a few. Runes are not here: the caller has them in a table.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { misfitOf } from '../contract/schemas.ts';
+import { hex64, misfitOf } from '../contract/schemas.ts';
 import { codeOf, messageOf } from '../errors.ts';
 import { blockOf, type Changes, type Ledger, type Mintable, type RuneId, type RuneOutput, runeId, runeIdText } from '../runes/ledger.ts';
+import { replaceFile } from '../write/replace.ts';
 import { syncFile, syncFolder } from '../write/sync.ts';
 import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
 import { ChangeTable } from './changeTable.ts';
+import { checksum, DamagedStateError } from './checked.ts';
 import { Journal } from './journal.ts';
 import { readOutput } from './outputBytes.ts';
-import { checksum, DamagedStateError, merged, SortedFile, writeSortedFile } from './sortedFile.ts';
+import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
 const FORMAT = 1;
 const STATE_FILE = 'state.json';
@@ -41,10 +43,7 @@ const stateFile = z.strictObject({
   rows_from: z.int().min(0),
   /** The last block in the sorted files, and its hash; none before the first block. */
   base: z.int().min(-1),
-  base_hash: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/)
-    .optional(),
+  base_hash: hex64.optional(),
   outputs: z.array(z.string().regex(/^outputs-[0-9]+-[0-9]+\.sorted$/)),
   mints: z
     .string()
@@ -315,10 +314,10 @@ function readState(folder: string): StateFile | undefined {
 }
 
 function writeState(folder: string, state: StateFile): void {
-  const temporary = join(folder, `${STATE_FILE}.tmp`);
-  writeFileSync(temporary, `${JSON.stringify(state)}\n`);
-  syncFile(temporary);
-  renameSync(temporary, join(folder, STATE_FILE));
+  replaceFile(join(folder, STATE_FILE), (temporary) => {
+    writeFileSync(temporary, `${JSON.stringify(state)}\n`);
+    syncFile(temporary);
+  });
   syncFolder(folder);
 }
 

@@ -4,9 +4,9 @@
  *
  * A record is its length (4 bytes), its checksum (8 bytes) and the bytes of blockRecord.ts.
  */
-import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { type IndexedBlock, readRecord } from './blockRecord.ts';
-import { checksum, DamagedStateError } from './sortedFile.ts';
+import { checksum, DamagedStateError, readFully } from './checked.ts';
 
 const HEAD_BYTES = 12;
 
@@ -111,12 +111,7 @@ export class Journal {
   *records(): Generator<{ readonly block: IndexedBlock; readonly record: Buffer }> {
     this.sync();
     for (const place of this.#places) {
-      const bytes = Buffer.allocUnsafe(place.to - place.from);
-      for (let done = 0; done < bytes.length; ) {
-        const count = readSync(this.#file, bytes, done, bytes.length - done, place.from + done);
-        if (count === 0) throw new DamagedStateError(`${this.#path} is damaged`);
-        done += count;
-      }
+      const bytes = readFully(this.#file, Buffer.allocUnsafe(place.to - place.from), place.from, this.#path);
       if (endOf(bytes, 0) !== bytes.length) throw new DamagedStateError(`${this.#path} is damaged`);
       yield { block: place, record: bytes.subarray(HEAD_BYTES) };
     }

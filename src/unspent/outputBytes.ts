@@ -1,9 +1,6 @@
 /** The bytes that files keep of an unspent output: its script and its balances. */
 import type { RuneOutput } from '../runes/ledger.ts';
 
-/** Bytes of an outpoint: transaction id in the order of hashing, output index. Files are sorted by these bytes. */
-export const KEY_BYTES = 36;
-
 /** The longest integer: 128 bits in groups of 7. */
 const MOST_BYTES = 19;
 

@@ -8,32 +8,21 @@
  *
  * An entry is the outpoint, the length of the value plus one (0: spent), and the value.
  */
-import { createHash } from 'node:crypto';
-import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import { OUTPOINT_BYTES } from '../runes/block.ts';
 import { Bloom } from './bloom.ts';
 import { type Change, compareKeys } from './changeTable.ts';
-import { ByteReader, ByteWriter, KEY_BYTES } from './outputBytes.ts';
+import { checksum, DamagedStateError, readFully } from './checked.ts';
+import { ByteReader, ByteWriter } from './outputBytes.ts';
 
 const PAGE_BYTES = 4096;
-const INDEX_ENTRY = KEY_BYTES + 8 + 8;
+const INDEX_ENTRY = OUTPOINT_BYTES + 8 + 8;
 const FOOTER_BYTES = 48;
 const MAGIC = Buffer.from('RUNEOUT1');
 
 /** Bytes that are written or read at once. */
 const CHUNK_BYTES = 1 << 20;
-
-/** The checksum of files of the state: the first 8 bytes of the SHA-256. */
-export const checksum = (...parts: readonly Uint8Array[]): bigint => {
-  const hash = createHash('sha256');
-  for (const part of parts) hash.update(part);
-  return hash.digest().readBigUInt64LE();
-};
-
-/** A file of the state does not have the content that was written. */
-export class DamagedStateError extends Error {
-  override readonly name = 'DamagedStateError';
-}
 
 /** Writes changes that are ascending by key. `most` is at least their number. Gives other work a turn from time to time. */
 export async function writeSortedFile(path: string, changes: Iterable<Change>, most: number): Promise<void> {
@@ -47,15 +36,15 @@ export async function writeSortedFile(path: string, changes: Iterable<Change>, m
     const endPage = () => {
       if (page.length === 0) return;
       const bytes = page.view();
-      index.put(bytes.subarray(0, KEY_BYTES));
+      index.put(bytes.subarray(0, OUTPOINT_BYTES));
       index.put(uint64(BigInt(output.position)));
       index.put(uint64(checksum(bytes)));
       output.put(bytes);
       page.length = 0;
     };
     for (const { bytes, at, value } of changes) {
-      if (page.length > 0 && page.length + KEY_BYTES + (value?.length ?? 0) > PAGE_BYTES) endPage();
-      page.put(bytes.subarray(at, at + KEY_BYTES));
+      if (page.length > 0 && page.length + OUTPOINT_BYTES + (value?.length ?? 0) > PAGE_BYTES) endPage();
+      page.put(bytes.subarray(at, at + OUTPOINT_BYTES));
       page.integer(value === undefined ? 0 : value.length + 1);
       if (value) page.put(value);
       filter.add(bytes, at);
@@ -130,7 +119,7 @@ export class SortedFile {
     const reader = new ByteReader(this.#readPage(low));
     while (reader.at < reader.bytes.length) {
       const order = compareKeys(reader.bytes as Buffer, reader.at, wanted, at);
-      reader.at += KEY_BYTES;
+      reader.at += OUTPOINT_BYTES;
       const length = reader.integer();
       if (order === 0) return length === 0 ? 'spent' : reader;
       if (order > 0) return undefined;
@@ -146,7 +135,7 @@ export class SortedFile {
       const reader = new ByteReader(bytes);
       while (reader.at < bytes.length) {
         const at = reader.at;
-        reader.at += KEY_BYTES;
+        reader.at += OUTPOINT_BYTES;
         const length = reader.integer();
         const value = length === 0 ? undefined : reader.take(length - 1);
         yield { bytes, at, value };
@@ -160,7 +149,7 @@ export class SortedFile {
 
   /** Reads a page and checks it. The buffer is the same each time. */
   #readPage(page: number): Buffer {
-    const place = page * INDEX_ENTRY + KEY_BYTES;
+    const place = page * INDEX_ENTRY + OUTPOINT_BYTES;
     const from = Number(this.#index.readBigUInt64LE(place));
     const to = page + 1 === this.#pages ? this.size : Number(this.#index.readBigUInt64LE(place + INDEX_ENTRY));
     if (this.#page.length < to - from) this.#page = Buffer.allocUnsafe(to - from);
@@ -170,12 +159,7 @@ export class SortedFile {
   }
 
   #read(into: Buffer, from: number): Buffer {
-    for (let done = 0; done < into.length; ) {
-      const count = readSync(this.#file, into, done, into.length - done, from + done);
-      if (count === 0) throw this.#damaged();
-      done += count;
-    }
-    return into;
+    return readFully(this.#file, into, from, this.#path);
   }
 
   #damaged(): DamagedStateError {

@@ -8,15 +8,12 @@ import { describeSources } from '../contract/sources.ts';
 import { InputError, UsageError } from '../errors.ts';
 import { digestOfBlocks, readDigests } from '../output/digests.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
-import { Client } from '../pull/client.ts';
+import { Client, DEFAULTS } from '../pull/client.ts';
 import { baseOf, digestsPaths, findManifest, type Listing, readListing } from '../pull/mirror.ts';
 import { VerificationError } from './findings.ts';
 
 /** Heights to show of each list; further ones are only counted. */
 const SHOWN = 10;
-
-/** The client's options, as the defaults of a pull (pull/command.ts). */
-const POLITE = { headers: {}, rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 };
 
 /** Another mirror: a folder, or the URL before `/runes/v1`. */
 export type Other = string | URL;
@@ -96,7 +93,7 @@ function readFolder(root: string): Listing {
 
 async function readUrl(base: string, log: Log): Promise<Listing> {
   const onRetry = (why: string) => log.notice(`${why}; trying again`);
-  const client = new Client({ ...POLITE, signal: new AbortController().signal, onRetry });
+  const client = new Client({ ...DEFAULTS, headers: {}, signal: new AbortController().signal, onRetry });
   if ((await findManifest(base, client)) === undefined) {
     throw new InputError(`${base} is not a mirror of this program: it has no valid ${MANIFEST_PATH}`, [
       'Give the URL before /runes/v1 with --against.',

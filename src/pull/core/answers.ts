@@ -1,5 +1,6 @@
 /** What Bitcoin Core answers: the fields that are read, their limits, and the largest answers. */
 import { z } from 'zod';
+import { hex64 } from '../../contract/schemas.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import { PassingError } from '../client.ts';
 import { HIGHEST } from '../source.ts';
@@ -20,19 +21,18 @@ export const SMALL_ANSWER = 1_000_000;
  */
 export const LARGEST_JSON = 128 * 1024 * 1024;
 
-export const blockHash = z.string().regex(/^[0-9a-f]{64}$/);
 const height = z.int().min(0).max(HIGHEST);
 
 export const chainInfo = z.object({
   chain: z.string(),
   blocks: height,
   headers: z.int().max(HIGHEST),
-  bestblockhash: blockHash,
+  bestblockhash: hex64,
   initialblockdownload: z.boolean(),
   pruned: z.boolean(),
   pruneheight: height.optional(),
 });
-export const hashAnswer = z.object({ blockhash: blockHash });
+export const hashAnswer = z.object({ blockhash: hex64 });
 export const networkInfo = z.object({ version: z.int() });
 export const transaction = z.object({ txid: z.string(), vin: z.array(z.unknown()) });
 export const jsonBlock = z.object({ tx: z.array(transaction) });

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { misfitOf } from '../../contract/schemas.ts';
 import { InputError } from '../../errors.ts';
-import { Client, type ClientOptions, PassingError } from '../client.ts';
+import { Client, type ClientOptions, isPassing, PassingError } from '../client.ts';
 import type { Credentials } from './credentials.ts';
 import { type Answer, Transport } from './transport.ts';
 
@@ -135,9 +135,7 @@ export class Calls {
 
   /** Throws for answers that are the same in both interfaces: failures that pass, redirects and web pages. */
   #refuse({ status, headers, body }: Answer, hide = (text: string) => text): void {
-    if (status === 408 || status === 425 || status === 429 || status >= 500) {
-      throw statusError(status, hide(textOf(body)));
-    }
+    if (isPassing(status)) throw statusError(status, hide(textOf(body)));
     if (status >= 300 && status < 400) {
       throw new InputError(`${this.name} redirects to ${quoted(hide(headers.location ?? ''))}`, [
         'Bitcoin Core never does, and redirects are not followed, because they could send credentials to another host. Check the URL.',

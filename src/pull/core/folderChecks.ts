@@ -1,19 +1,14 @@
 /** Checks that the folder `pulled`, the node and the wanted blocks fit each other. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { CliError, InputError } from '../../errors.ts';
-import { DamagedStateError } from '../../unspent/sortedFile.ts';
+import { DamagedStateError } from '../../unspent/checked.ts';
 import type { WantedBlocks } from '../plan.ts';
+import { hundredOf } from '../pulledFiles.ts';
 import { writeError } from '../write.ts';
 import type { ChainInfo } from './node.ts';
 
-/** Settled heights per file. */
-export const HEIGHTS_PER_FILE = 100;
-
 /** The first of the last `last` blocks, at the begin of a file. */
-export function lastBlocks(last: number, tip: number): number {
-  const first = Math.max(tip - last + 1, 0);
-  return first - (first % HEIGHTS_PER_FILE);
-}
+export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
 /** Returns the first height whose rows are written. Throws an InputError when an earlier pull did not write them. */
 export function firstWanted(

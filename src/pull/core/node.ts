@@ -6,6 +6,7 @@
  */
 import { z } from 'zod';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
+import { hex64 } from '../../contract/schemas.ts';
 import { InputError } from '../../errors.ts';
 import { type Block, BlockError, readBlock } from '../../runes/block.ts';
 import { hashText } from '../../runes/bytes.ts';
@@ -13,7 +14,6 @@ import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS } from '../../runes/networks.ts';
 import { PassingError } from '../client.ts';
 import {
-  blockHash,
   bytesOf,
   chainInfo,
   ENVELOPE_BYTES,
@@ -144,7 +144,7 @@ export class BitcoinNode {
         throw statusError(status, textOf(body));
       }
       try {
-        return await this.#rpc('getblockhash', [at], blockHash);
+        return await this.#rpc('getblockhash', [at], hex64);
       } catch (error) {
         if (error instanceof RpcError && error.code === RPC_CODES.parameter) return undefined;
         throw error;

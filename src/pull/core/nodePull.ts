@@ -22,11 +22,11 @@ import { originsOf, updateBlocksFile } from '../blocksFile.ts';
 import type { Heights } from '../heights.ts';
 import type { WantedBlocks } from '../plan.ts';
 import type { PullResult } from '../pull.ts';
-import { listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
+import { hundredOf, listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
 import { allBy } from '../source.ts';
 import { removeFiles } from '../write.ts';
 import { ahead } from './ahead.ts';
-import { checkNetwork, explained, firstWanted, HEIGHTS_PER_FILE, isParquet, lastBlocks, lost } from './folderChecks.ts';
+import { checkNetwork, explained, firstWanted, isParquet, lastBlocks, lost } from './folderChecks.ts';
 import { hash256 } from './hash256.ts';
 import { knownRunes } from './knownRunes.ts';
 import type { BitcoinNode, ChainInfo } from './node.ts';
@@ -230,8 +230,8 @@ export class NodePull {
    * it, else the one block. `begin` is the first height that this run reads.
    */
   #unitOf(height: number, begin: number, settled: number): Heights {
-    const start = height - (height % HEIGHTS_PER_FILE);
-    const whole = { first: Math.max(start, this.#ledger.rowsFrom), last: start + HEIGHTS_PER_FILE - 1 };
+    const hundred = hundredOf(height);
+    const whole = { ...hundred, first: Math.max(hundred.first, this.#ledger.rowsFrom) };
     return begin <= whole.first && whole.last <= settled ? whole : { first: height, last: height };
   }
 
@@ -300,11 +300,11 @@ export class NodePull {
     this.#trim();
     const byHundred = new Map<number, PulledFile[]>();
     for (const file of this.#pulled()) {
-      const start = file.first - (file.first % HEIGHTS_PER_FILE);
+      const { first: start } = hundredOf(file.first);
       byHundred.set(start, [...(byHundred.get(start) ?? []), file]);
     }
     for (const [start, files] of byHundred) {
-      const heights = { first: Math.max(start, this.#ledger.rowsFrom), last: start + HEIGHTS_PER_FILE - 1 };
+      const heights = { first: Math.max(start, this.#ledger.rowsFrom), last: hundredOf(start).last };
       if (heights.last > this.#settled || files.length === 1) continue;
       const whole = files.find(({ first, last }) => first === heights.first && last === heights.last);
       const parts = files.filter((file) => file !== whole);
@@ -339,10 +339,9 @@ export class NodePull {
   /** Moves settled blocks from a long journal to sorted files, which may take a minute. */
   async settle(): Promise<void> {
     if (!this.#ledger.isJournalLong) return;
-    const settled = this.#settled;
     // Files of a hundred blocks are never cut by a reorganisation, so neither is the ledger.
     try {
-      await this.#ledger.settle(settled - (settled % HEIGHTS_PER_FILE) - 1);
+      await this.#ledger.settle(hundredOf(this.#settled).first - 1);
     } catch (error) {
       throw explained(error, this.#options.folder);
     }

@@ -1,0 +1,25 @@
+/** Checks that files of the state have the content that was written. */
+import { createHash } from 'node:crypto';
+import { readSync } from 'node:fs';
+
+/** A file of the state does not have the content that was written. */
+export class DamagedStateError extends Error {
+  override readonly name = 'DamagedStateError';
+}
+
+/** Returns the first 8 bytes of the SHA-256. */
+export const checksum = (...parts: readonly Uint8Array[]): bigint => {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest().readBigUInt64LE();
+};
+
+/** Fills `into` with the bytes of an open file from `from` on. Throws a DamagedStateError when the file ends before. */
+export function readFully(file: number, into: Buffer, from: number, path: string): Buffer {
+  for (let done = 0; done < into.length; ) {
+    const count = readSync(file, into, done, into.length - done, from + done);
+    if (count === 0) throw new DamagedStateError(`${path} is damaged`);
+    done += count;
+  }
+  return into;
+}
