@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
 import type { Log } from '../src/cli/log.ts';
 import { CliError, EXIT, UsageError } from '../src/errors.ts';
-import { STATE_FOLDER } from '../src/pull/core/nodePull.ts';
+import { STATE_FOLDER } from '../src/pull/pulledFiles.ts';
 import { filesBelow } from '../test/support/build.ts';
 import { ROOT, runProcess, start } from '../test/support/cli.ts';
 import { type NodeProcess, startNodeProcess } from '../test/support/fakeNode.ts';

@@ -1,9 +1,8 @@
 /** Makes the folder of a pull that has read all blocks before the chain of nodeChain.ts. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { STATE_FOLDER } from '../src/pull/core/nodePull.ts';
 import { RowFiles } from '../src/pull/core/rowFiles.ts';
-import { WORK_FOLDER } from '../src/pull/pulledFiles.ts';
+import { STATE_FOLDER, WORK_FOLDER } from '../src/pull/pulledFiles.ts';
 import { runeIdText } from '../src/runes/ledger.ts';
 import { nameNumber, nameText } from '../src/runes/name.ts';
 import { NETWORKS } from '../src/runes/networks.ts';

@@ -108,7 +108,7 @@ const BOTH: [FakeNodeOptions, Partial<NodeOptions>] = [{ credentials: SECRET }, 
 it('leaves no timer behind, which would keep a command from ending', async () => {
   const before = timers();
   const node = await connect((await fakeNode()).url, { timeoutMs: 1_000_000 });
-  for (let round = 0; round < 5; round++) await node.block(LAST.hash);
+  for (let round = 0; round < 5; round++) await node.readBlock(LAST.hash);
   await until(() => timers() <= before);
 });
 
@@ -131,8 +131,8 @@ describe.each([
     });
     for (const { hash, height, bytes } of CHAIN) {
       expect(await node.hashAt(height)).toBe(hash);
-      expect(Buffer.compare(await node.block(hash), bytes)).toBe(0);
-      expect((await node.readBlock(hash)).hash).toBe(hash);
+      const block = await node.readBlock(hash);
+      expect([block.hash, Buffer.compare(block.bytes, bytes)]).toEqual([hash, 0]);
     }
     expect(await node.hashAt(FIRST + 4)).toBeUndefined();
     const outputs = await node.previousOutputs(LAST, [
@@ -152,7 +152,7 @@ describe.each([
     const fake = await fakeNode({ ...served, isSyncing: true, prunedBelow: FIRST + 1, network: 'signet' });
     const node = await connect(fake.url, asked);
     expect(await node.chain()).toMatchObject({ isSyncing: true, firstStored: FIRST + 1, network: 'signet' });
-    const error = await errorOf(node.block(one.hash));
+    const error = await errorOf(node.readBlock(one.hash));
     expect(error).toBeInstanceOf(InputError);
     expect(error.message).toMatch(
       /^Bitcoin Core 127\.0\.0\.1:\d+ has pruned a block that is needed \(".*not available \(pruned data\)"\)$/,
@@ -172,7 +172,7 @@ describe.each([
     expect(await node.hashAt(FIRST + 2)).toBe(other.hash);
     expect(await node.hashAt(FIRST + 3)).toBeUndefined();
     // Core keeps the blocks of a branch that it left.
-    expect(Buffer.compare(await node.block(LAST.hash), LAST.bytes)).toBe(0);
+    expect(Buffer.compare((await node.readBlock(LAST.hash)).bytes, LAST.bytes)).toBe(0);
     fake.setTip(FIRST);
     expect(await node.chain()).toMatchObject({ blocks: FIRST, bestHash: one.hash });
     expect(await node.hashAt(FIRST + 1)).toBeUndefined();
@@ -248,7 +248,7 @@ describe.each([
     const node = await connect(fake.url, asked);
     notices = [];
     fake.faults.push({ ...fault, times: 9 });
-    const error = await errorOf(node.block(LAST.hash));
+    const error = await errorOf(node.readBlock(LAST.hash));
     expect(error).toBeInstanceOf(InputError);
     expect(error.message).toMatch(message);
     expect(error.details.length).toBeGreaterThan(0);
@@ -259,7 +259,7 @@ describe.each([
     const fake = await fakeNode(served);
     const node = await connect(fake.url, asked);
     fake.forget(LAST.hash);
-    const gone = await errorOf(node.block(LAST.hash));
+    const gone = await errorOf(node.readBlock(LAST.hash));
     expect(gone).toBeInstanceOf(BuildError);
     expect(gone.message).toMatch(/^block [0-9a-f]{64} of Bitcoin Core \S+ was answered with .* not found"; tried 4 times$/i);
     await fake.close();
@@ -273,7 +273,7 @@ describe.each([
     await Promise.all(Array.from({ length: 20 }, () => node.chain()));
     expect(getEventListeners(interruption.signal, 'abort').length).toBe(1);
     fake.faults.push({ on: /block/, stall: 10, times: 3 });
-    const asking = Promise.allSettled([node.block(LAST.hash), node.block(LAST.hash), node.hashAt(FIRST)]);
+    const asking = Promise.allSettled([node.readBlock(LAST.hash), node.readBlock(LAST.hash), node.hashAt(FIRST)]);
     await until(() => fake.faults.length === 0);
     interruption.abort();
     expect((await asking).map((result) => result.status === 'rejected' && result.reason.name)).toEqual(Array(3).fill('AbortError'));
@@ -301,7 +301,7 @@ it('is asked again for a block in hex with other characters', async () => {
   notices = [];
   const result = `${Buffer.from(LAST.bytes).toString('hex').slice(0, -2)}zz`;
   fake.faults.push({ status: 200, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ result, error: null }) });
-  expect(Buffer.compare(await node.block(LAST.hash), LAST.bytes)).toBe(0);
+  expect(Buffer.compare((await node.readBlock(LAST.hash)).bytes, LAST.bytes)).toBe(0);
   expect(notices).toEqual([expect.stringMatching(/is damaged: it is not hex; trying again$/)]);
 });
 

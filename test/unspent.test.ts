@@ -85,12 +85,15 @@ describe('a ledger on disk', () => {
         let ledger = open(folder);
         const models: Model[] = [{ outputs: new Map(), mints: new Map() }];
         const all = new Set<string>();
+        const hashes: string[] = [];
         const height = () => FIRST + models.length - 2;
         for (const step of todo) {
           if (step.do === 'block') {
             const { changes, after } = makeBlock(step.seed, height() + 1, models.at(-1)!);
-            ledger.apply({ height: height() + 1, hash: sha256(`${step.seed} ${height()}`) }, changes);
+            const hash = sha256(`${step.seed} ${height()}`);
+            ledger.apply({ height: height() + 1, hash }, changes);
             models.push(after);
+            hashes.push(hash);
             for (const { outpoint } of changes.created) all.add(outpointText(outpoint));
           } else if (step.do === 'settle') {
             await ledger.settle(height() - step.below);
@@ -98,6 +101,7 @@ describe('a ledger on disk', () => {
             const to = Math.max(height() - step.by, ledger.base);
             ledger.rewind(to);
             models.length = to - FIRST + 2;
+            hashes.length = to - FIRST + 1;
           } else {
             ledger.sync();
             ledger.close();
@@ -110,7 +114,10 @@ describe('a ledger on disk', () => {
           expect(ledger.height).toBe(height());
           compare(ledger, models.at(-1)!, all);
         }
-        expect(ledger.blocks.every(({ height: at }, i) => at === ledger.base + 1 + i)).toBe(true);
+        expect(
+          hashes.map((hash, i) => [FIRST + i, hash] as const).filter(([at, hash]) => at >= ledger.base && ledger.hashAt(at) !== hash),
+        ).toEqual([]);
+        expect([ledger.hashAt(ledger.base - 1), ledger.hashAt(height() + 1)]).toEqual([undefined, undefined]);
         ledger.close();
       }),
       { numRuns: 10 },

@@ -31,6 +31,9 @@ export const PULLED_FOLDER = 'pulled';
 /** Subfolder for temporary files. Builds ignore it. */
 export const WORK_FOLDER = '.work';
 
+/** Subfolder for the ledger of a pull from a node. Builds ignore it. */
+export const STATE_FOLDER = '.state';
+
 export const RUNES_FILE = 'runes.parquet';
 
 /**

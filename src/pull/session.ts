@@ -12,13 +12,12 @@ import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
 import { Store } from '../store/duckdb.ts';
 import { withLock } from '../store/lock.ts';
 import { Client, type ClientOptions } from './client.ts';
-import { STATE_FOLDER } from './core/nodePull.ts';
 import { pullFromNode } from './core/session.ts';
 import { HttpSource } from './http.ts';
 import { baseOf, findManifest, MirrorSource } from './mirror.ts';
 import { DatabaseSource } from './postgres.ts';
 import { type PullOptions, type PullResult, pull } from './pull.ts';
-import { PULLED_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
+import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import type { Source } from './source.ts';
 import { writeError } from './write.ts';
 

@@ -120,11 +120,6 @@ export class DiskLedger implements Ledger {
     return this.#journal.blocks.at(-1)?.height ?? this.#state.base;
   }
 
-  /** The last blocks, ascending: those that a reorganisation can replace are among them. */
-  get blocks(): readonly IndexedBlock[] {
-    return this.#journal.blocks;
-  }
-
   /** Hash of the last block, undefined when there is none. */
   get hash(): string | undefined {
     return this.#journal.blocks.at(-1)?.hash ?? this.#state.base_hash;
@@ -135,8 +130,9 @@ export class DiskLedger implements Ledger {
     return this.#state.base;
   }
 
-  get baseHash(): string | undefined {
-    return this.#state.base_hash;
+  /** Hash of the block at a height from `base` to the last one, undefined at others and before the first block. */
+  hashAt(height: number): string | undefined {
+    return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
   }
 
   /** The first height whose rows are kept. */

@@ -1,9 +1,11 @@
 /** Checks that the folder `pulled`, the node and the wanted blocks fit each other. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
 import { CliError, InputError } from '../../errors.ts';
 import { DamagedStateError } from '../../unspent/checked.ts';
+import { originsOf } from '../blocksFile.ts';
 import type { WantedBlocks } from '../plan.ts';
-import { hundredOf } from '../pulledFiles.ts';
+import { hundredOf, listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
 import { writeError } from '../write.ts';
 import type { ChainInfo } from './node.ts';
 
@@ -28,6 +30,15 @@ export function checkNetwork(found: string | undefined, chain: ChainInfo, node: 
   if (found === undefined || found === chain.network) return;
   throw new InputError(`${node} is on the network ${chain.network}, but ${folder} has blocks of ${found}`, [
     'Check --from, or give another folder with --to.',
+  ]);
+}
+
+/** Checks a folder without a ledger. Throws an InputError when it has pulled files. */
+export function checkNew(folder: string): void {
+  if (listPulledFiles(folder).length === 0) return;
+  if (originsOf(folder).includes('ord')) throw lost(`${join(folder, STATE_FOLDER)} is missing`, folder);
+  throw new InputError(`${folder} has blocks of another source`, [
+    `Blocks from a node do not continue them. Give another folder with --to, or remove ${folder}.`,
   ]);
 }
 

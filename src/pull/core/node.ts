@@ -153,14 +153,9 @@ export class BitcoinNode {
   }
 
   /**
-   * Returns the bytes of a block. Only its header is checked: it has the hash. Throws an InputError if the node has
+   * Reads a block and checks its hash and merkle root. A damaged one is fetched again. Throws an InputError if the node has
    * pruned the block.
    */
-  block(hash: string): Promise<Uint8Array> {
-    return this.#calls.persist(`block ${hash}`, () => this.#block(hash));
-  }
-
-  /** Reads a block and checks its merkle root. A damaged one is fetched again. */
   readBlock(hash: string): Promise<Block> {
     return this.#calls.persist(`block ${hash}`, async () => {
       try {

@@ -43,7 +43,7 @@ export class RowFiles {
   /** Conversions that were begun, in their order. */
   #making: Promise<Made>[] = [];
   /** True when the table of runes may have runes of blocks above the ledger. */
-  hasOldRunes = false;
+  #hasOldRunes = false;
   /** Temporary files. */
   readonly #unplaced = new Set<string>();
   /** The last conversion. One runs at a time: each uses all cores. */
@@ -107,7 +107,17 @@ export class RowFiles {
     this.#runes = undefined;
     for (const path of this.#unplaced) this.#drop(path);
     // They may be in place already.
-    this.hasOldRunes = true;
+    this.#hasOldRunes = true;
+  }
+
+  /** Says that the table of runes may have runes of blocks above the ledger. The next `putInPlace` removes them. */
+  expectOldRunes(): void {
+    this.#hasOldRunes = true;
+  }
+
+  /** Removes the runes of blocks above `known` from the table, if there may be any. */
+  async dropOldRunes(known: number): Promise<void> {
+    if (this.#hasOldRunes) await this.putInPlace(known);
   }
 
   /** Joins files of ledger rows to one file of these blocks. Throws an InputError when a file was damaged. */
@@ -158,14 +168,14 @@ export class RowFiles {
   async #putRunes(known: number): Promise<void> {
     const runes = this.#runes;
     const path = join(this.#folder, RUNES_FILE);
-    if (runes === undefined && !this.hasOldRunes && existsSync(path)) return;
+    if (runes === undefined && !this.#hasOldRunes && existsSync(path)) return;
     this.#runes = undefined;
     const csv = this.#guarded(() => runes?.end());
     const temporary = this.#temporary('.parquet');
     const more = existsSync(path) ? `FROM ${readFiles('parquet', [path])} WHERE block_height <= ${known}` : undefined;
     await this.#write(temporary, { csv, fields: ALL_RUNE_FIELDS, order: 'number', more });
     await this.#place(temporary, RUNES_FILE);
-    this.hasOldRunes = false;
+    this.#hasOldRunes = false;
     this.#drop(csv);
   }
 
