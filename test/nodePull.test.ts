@@ -150,9 +150,13 @@ describe('a pull from a node', () => {
     });
 
     it('does not join a file that was damaged after its pull', async () => {
-      copyFileSync(join(to, 'pulled/0/121-121.parquet'), join(to, 'pulled/0/120-120.parquet'));
+      // The rows of another block: a right Parquet file, and only its checksum tells that it is the wrong one.
+      const file = (height: number) => join(to, `pulled/0/${height}-${height}.parquet`);
+      const others = Array.from({ length: 80 }, (_, i) => 101 + i);
+      const other = others.find((height) => !readFileSync(file(height)).equals(readFileSync(file(100)))) ?? 0;
+      copyFileSync(file(other), file(100));
       const error = await failed();
-      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/120-120\.parquet cannot be read: its SHA-256 differs/)]);
+      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/100-100\.parquet cannot be read: its SHA-256 differs/)]);
       expect(error.details.join(' ')).toMatch(/remove .*pulled.*reads all blocks again/);
       expect(existsSync(join(to, 'pulled/0/100-199.parquet'))).toBe(false);
     });

@@ -53,7 +53,7 @@ export class MirrorSource implements Source {
   get origin(): Sources {
     return [...(this.#manifest.sources ?? []), ...allBy('server')];
   }
-  get known(): Heights[] {
+  get heightsRead(): Heights[] {
     return (this.#manifest.sources ?? []).flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
   }
   readonly perFile = 1;

@@ -106,7 +106,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     await inParallel(others.slice(1), options.concurrency, fetchUnit);
     removeFiles(folder, outgrown);
     totals.blocks += all;
-    empty = known(source, range);
+    empty = readWithin(source, range);
     if (units.length === 0) {
       await joinSettled(folder, has.last - options.confirmations, options.signal, progress);
       break;
@@ -118,8 +118,8 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
 }
 
 /** Returns the heights of a range that the source has read. Those without a file have no records. */
-const known = (source: Source, { first, last }: Heights): Heights[] =>
-  (source.known ?? []).flatMap((run) => {
+const readWithin = (source: Source, { first, last }: Heights): Heights[] =>
+  (source.heightsRead ?? []).flatMap((run) => {
     const part = { first: Math.max(run.first, first), last: Math.min(run.last, last) };
     return part.first <= part.last ? [part] : [];
   });

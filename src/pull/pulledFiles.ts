@@ -1,12 +1,16 @@
 /**
- * The files that pulls wrote to the folder `pulled`. A file's name says which blocks it has, so a directory listing
- * is the whole state of a pull: there is no other record of what was fetched.
+ * The files that pulls write to the folder `pulled`. The name of a file says which blocks it has, so pulls find out
+ * from a directory listing what was fetched.
  *
  *     pulled/840000/840257-1f2e3d4c5b6a7988.ndjson.gz          one block's records, in served order; named by its digest
  *     pulled/840000/840100-840199-8897a6b5c4d3e2f1.ndjson.gz   records of settled blocks; named by their digests
- *     pulled/840000/840100-840199.parquet                      rows of the indexer's ledger for blocks 840100 to 840199
- *     pulled/runes.parquet                                     the indexer's runes, which these rows refer to
+ *     pulled/840000/840100-840199.parquet                      ledger rows of settled blocks, from a database or a node
+ *     pulled/runes.parquet                                     the runes that these rows refer to
+ *     pulled/blocks.json                                       the blocks that were read, and by which rules
+ *     pulled/.state/                                           the ledger of a pull from a node (unspent/diskLedger.ts)
+ *     pulled/.work/                                            temporary files and the lock
  *
+ * Joined and Parquet files have a checksum file beside them, with `.sha256` after their name.
  * A block without records has a file too (an empty array, or no rows), so it is not fetched again.
  */
 import { createReadStream, existsSync, readdirSync } from 'node:fs';

@@ -55,10 +55,9 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   try {
     return await withLock(store, lock, async () => {
       clearWork(folder, work);
-      const done = (result: PullResult): PullResult => {
+      const done = (result: PullResult): void => {
         progress.end();
         report(result, request.to, clock, log);
-        return result;
       };
       const { from } = request;
       if (from instanceof NodeUrl) return pullFromNode({ ...request, url: from.url, folder }, store, log, progress, done);
@@ -68,7 +67,9 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
         ]);
       }
       source = await openSource({ ...request, from }, folder, store, log);
-      return done(await pull(request, source, store, log, progress));
+      const result = await pull(request, source, store, log, progress);
+      done(result);
+      return result;
     });
   } catch (error) {
     // An abort can make any step fail with any error.

@@ -33,7 +33,7 @@ export interface Source {
   /** By which rules the source makes its rows, for all heights. Known after the first look(). */
   readonly origin: Sources;
   /** Ranges of heights that the source has read, also those without records. Undefined if it does not say. */
-  readonly known?: readonly Heights[];
+  readonly heightsRead?: readonly Heights[];
   /** Settled heights per file. */
   readonly perFile: number;
   /** True if digests of all blocks cost nothing. Then a pull compares all pulled blocks, not only the last ones. */

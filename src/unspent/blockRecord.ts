@@ -1,4 +1,4 @@
-/** The bytes of one block's changes in the journal. */
+/** Writes and reads the changes of one block as a record of the journal. */
 import { OUTPOINT_BYTES } from '../runes/block.ts';
 import type { Changes, RuneId } from '../runes/ledger.ts';
 import { ByteReader, ByteWriter, writeOutput } from './outputBytes.ts';
@@ -17,7 +17,7 @@ export interface ChangeTarget {
   mint(rune: RuneId, mints: number): void;
 }
 
-/** Returns the bytes of a block's changes. Its runes are not among them: the table of runes has them. */
+/** Returns the record of a block's changes, without its new runes, which are in the table of runes. */
 export function blockRecord(block: IndexedBlock, { spent, created, runes, mints }: Changes): Buffer {
   const writer = new ByteWriter();
   writer.integer(block.height);
@@ -27,7 +27,7 @@ export function blockRecord(block: IndexedBlock, { spent, created, runes, mints 
   writer.integer(created.length);
   const value = new ByteWriter();
   for (const output of created) {
-    value.length = 0;
+    value.clear();
     writeOutput(value, output);
     writer.put(output.outpoint);
     writer.integer(value.length);

@@ -1,7 +1,7 @@
-/** A Bloom filter: tells that a key is certainly not in a file, so that most lookups read nothing. */
+/** A Bloom filter. It proves that a key is not in a file, so most lookups read nothing from the disk. */
 import { uint32At } from '../runes/bytes.ts';
 
-/** Bits and probes for each key: about 1 % of the keys that are not there pass. */
+/** Bits and probes for each key. About 1 % of the keys that a file lacks pass. */
 const BITS = 10;
 const PROBES = 7;
 
@@ -25,6 +25,7 @@ export class Bloom {
     }
   }
 
+  /** False when the key was not added. */
   mayHave(key: Uint8Array, at: number): boolean {
     const [start, step] = [startOf(key, at), stepOf(key, at)];
     for (let probe = 0; probe < PROBES; probe++) {

@@ -1,5 +1,6 @@
 /**
- * The ledger of a pull from a node, in a folder: unspent outputs with runes, and mints, after some block.
+ * The ledger of a pull from a node, in a folder: unspent outputs with runes, and mints, after the
+ * last block that was indexed.
  *
  *     state.json                     names the other files; replacing it makes a change of them valid
  *     outputs-840000-851199.sorted   what these blocks created and spent (sortedFile.ts)
@@ -7,7 +8,7 @@
  *     journal-851199.log             changes of each later block (journal.ts)
  *
  * Only blocks that no reorganisation can replace are moved from the journal to sorted files. Smaller sorted files are
- * merged into larger ones, so there are only a few. Runes are not here: the caller has them in a table.
+ * merged into larger ones, so there are only a few. The runes are in a table of the caller.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,13 +28,13 @@ import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 const FORMAT = 1;
 const STATE_FILE = 'state.json';
 
-/** A file is merged with the newer ones when it has less than this many times their bytes. */
+/** A sorted file is merged with the newer ones if it is smaller than this multiple of their size. */
 const MERGE_BELOW = 3;
 
-/** Moved to sorted files when the journal has more bytes: a pull reads the whole journal when it begins. */
+/** Size of the journal above which blocks move to sorted files. Each pull reads the whole journal when it begins. */
 const MOST_JOURNAL_BYTES = 128 * 1024 * 1024;
 
-/** Records in memory that are not in the journal yet. */
+/** Size of the records in memory above which they are written to the journal. */
 const MOST_PENDING_BYTES = 32 * 1024 * 1024;
 
 const stateFile = z.strictObject({
@@ -53,11 +54,11 @@ const stateFile = z.strictObject({
 });
 type StateFile = z.infer<typeof stateFile>;
 
-/** A rune as far as the protocol needs it. */
+/** The fields of a rune that the protocol needs. */
 export interface KnownRune {
   readonly id: RuneId;
   readonly name: bigint;
-  /** The block that made it. The first rune of mainnet has another block in its id. */
+  /** The block that added it. It can differ from the block of the id: the first rune of mainnet has the id 1:0. */
   readonly height: number;
   readonly terms: Mintable['terms'];
 }
@@ -69,7 +70,7 @@ export interface LedgerOptions {
   readonly firstHeight: number;
   /** For a new ledger: the first height whose rows are written. */
   readonly rowsFrom: number;
-  /** Ascending by number. May have runes of blocks that the ledger does not have; they are left out. */
+  /** Ascending by number. Runes of blocks above the ledger are left out. */
   readonly runes: Iterable<KnownRune>;
 }
 
@@ -89,7 +90,7 @@ export class DiskLedger implements Ledger {
   readonly #runes = new Map<RuneId, KnownRune>();
   readonly #names = new Set<bigint>();
 
-  /** Opens the ledger of a folder, or makes a new one. Throws a DamagedStateError when its files are not what was written. */
+  /** Opens the ledger of a folder, or makes a new one. Throws a DamagedStateError when a file is missing or damaged. */
   static open(options: LedgerOptions): DiskLedger {
     try {
       return new DiskLedger(options);
@@ -125,7 +126,7 @@ export class DiskLedger implements Ledger {
     return this.#journal.blocks.at(-1)?.hash ?? this.#state.base_hash;
   }
 
-  /** The last height that can't be undone. */
+  /** Height of the last block in sorted files. `rewind` cannot remove it. */
   get base(): number {
     return this.#state.base;
   }
@@ -146,6 +147,7 @@ export class DiskLedger implements Ledger {
     writeState(this.#folder, this.#state);
   }
 
+  /** Number of runes. */
   get runes(): number {
     return this.#runes.size;
   }
@@ -173,7 +175,7 @@ export class DiskLedger implements Ledger {
     readRecord(record, adding(this.#table, this.#mints));
   }
 
-  /** Puts all added blocks on the disk. */
+  /** Writes all added blocks to the disk. */
   sync(): void {
     this.#journal.sync();
   }
@@ -192,12 +194,12 @@ export class DiskLedger implements Ledger {
     this.#journal = this.#load();
   }
 
-  /** True when so much is not on the disk that it should be. */
+  /** True when many records are only in memory, so `sync` is due. */
   get isSyncDue(): boolean {
     return this.#journal.pendingBytes > MOST_PENDING_BYTES;
   }
 
-  /** True when the journal is so long that a pull takes long to begin. */
+  /** True when the journal is so long that pulls begin slowly. */
   get isJournalLong(): boolean {
     return this.#journal.size > MOST_JOURNAL_BYTES;
   }
@@ -246,7 +248,7 @@ export class DiskLedger implements Ledger {
     for (const file of this.#files) file.close();
   }
 
-  /** Merges the newest of these files, if they are large enough beside the one before. Returns the names of the files then. */
+  /** Merges the newest files with each older one that is not much larger. Returns the names of the files after that. */
   async #merge(names: readonly string[], last: number): Promise<string[]> {
     const files: SortedFile[] = [];
     try {
@@ -266,7 +268,7 @@ export class DiskLedger implements Ledger {
     }
   }
 
-  /** Opens the files of the state, and makes table and mints from the journal. */
+  /** Opens the files of the state. Computes the table and the mints from the journal. */
   #load(): Journal {
     for (const file of this.#files.splice(0)) file.close();
     try {

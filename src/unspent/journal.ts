@@ -1,6 +1,6 @@
 /**
- * The changes of the last blocks: a file with one record a block. All that is newer than the sorted files is made from
- * these records, so a reorganisation only cuts off the last ones.
+ * The changes of the last blocks: a file with one record per block. Everything newer than the sorted files is computed
+ * from these records, so a reorganisation only removes the last ones.
  *
  * A record is its length (4 bytes), its checksum (8 bytes) and the bytes of blockRecord.ts.
  */
@@ -38,8 +38,8 @@ export class Journal {
   }
 
   /**
-   * Opens a journal. Cuts off what follows its last whole record, which a killed pull may leave. `onRecord` gets each
-   * record from the first to the last.
+   * Opens a journal. Removes the first record that is not valid and all after it: a killed pull may leave a part of
+   * one. Calls `onRecord` with each record, from the first to the last.
    */
   static open(path: string, onRecord: (bytes: Uint8Array) => void): Journal {
     const bytes = readFileSync(path);
@@ -85,7 +85,7 @@ export class Journal {
     return this.size - this.#written;
   }
 
-  /** Puts all records on the disk. */
+  /** Writes all records to the disk. */
   sync(): void {
     if (this.#pending.length === 0) return;
     let at = this.#written;
@@ -101,7 +101,7 @@ export class Journal {
   /** Removes the records above a height. */
   cut(height: number): void {
     for (; (this.#places.at(-1)?.height ?? -1) > height; this.#places.pop()) this.#pending.pop();
-    // A sync that failed may have left a part of a record, too.
+    // A failed sync may have left a part of a record.
     this.#written = Math.min(this.#written, this.size);
     ftruncateSync(this.#file, this.#written);
     fsyncSync(this.#file);
@@ -124,7 +124,7 @@ export class Journal {
   }
 }
 
-/** Returns where the record that begins at `from` ends, undefined when there is no whole one. */
+/** Returns the end of the record at `from`. Undefined when it is incomplete or damaged. */
 function endOf(bytes: Buffer, from: number): number | undefined {
   if (from + HEAD_BYTES > bytes.length) return undefined;
   const to = from + HEAD_BYTES + bytes.readUInt32LE(from);

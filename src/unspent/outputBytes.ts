@@ -1,7 +1,7 @@
-/** The bytes that files keep of an unspent output: its script and its balances. */
+/** Writes and reads an unspent output as bytes: its script and its balances. */
 import type { RuneOutput } from '../runes/ledger.ts';
 
-/** The longest integer: 128 bits in groups of 7. */
+/** Bytes of the longest integer: 128 bits in groups of 7. */
 const MOST_BYTES = 19;
 
 /** Appends integers and bytes to a buffer that grows. */
@@ -23,6 +23,23 @@ export class ByteWriter {
     this.length += bytes.length;
   }
 
+  /** Removes all bytes. Views of them may change afterwards. */
+  clear(): void {
+    this.length = 0;
+  }
+
+  /** Appends 4 bytes, least significant first. */
+  uint32(value: number): void {
+    this.reserve(4);
+    this.length = this.bytes.writeUInt32LE(value, this.length);
+  }
+
+  /** Appends 8 bytes, least significant first. */
+  uint64(value: bigint): void {
+    this.reserve(8);
+    this.length = this.bytes.writeBigUInt64LE(value, this.length);
+  }
+
   /** Appends an integer from 0 to 2^53 - 1 in groups of 7 bits, lowest first. */
   integer(value: number): void {
     this.reserve(MOST_BYTES);
@@ -39,6 +56,7 @@ export class ByteWriter {
     this.integer(Number(rest));
   }
 
+  /** Returns all bytes, without a copy. */
   view(): Buffer {
     return this.bytes.subarray(0, this.length);
   }

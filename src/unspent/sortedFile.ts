@@ -1,7 +1,7 @@
 /**
- * A file of outputs, sorted by outpoint and never changed: what blocks up to some height created and spent.
+ * A file of the outputs that a range of blocks created or spent, sorted by outpoint. It is never changed.
  *
- *     pages    entries of one after the other; a page ends before the entry that would make it longer than 4 kB
+ *     pages    entries, one after the other; a page has one entry, or at most 4 kB
  *     index    for each page: its first outpoint, where it begins, its checksum
  *     filter   a Bloom filter of all outpoints
  *     footer   numbers and checksum of the rest
@@ -21,10 +21,13 @@ const INDEX_ENTRY = OUTPOINT_BYTES + 8 + 8;
 const FOOTER_BYTES = 48;
 const MAGIC = Buffer.from('RUNEOUT1');
 
-/** Bytes that are written or read at once. */
+/** Bytes that are written at once. */
 const CHUNK_BYTES = 1 << 20;
 
-/** Writes changes that are ascending by key. `most` is at least their number. Gives other work a turn from time to time. */
+/**
+ * Writes changes that are ascending by key. `most` is an upper bound of their number. Yields to the event loop from time
+ * to time.
+ */
 export async function writeSortedFile(path: string, changes: Iterable<Change>, most: number): Promise<void> {
   const file = openSync(path, 'w');
   try {
@@ -37,10 +40,10 @@ export async function writeSortedFile(path: string, changes: Iterable<Change>, m
       if (page.length === 0) return;
       const bytes = page.view();
       index.put(bytes.subarray(0, OUTPOINT_BYTES));
-      index.put(uint64(BigInt(output.position)));
-      index.put(uint64(checksum(bytes)));
+      index.uint64(BigInt(output.position));
+      index.uint64(checksum(bytes));
       output.put(bytes);
-      page.length = 0;
+      page.clear();
     };
     for (const { bytes, at, value } of changes) {
       if (page.length > 0 && page.length + OUTPOINT_BYTES + (value?.length ?? 0) > PAGE_BYTES) endPage();
@@ -55,14 +58,14 @@ export async function writeSortedFile(path: string, changes: Iterable<Change>, m
     const indexAt = output.position;
     output.put(index.view());
     output.put(filter.bytes);
-    const footer = Buffer.alloc(FOOTER_BYTES);
-    MAGIC.copy(footer);
-    footer.writeBigUInt64LE(BigInt(indexAt), 8);
-    footer.writeBigUInt64LE(BigInt(index.length / INDEX_ENTRY), 16);
-    footer.writeBigUInt64LE(BigInt(entries), 24);
-    footer.writeBigUInt64LE(checksum(index.view(), filter.bytes), 32);
-    footer.writeBigUInt64LE(checksum(footer.subarray(0, 40)), 40);
-    output.put(footer);
+    const footer = new ByteWriter();
+    footer.put(MAGIC);
+    footer.uint64(BigInt(indexAt));
+    footer.uint64(BigInt(index.length / INDEX_ENTRY));
+    footer.uint64(BigInt(entries));
+    footer.uint64(checksum(index.view(), filter.bytes));
+    footer.uint64(checksum(footer.view()));
+    output.put(footer.view());
     output.flush();
     fsyncSync(file);
   } finally {
@@ -81,7 +84,7 @@ export class SortedFile {
   readonly entries: number;
   #page = Buffer.allocUnsafe(2 * PAGE_BYTES);
 
-  /** Opens a file. Throws a DamagedStateError when it is not whole. */
+  /** Opens a file. Throws a DamagedStateError when it is damaged. */
   constructor(path: string) {
     this.#path = path;
     this.#file = openSync(path, 'r');
@@ -128,7 +131,7 @@ export class SortedFile {
     return undefined;
   }
 
-  /** Yields all entries, ascending by key. What it yields is valid until the next one is asked for. */
+  /** Yields all entries, ascending by key. An entry is valid until the next one is read. */
   *changes(): Generator<Change> {
     for (let page = 0; page < this.#pages; page++) {
       const bytes = this.#readPage(page);
@@ -147,7 +150,7 @@ export class SortedFile {
     closeSync(this.#file);
   }
 
-  /** Reads a page and checks it. The buffer is the same each time. */
+  /** Reads a page and checks it. All pages share one buffer. */
   #readPage(page: number): Buffer {
     const place = page * INDEX_ENTRY + OUTPOINT_BYTES;
     const from = Number(this.#index.readBigUInt64LE(place));
@@ -168,8 +171,8 @@ export class SortedFile {
 }
 
 /**
- * Yields the newest entry of each key from files that are given from old to new. `isOldest` leaves out spent outputs: no
- * file below has them.
+ * Yields the newest entry of each key. `files` are from old to new. `isOldest`: there is no older file, so spent
+ * outputs are left out.
  */
 export function* merged(files: readonly SortedFile[], isOldest: boolean): Generator<Change> {
   const heads = files.map((file) => {
@@ -183,19 +186,13 @@ export function* merged(files: readonly SortedFile[], isOldest: boolean): Genera
     if (!first) return;
     if (first.value !== undefined || !isOldest) yield first;
     const taken = first;
-    // The taken entry is compared before its own file moves on: then its bytes are gone.
+    // Compared before any file reads on, which overwrites the bytes of the taken entry.
     const equal = heads.filter(({ head }) => head && order(head, taken) === 0);
     for (const source of equal) source.head = source.changes.next().value as Change | undefined;
   }
 }
 
 const order = (a: Change, b: Change): number => compareKeys(a.bytes as Buffer, a.at, b.bytes as Buffer, b.at);
-
-function uint64(value: bigint): Buffer {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(value);
-  return bytes;
-}
 
 /** Collects bytes and writes them in large pieces. */
 class FileOutput {
@@ -216,6 +213,6 @@ class FileOutput {
   flush(): void {
     const bytes = this.#pending.view();
     for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
-    this.#pending.length = 0;
+    this.#pending.clear();
   }
 }

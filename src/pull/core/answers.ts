@@ -1,4 +1,4 @@
-/** What Bitcoin Core answers: the fields that are read, their limits, and the largest answers. */
+/** Answers of Bitcoin Core: the fields that are read, their rules, and the largest sizes. */
 import { z } from 'zod';
 import { hex64 } from '../../contract/schemas.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
@@ -53,7 +53,7 @@ export function bytesOf(hex: string): Uint8Array {
   return bytes;
 }
 
-/** Picks the spent outputs out of the inputs of transactions. Returns undefined if the inputs do not tell them. */
+/** Picks the spent outputs out of the inputs of transactions. Returns undefined if the inputs do not have them. */
 export function pick(inputs: ReadonlyMap<string, readonly unknown[]>, wanted: readonly WantedOutput[]): PreviousOutput[] | undefined {
   const found: PreviousOutput[] = [];
   for (const { txid, input } of wanted) {

@@ -23,12 +23,12 @@ export class RpcError extends PassingError {
   }
 }
 
-/** The node is starting. The message is the step that it says it is at. */
+/** The node is starting. The message is the step that it reports. */
 class WarmingUpError extends Error {
   override readonly name = 'WarmingUpError';
 }
 
-/** The server at the URL is not Bitcoin Core, as far as its answer tells. */
+/** The server at the URL does not answer as Bitcoin Core. */
 export class WrongServerError extends InputError {}
 
 /** The node does not accept the credentials. */
@@ -36,11 +36,11 @@ export class CredentialsError extends InputError {}
 
 export interface CallOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'> {
   readonly url: URL;
-  /** Called with what users should know, such as a retry. */
+  /** Called with messages for users, such as about a retry. */
   readonly onNotice: (message: string) => void;
 }
 
-/** Pause between two questions to a node that is starting, as a multiple of the shortest pause of retries. */
+/** Pause between two requests to a node that is starting, as a multiple of `pauseMs`. */
 const WARM_UP_PAUSES = 4;
 
 /** Answers of JSON-RPC 2.0 lack a field, those of 1.0 have both. */
@@ -63,8 +63,8 @@ export class Calls {
   }
 
   /**
-   * Runs `step` until it succeeds or fails for good: after a number of retries for a PassingError, and never while the
-   * node says that it is starting. `what` is the request for messages.
+   * Runs `step` until it succeeds. Retries it a number of times after a PassingError, and without limit while the node
+   * is starting. `what` names the request in messages.
    */
   async persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     return this.#client.persist(`${what} of ${this.name}`, async () => {

@@ -30,7 +30,7 @@ export class Credentials {
   private constructor(
     /** For messages. */
     readonly source: string,
-    /** True if nobody asked for them. Then the node may refuse them. */
+    /** True if the user did not name them. Then a node that refuses them is asked over REST alone. */
     readonly areDefault: boolean,
     readonly cookie: string | undefined,
     header: string,
@@ -72,8 +72,8 @@ export class Credentials {
   }
 
   /**
-   * Reads the cookie file again: a node writes a new one at each start. Returns true if the credentials are others than
-   * `refused`, a value of the header that the node did not accept. Parallel calls may be refused at once.
+   * Reads the cookie file again: a node writes a new one at each start. Returns true if the header now differs from
+   * `refused`, which the node did not accept. Several parallel calls may have been refused.
    */
   refresh(refused: string): boolean {
     if (this.cookie === undefined) return false;

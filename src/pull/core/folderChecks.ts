@@ -9,7 +9,7 @@ import { hundredOf, listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
 import { writeError } from '../write.ts';
 import type { ChainInfo } from './node.ts';
 
-/** The first of the last `last` blocks, at the begin of a file. */
+/** Returns the first of the last `last` blocks, rounded down to the first block of a file. */
 export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
 /** Returns the first height whose rows are written. Throws an InputError when an earlier pull did not write them. */
@@ -22,7 +22,7 @@ export function firstWanted(
   // The last N blocks move back when the node is behind.
   if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
   throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
-    `The blocks before were read without writing their rows. To have them, remove ${folder}: the next pull reads all blocks again.`,
+    `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,
   ]);
 }
 
@@ -42,18 +42,18 @@ export function checkNew(folder: string): void {
   ]);
 }
 
-/** The error for a folder whose content is not what earlier pulls wrote. */
+/** Makes the error for a missing or damaged file of an earlier pull. */
 export const lost = (what: string, folder: string): InputError =>
   new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder}: the next pull reads all blocks again.`]);
 
-/** Turns errors of the state's files into errors for people. */
-export function explained(error: unknown, folder: string): unknown {
+/** Converts errors of the ledger's files to errors with advice. Returns other errors unchanged. */
+export function withAdvice(error: unknown, folder: string): unknown {
   if (error instanceof DamagedStateError) return lost(error.message, folder);
   const isSystemError = error instanceof Error && !(error instanceof CliError) && 'syscall' in error;
   return isSystemError ? writeError(folder, error) : error;
 }
 
-/** The bytes at the begin and the end of Parquet files. */
+/** The first and last bytes of Parquet files. */
 const MAGIC = 'PAR1';
 
 /** True when a file begins and ends as a Parquet file. Builds check its SHA-256. */

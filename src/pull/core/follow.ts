@@ -1,34 +1,32 @@
 /** Follows a node: waits for blocks, pulls them, and runs a build after each pull. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { execPath } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import { BuildError, EXIT, messageOf, UsageError } from '../../errors.ts';
-import { PULLED_FOLDER } from '../pulledFiles.ts';
 import type { BitcoinNode } from './node.ts';
 import type { NodePull } from './nodePull.ts';
 
-/** Milliseconds between two looks at the node's tip. A look costs the node less than a millisecond. */
+/** Milliseconds between two requests for the node's tip. A request costs the node less than a millisecond. */
 const LOOK_MS = 1000;
 
-/** Milliseconds until the next look at a node that did not answer. */
+/** Milliseconds until the next request to a node that did not answer. */
 const LOST_MS = 10_000;
 
 const RUN = fileURLToPath(new URL('../../../scripts/run.cjs', import.meta.url));
 
 export interface FollowOptions {
-  /** The input folder of builds. */
-  readonly to: string;
+  /** The folder `pulled`, which is the input of builds. */
+  readonly folder: string;
   /** Further arguments of builds. */
   readonly args: readonly string[];
   readonly signal: AbortSignal;
 }
 
-/** Runs until the signal aborts. A failed build, or a node that does not answer, is reported and tried again. */
+/** Runs until the signal aborts. Logs a failed build, or a node that does not answer, and tries again. */
 export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log, progress: Progress): Promise<void> {
   const { signal } = options;
   let built = pull.hasRows && (await build(options, log));
@@ -62,7 +60,7 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
     } catch (error) {
       if (signal.aborted) break;
       if (!(error instanceof BuildError)) throw error;
-      // Blocks may be pulled that were not built.
+      // Some pulled blocks may not be in the last build.
       built = false;
       log.notice(`${error.message}; trying again in ${LOST_MS / 1000} s`);
       await pause(LOST_MS, signal);
@@ -73,16 +71,16 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
 
 const round = (ms: number): number => Math.round(ms / 100) / 10;
 
-/** Waits, but not after the signal aborts. */
+/** Waits. Ends at once when the signal aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
 
 /**
- * Runs a build as a process of its own, and prints what it said if it fails. Returns true when it succeeds. Throws a
- * UsageError for wrong arguments.
+ * Runs a build in a process of its own. Logs its output if it fails. Returns true if it succeeds. Throws a UsageError
+ * for wrong arguments.
  */
-export async function build({ to, args, signal }: FollowOptions, log: Log): Promise<boolean> {
+export async function build({ folder, args, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;
-  const child = spawn(execPath, [RUN, 'build', '--input', join(to, PULLED_FOLDER), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(execPath, [RUN, 'build', '--input', folder, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -1,8 +1,8 @@
 /**
  * A Bitcoin Core node as the source of blocks: its chain, its raw blocks, and the outputs that an input spends.
  *
- * The node is believed: no proof of work is checked here. Blocks come over REST where the node answers it (`rest=1`), and
- * over RPC in hex where not.
+ * Trusts the node: does not check proof of work. Blocks come over REST if the node answers it (`rest=1`), otherwise in
+ * hex over RPC.
  */
 import { z } from 'zod';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
@@ -67,7 +67,7 @@ const MANY_TRANSACTIONS = 20;
 
 const PARALLEL_CALLS = 4;
 
-/** First version whose `getrawtransaction` and whose blocks as JSON tell the outputs that inputs spend. */
+/** First versions whose `getrawtransaction`, and whose blocks as JSON, have the outputs that inputs spend. */
 const VERSION_WITH_PREVIOUS = { transaction: 250_000, block: 230_000 } as const;
 
 const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or credentials, or 23 or newer with rest=1 in bitcoin.conf.';
@@ -78,7 +78,7 @@ export class BitcoinNode {
   /** Undefined if the node is asked over REST alone. */
   #credentials: Credentials | undefined;
   #hasRest = false;
-  /** As 270100 for 27.1. Undefined if the node does not tell it. */
+  /** Such as 270100 for 27.1. Undefined if it is unknown. */
   #version: number | undefined;
 
   private constructor(options: NodeOptions) {
@@ -153,8 +153,8 @@ export class BitcoinNode {
   }
 
   /**
-   * Reads a block and checks its hash and merkle root. A damaged one is fetched again. Throws an InputError if the node has
-   * pruned the block.
+   * Reads a block and checks its hash and merkle root. A damaged one is fetched again. Throws an InputError if the node
+   * has pruned the block.
    */
   readBlock(hash: string): Promise<Block> {
     return this.#calls.persist(`block ${hash}`, async () => {

@@ -1,10 +1,10 @@
 /**
  * Pulls activity from a Bitcoin Core node: reads its blocks, applies the rules of runes, and writes the rows to the
  * folder `pulled`. Unlike other sources it reads every block from the first one with runes on, because a block's
- * activity depends on all outputs before it. What later blocks need is kept in the subfolder `.state`.
+ * activity depends on all outputs before it. The ledger in the subfolder `.state` has the unspent outputs with runes.
  *
- * The order of writing makes a pull that is killed continue without a trace: runes, rows, then the ledger's journal.
- * Rows above the ledger's height are made anew.
+ * A commit writes the runes, then the rows, then the journal of the ledger. After a pull was killed, the next one
+ * removes rows above the ledger's height and reads their blocks again.
  */
 import { join } from 'node:path';
 import type { Log } from '../../cli/log.ts';
@@ -23,13 +23,13 @@ import { hundredOf, STATE_FOLDER } from '../pulledFiles.ts';
 import { ahead } from './ahead.ts';
 import { Announcer } from './announcer.ts';
 import { NodeFolder } from './folder.ts';
-import { checkNetwork, checkNew, explained, firstWanted, lastBlocks } from './folderChecks.ts';
+import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './folderChecks.ts';
 import { hash256 } from './hash256.ts';
 import { knownRunes } from './knownRunes.ts';
 import type { BitcoinNode, ChainInfo } from './node.ts';
 import { RowFiles } from './rowFiles.ts';
 
-/** Most blocks between two commits, and the time after which an earlier one is made, in milliseconds. */
+/** Most blocks between two commits, and the longest time, in milliseconds. */
 const BLOCKS_PER_COMMIT = 1000;
 const MS_PER_COMMIT = 60_000;
 
@@ -105,7 +105,7 @@ export class NodePull {
       }
       return pull;
     } catch (error) {
-      throw explained(error, folder);
+      throw withAdvice(error, folder);
     }
   }
 
@@ -147,7 +147,7 @@ export class NodePull {
         }
       }
     } catch (error) {
-      throw explained(error, this.#options.folder);
+      throw withAdvice(error, this.#options.folder);
     }
   }
 
@@ -184,7 +184,7 @@ export class NodePull {
     progress.end();
   }
 
-  /** Fetches and checks a block, and what its etchings refer to. */
+  /** Fetches and checks a block, and fetches the outputs that its etchings refer to. */
   async #fetch(height: number): Promise<FetchedBlock> {
     const hash = await this.#node.hashAt(height);
     if (hash === undefined) throw new ChainMovedError();
@@ -228,7 +228,7 @@ export class NodePull {
     return begin <= whole.first && whole.last <= settled ? whole : { first: height, last: height };
   }
 
-  /** Puts all finished files in place and the ledger on the disk. `before` is the last height of the commit before. */
+  /** Puts all finished files in place, and writes the ledger to the disk. `before` is the height of the last commit. */
   async #commit(before: number): Promise<void> {
     for (const { bytes, rows } of await this.#rows.putInPlace(before)) {
       this.#totals.bytes += bytes;
@@ -298,11 +298,11 @@ export class NodePull {
   /** Moves settled blocks from a long journal to sorted files, which may take a minute. */
   async settle(): Promise<void> {
     if (!this.#ledger.isJournalLong) return;
-    // Files of a hundred blocks are never cut by a reorganisation, so neither is the ledger.
+    // A reorganisation inside a file of a hundred blocks rewinds to the block before it, so no part of one is settled.
     try {
       await this.#ledger.settle(hundredOf(this.#settled).first - 1);
     } catch (error) {
-      throw explained(error, this.#options.folder);
+      throw withAdvice(error, this.#options.folder);
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Writes what a node's blocks make to the folder `pulled`: files of ledger rows, and the table of runes. Files are made
- * aside and put in place together, the runes first, so that a build finds the runes of all rows.
+ * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and the table of runes. Temporary
+ * files are put in place together, the runes first, so that a build finds the runes of all rows.
  */
 import { existsSync, rmSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -25,7 +25,7 @@ const RUNE_COLUMNS = ALL_RUNE_FIELDS.map(({ column }) => column as keyof RuneRow
 /** The order of rows in files, as in the files of other sources: transactions and events from last to first. */
 const ROW_ORDER = 'block_height, tx_index DESC, event_index DESC';
 
-/** Files that are converted at once or wait for it. */
+/** Most files that are converted or wait for it. */
 const MOST_WAITING = 3;
 
 /** A file that waits to be put in place. */
@@ -40,7 +40,7 @@ export class RowFiles {
   readonly #store: Store;
   #ledger: CsvFile<LedgerRow, keyof LedgerRow> | undefined;
   #runes: CsvFile<RuneRow, keyof RuneRow> | undefined;
-  /** Conversions that were begun, in their order. */
+  /** Conversions that have begun, in order. */
   #making: Promise<Made>[] = [];
   /** True when the table of runes may have runes of blocks above the ledger. */
   #hasOldRunes = false;
@@ -68,7 +68,7 @@ export class RowFiles {
     });
   }
 
-  /** Makes a file of the rows that were added since the last call, which are of these blocks. */
+  /** Makes a file of the rows that were added since the last call. `heights` are their blocks. */
   async endFile(heights: Heights): Promise<void> {
     const ledger = this.#ledger;
     this.#ledger = undefined;
@@ -106,7 +106,7 @@ export class RowFiles {
     this.#ledger = undefined;
     this.#runes = undefined;
     for (const path of this.#unplaced) this.#drop(path);
-    // They may be in place already.
+    // Runes may be in place already.
     this.#hasOldRunes = true;
   }
 
@@ -157,7 +157,7 @@ export class RowFiles {
     this.#unplaced.delete(temporary);
   }
 
-  /** Puts the names of files on the disk, before the ledger relies on them. */
+  /** Syncs the folders of these files, before the ledger relies on the files. */
   #syncFolders(paths: readonly string[]): void {
     const folders = new Set(['.', ...paths.map((path) => dirname(path))]);
     this.#guarded(() => {

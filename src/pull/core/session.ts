@@ -10,21 +10,19 @@ import { BitcoinNode, type NodeOptions } from './node.ts';
 import { NodePull, type NodePullOptions } from './nodePull.ts';
 
 export interface NodeRequest extends NodePullOptions, Pick<NodeOptions, 'url' | 'cookie' | 'retries' | 'timeoutMs' | 'pauseMs'> {
-  /** The input folder of builds. */
-  readonly to: string;
   /** Arguments for the build after each pull. Undefined to pull once. */
   readonly follow: readonly string[] | undefined;
 }
 
-/** Pulls from a node. `done` reports the first pull. With `follow`, goes on until the signal aborts. */
+/** Pulls from a node. Calls `done` after the first pull. With `follow`, goes on until the signal aborts. */
 export async function pullFromNode(
   request: NodeRequest,
   store: Store,
   log: Log,
   progress: Progress,
-  done: (result: PullResult) => PullResult,
+  done: (result: PullResult) => void,
 ): Promise<PullResult> {
-  // Wrong arguments are told before the hours of a first pull.
+  // Reports wrong arguments before a first pull, which takes hours.
   if (request.follow !== undefined) await build({ ...request, args: [...request.follow, '--help'] }, log);
   const node = await BitcoinNode.open({
     ...request,
@@ -35,7 +33,8 @@ export async function pullFromNode(
   let pull: NodePull | undefined;
   try {
     pull = await NodePull.open(request, node, store, log);
-    const result = done(await pull.run(progress));
+    const result = await pull.run(progress);
+    done(result);
     if (request.follow === undefined) await pull.settle();
     else await follow({ ...request, args: request.follow }, node, pull, log, progress);
     return result;

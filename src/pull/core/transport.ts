@@ -33,7 +33,7 @@ export interface TransportOptions {
   readonly signal: AbortSignal;
 }
 
-/** The server closed a kept connection before it read the request. Another connection may do. */
+/** The server closed a kept connection before it read the request. Another connection may work. */
 class StaleConnectionError extends Error {
   override readonly name = 'StaleConnectionError';
 }
@@ -46,7 +46,7 @@ export class Transport {
   readonly #timeoutMs: number;
   readonly #longestMs: number;
   readonly #signal: AbortSignal;
-  /** Ends an open request. */
+  /** Functions that end the open requests. */
   readonly #stops = new Set<(why: unknown) => void>();
 
   constructor(base: URL, { timeoutMs, longestMs = timeoutMs * LONGEST_ANSWER, signal }: TransportOptions) {
