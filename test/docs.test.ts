@@ -55,11 +55,11 @@ it('the files of the source that documents name are there', () => {
   const named = PAGES.filter((page) => page !== 'CHANGELOG.md').flatMap((page) =>
     [...withoutBlocks(page).matchAll(/`((?:bench|hosting|scripts|src|test)\/[\w./-]+\.\w+)`/g)].map(([, path = '']) => path),
   );
-  expect(named.length).toBeGreaterThan(50);
+  expect(named.length).toBeGreaterThan(30);
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-it('every document can be reached from the README', () => {
+it('every document is reached from the README', () => {
   const reached = new Set(['README.md']);
   for (const page of reached) {
     for (const link of linksOf(page)) if (PAGES.includes(targetOf(page, link))) reached.add(targetOf(page, link));
@@ -67,9 +67,9 @@ it('every document can be reached from the README', () => {
   expect(PAGES.filter((page) => !reached.has(page))).toEqual([]);
 });
 
-it('docs/README.md lists every document beside it', () => {
-  const listed = linksOf('docs/README.md').map((link) => targetOf('docs/README.md', link));
-  expect(PAGES.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md' && !listed.includes(page))).toEqual([]);
+it('README.md lists every document of docs', () => {
+  const listed = linksOf('README.md').map((link) => targetOf('README.md', link));
+  expect(PAGES.filter((page) => page.startsWith('docs/') && !listed.includes(page))).toEqual([]);
 });
 
 describe('hosting/README.md', () => {
@@ -107,7 +107,7 @@ describe('hosting/README.md', () => {
 
   it('says how many cases there are, and how many are exact without code', () => {
     has(`the same ${CASES.length} cases`);
-    has(`alone | ${exactWithoutCode}; `);
+    has(`alone answer ${exactWithoutCode} cases`);
     expect(read('hosting/nginx/README.md')).toContain(`${exactWithoutCode} of ${CASES.length} are exact`);
   });
 });

@@ -172,7 +172,7 @@ describe('openapi.json', () => {
 
   it('has its version in the history', () => {
     expect(documentOf().info.version).toBe(API_VERSION);
-    expect(readFileSync(join(ROOT, 'docs/api-changelog.md'), 'utf8')).toContain(`\n## ${API_VERSION}\n`);
+    expect(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')).toContain(`\n### API ${API_VERSION}\n`);
   });
 
   it('names operations once, and all that it needs', () => {

@@ -1,4 +1,4 @@
-/** What SECURITY.md promises of every answer, asked of the local server over real sockets; and that its table names files of tests that exist. */
+/** What SECURITY.md promises of every answer, asked of the local server over real sockets; and that its list of threats names tests that exist. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,14 +31,15 @@ const statusOf = (answer: string) => Number(/^HTTP\/1\.1 ([0-9]{3}) /.exec(answe
 const bodyOf = (answer: string) => Buffer.from(answer.slice(answer.indexOf('\r\n\r\n') + 4), 'latin1').toString('utf8');
 
 describe('SECURITY.md', () => {
-  it('names at least one file of tests for each threat, and only files that exist', () => {
+  it('names at least one test for each threat, and only tests that exist', () => {
     const text = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8');
-    const threats = text.slice(text.indexOf('## Threats'));
-    const rows = threats.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| Threat'));
-    expect(rows.length).toBeGreaterThan(15);
-    const filesOf = (row: string) => [...(row.split(' | ')[2] ?? '').matchAll(/`([^`]+)`/g)].map(([, file = '']) => file);
-    expect(rows.filter((row) => filesOf(row).length === 0)).toEqual([]);
-    expect(rows.flatMap(filesOf).filter((file) => !/^test\/.*\.test\.ts$/.test(file) || !existsSync(join(ROOT, file)))).toEqual([]);
+    const threats = text.slice(text.indexOf('## Threats')).split('\n- ').slice(1);
+    expect(threats.length).toBeGreaterThan(15);
+    // A line ends with its tests in parentheses.
+    const testsOf = (threat: string) =>
+      [...(/\(([^()]*)\)\.\s*$/.exec(threat)?.[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+    expect(threats.filter((threat) => testsOf(threat).length === 0)).toEqual([]);
+    expect(threats.flatMap(testsOf).filter((name) => !existsSync(join(ROOT, `test/${name}.test.ts`)))).toEqual([]);
   });
 });
 
