@@ -36,7 +36,7 @@ describe('scripts/run.cjs', () => {
     ['benchpull', '  Did you mean benchPull?\n'],
     ['../src/version', ''],
     ['toString', ''],
-  ])('has no command %j, and says which there are, and which is near', async (command, near) => {
+  ])('rejects the command %j, lists the commands and suggests the nearest', async (command, near) => {
     const { code, stderr } = await runProcess(command, [], ROOT);
     const [first, ...rest] = stderr.split(/(?<=\n)/);
     expect([code, first, rest.join('')]).toEqual([
@@ -96,7 +96,7 @@ describe('npm run build', () => {
     });
   });
 
-  it('with --dry-run writes nothing and says what it would', async () => {
+  it('with --dry-run writes nothing and reports what it would write', async () => {
     const work = workFolder();
     const before = tree(work);
     const dry = await run('build', ['--dry-run'], work);
@@ -184,7 +184,7 @@ describe('npm start', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 
-  it.each(['1', '2'])('says what is missing, with --workers %s', async (workers) => {
+  it.each(['1', '2'])('names the missing build, with --workers %s', async (workers) => {
     const work = temporaryFolder();
     const { code, stderr } = await runProcess('serve', ['--port', '0', '--workers', workers], work);
     expect([code, stderr]).toEqual([
@@ -220,7 +220,7 @@ describe('help and documents', () => {
     ['benchPull', BENCH_PULL_COMMAND],
     ['benchHosts', BENCH_HOSTS_COMMAND],
   ] as const;
-  it('there is no command that they leave out', () => {
+  it('cover every command', () => {
     const scripts = readdirSync(join(ROOT, 'scripts')).filter((name) => name.endsWith('.ts'));
     expect(commands.map(([name]) => `${name}.ts`).sort()).toEqual(scripts.sort());
   });
@@ -238,7 +238,7 @@ describe('help and documents', () => {
     for (const exit of command.exits) expect(stdout.replace(/\s+/g, ' ')).toContain(` ${EXIT[exit]} ${EXIT_MEANINGS[exit]}`);
   });
 
-  it.each(commands)('of %s have examples that its flags allow', async (_name, command) => {
+  it.each(commands)('the help of %s has examples that its flags allow', async (_name, command) => {
     expect(command.examples).not.toEqual([]);
     for (const { args } of command.examples) {
       const flags = Flags.parse(command, args === '' ? [] : args.split(' '));
@@ -246,7 +246,7 @@ describe('help and documents', () => {
     }
   });
 
-  it('of build and serve come before the packages that only the work needs', async () => {
+  it('errors in flags of build and serve appear before large packages are loaded', async () => {
     const hook = join(temporaryFolder(), 'hook.cjs');
     writeFiles(join(hook, '..'), {
       'hook.cjs': `process.on('exit', () => process.stdout.write(JSON.stringify(Object.keys(require.cache))));`,
@@ -278,7 +278,7 @@ describe('npm run sample', () => {
     expect(filesBelow(join(work, 'here'))).toHaveLength(3);
   });
 
-  it('refuses flags that it does not have, and says when it cannot write', async () => {
+  it('refuses unknown flags, and reports when it cannot write', async () => {
     const work = temporaryFolder();
     writeFiles(work, { file: 'x' });
     const wrong = await run('sample', ['--too', 'here'], work);
@@ -290,7 +290,7 @@ describe('npm run sample', () => {
 });
 
 describe('npm run bench', () => {
-  it.each(['foo', 'ndjson,foo', ''])('refuses --forms=%s with exit code 1, before it does anything', async (forms) => {
+  it.each(['foo', 'ndjson,foo', ''])('refuses --forms=%s with exit code 1', async (forms) => {
     const work = temporaryFolder();
     const { code, stderr } = await run('bench', ['--forms', forms, '--dir', 'here'], work);
     expect([code, stderr]).toEqual([

@@ -36,7 +36,7 @@ const targetOf = (page: string, link: string): string => {
   return path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
 };
 
-it('there are pages, with links in them', () => {
+it('the list of documents has pages with links', () => {
   expect(PAGES).toContain('hosting/README.md');
   expect(PAGES.flatMap(linksOf).length).toBeGreaterThan(30);
 });
@@ -51,7 +51,7 @@ it.each(PAGES)('the links of %s lead to files and headings', (page) => {
   expect(wrong).toEqual([]);
 });
 
-it('the files of the source that documents name are there', () => {
+it('documents name only files of the source that exist', () => {
   const named = PAGES.filter((page) => page !== 'CHANGELOG.md').flatMap((page) =>
     [...withoutBlocks(page).matchAll(/`((?:bench|hosting|scripts|src|test)\/[\w./-]+\.\w+)`/g)].map(([, path = '']) => path),
   );
@@ -105,7 +105,7 @@ describe('hosting/README.md', () => {
 
   const exactWithoutCode = CASES.length - Object.keys(REFUSED_CASES).length;
 
-  it('says how many cases there are, and how many are exact without code', () => {
+  it('has the number of cases, and of those that are exact without code', () => {
     has(`the same ${CASES.length} cases`);
     has(`alone answer ${exactWithoutCode} cases`);
     expect(read('hosting/nginx/README.md')).toContain(`${exactWithoutCode} of ${CASES.length} are exact`);
