@@ -33,7 +33,7 @@ describe('imports', () => {
     ['src/pages', ['src/pages']],
     ['src/http', ['src/http', 'src/pages']],
     ['src/runes', ['src/runes', '@scure/base']],
-  ])('of %s stay in %o', (folder, allowed) => {
+  ])('of %s are limited to %o', (folder, allowed) => {
     const own = IMPORTS.filter(({ from }) => folderOf(from) === folder);
     expect(own.length).toBeGreaterThan(3);
     expect(own.filter(({ to }) => !allowed.includes(folderOf(to) ?? to)).map(asText)).toEqual([]);
@@ -46,11 +46,11 @@ describe('imports', () => {
     expect(both.sort()).toEqual(Object.keys(CYCLES).sort());
   });
 
-  it('of scripts do not exist', () => {
+  it('of scripts/ from other folders do not exist', () => {
     expect(IMPORTS.filter(({ to }) => to.startsWith('scripts/')).map(asText)).toEqual([]);
   });
 
-  it.each(Object.entries(KEPT_IN))('of its packages are only in %s', (folder, packages) => {
+  it.each(Object.entries(KEPT_IN))('of certain packages occur only in %s', (folder, packages) => {
     const importers = new Set(IMPORTS.filter(({ to }) => packages.test(to)).map(({ from }) => folderOf(from)));
     expect([...importers]).toEqual([folder]);
   });

@@ -41,7 +41,7 @@ describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
   it('are all there', () => expect(vectors).toHaveLength(720));
 
   for (const group of new Set(vectors.map((v) => v.group))) {
-    it(`${group}: answered as recorded, or as a rule decides`, async () => {
+    it(`${group}: answered as recorded, or as a rule says`, async () => {
       const wrong: string[] = [];
       for (const vector of vectors.filter((v) => v.group === group)) {
         const answer = await send(vector.method, vector.path, vector.request_headers);

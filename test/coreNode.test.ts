@@ -435,7 +435,7 @@ it('stops reading an answer that comes a byte at a time for too long', async () 
   expect((await transport.send(question)).status).toBe(200);
 });
 
-it('understands answers of JSON-RPC 2.0, which have status 200 for errors and lack a field', async () => {
+it('with answers of JSON-RPC 2.0 is understood: errors have status 200, and a field is missing', async () => {
   const fake = await fakeNode(RPC[0]);
   const node = await connect(fake.url, RPC[1]);
   notices = [];

@@ -56,7 +56,7 @@ describe('an address of the page', () => {
     expect(view.kind === 'block' || view.kind === 'transaction' ? searchOf(view) : view).toBe(search);
   });
 
-  it.each(['', '?', '?utm_source=x'])('%s is the overview', (search) => expect(viewOf(search)).toEqual({ kind: 'overview' }));
+  it.each(['', '?', '?utm_source=x'])('%s shows the overview', (search) => expect(viewOf(search)).toEqual({ kind: 'overview' }));
 
   it('without an id is an error; the API checks numbers', () => {
     expect(viewOf('?block=x')).toMatchObject({ kind: 'problem', text: 'x' });
@@ -66,7 +66,7 @@ describe('an address of the page', () => {
     expect(viewOf('?block=1&operation=nothing')).toMatchObject({ operation: undefined });
   });
 
-  it('has a target of the API', () => {
+  it('maps to a request of the API', () => {
     expect(apiTarget({ kind: 'block', id: '840000', operation: 'mint', limit: 60, offset: 120 })).toBe(
       'runes/v1/blocks/840000/activity?limit=60&offset=120&operation_type=mint',
     );

@@ -29,7 +29,7 @@ async function holder(path: string): Promise<{ release(): Promise<unknown> }> {
 }
 
 describe('two builds at once', () => {
-  it('on one output: the second stops and changes nothing', async () => {
+  it('with one output: the second stops and changes nothing', async () => {
     const out = join(temporaryFolder(), 'out');
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const other = await holder(join(out, LOCK));
@@ -48,7 +48,7 @@ describe('two builds at once', () => {
     expect((await testBuild(out, build)).kept).toBeGreaterThan(100);
   });
 
-  it('on one cache: the second stops before it reads anything', async () => {
+  it('with one cache: the second stops before it reads anything', async () => {
     const work = temporaryFolder();
     mkdirSync(join(work, 'cache'));
     const other = await holder(join(work, 'cache/state.duckdb'));

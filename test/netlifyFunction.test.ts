@@ -155,10 +155,10 @@ describe('the edge function', () => {
   });
 });
 
-describe('the edge function fails, so that the host goes on to the redirect rules,', () => {
+describe('the edge function leaves a request to the redirect rules', () => {
   const failed = () => new Response('no', { status: 503 });
 
-  it('when a page cannot be read', async () => {
+  it('if a page cannot be read', async () => {
     instead[`${BLOCK}.json`] = failed;
     await expect(send(`${BLOCK}/activity`)).rejects.toThrow('runes/v1/blocks/840001.json was answered with status 503');
   });
@@ -169,7 +169,7 @@ describe('the edge function fails, so that the host goes on to the redirect rule
     ['is no JSON', () => new Response('<!doctype html>')],
     ['is of another program', () => Response.json({ generator: 'other', dialect: 'hiro', page_sizes: [20] })],
     ['has no page sizes', () => Response.json({ ...JSON.parse(read('runes/v1/manifest.json')), page_sizes: [] })],
-  ])('when the manifest %s, and recovers after it', async (_what, answer) => {
+  ])('if the manifest %s, and then recovers', async (_what, answer) => {
     instead['/runes/v1/manifest.json'] = answer;
     await expect(send(`${BLOCK}/activity`)).rejects.toThrow();
     instead = {};

@@ -31,7 +31,7 @@ describe('names', () => {
     ['UNCOMMONGOODS', 128, 'UNCOMMON•GOODS'],
     ['AAA', 0b111, 'A•A•A'],
     ['A', 1, 'A'],
-  ])('%s with spacers %d is %s', (text, spacers, spaced) => expect(spacedName(text, spacers)).toBe(spaced));
+  ])('%s with the spacers %d is spelled %s', (text, spacers, spaced) => expect(spacedName(text, spacers)).toBe(spaced));
 
   // Before the first block, then at each step of 17,500 blocks: the block before it, itself, and the one after.
   const STEPS = [
