@@ -23,7 +23,7 @@ const KEPT_IN: Readonly<Record<string, RegExp>> = {
 const asText = ({ from, to }: { readonly from: string; readonly to: string }) => `${from} imports ${to}`;
 
 describe('imports', () => {
-  it('are found', () => {
+  it('include known imports', () => {
     expect(IMPORTS.map(asText)).toContain('src/pipeline/build.ts imports src/write/pool.ts');
     expect([...(GRAPH.get('src/contract') ?? [])].sort()).toEqual(['src/pages']);
     expect(GRAPH.get('scripts')?.has('src/pipeline')).toBe(true);
@@ -33,24 +33,24 @@ describe('imports', () => {
     ['src/pages', ['src/pages']],
     ['src/http', ['src/http', 'src/pages']],
     ['src/runes', ['src/runes', '@scure/base']],
-  ])('of %s stay in %o', (folder, allowed) => {
+  ])('of %s are limited to %o', (folder, allowed) => {
     const own = IMPORTS.filter(({ from }) => folderOf(from) === folder);
     expect(own.length).toBeGreaterThan(3);
     expect(own.filter(({ to }) => !allowed.includes(folderOf(to) ?? to)).map(asText)).toEqual([]);
   });
 
-  it('of folders go one way, unless it is listed why not', () => {
+  it('between folders have no cycles, except listed ones', () => {
     const both = [...GRAPH.keys()].flatMap((a) =>
       [...reachable(GRAPH, a)].filter((b) => a <= b && reachable(GRAPH, b).has(a)).map((b) => `${a}, ${b}`),
     );
     expect(both.sort()).toEqual(Object.keys(CYCLES).sort());
   });
 
-  it('of scripts are made by nobody', () => {
+  it('of scripts/ from other folders do not exist', () => {
     expect(IMPORTS.filter(({ to }) => to.startsWith('scripts/')).map(asText)).toEqual([]);
   });
 
-  it.each(Object.entries(KEPT_IN))('of its packages are kept in %s', (folder, packages) => {
+  it.each(Object.entries(KEPT_IN))('of certain packages occur only in %s', (folder, packages) => {
     const importers = new Set(IMPORTS.filter(({ to }) => packages.test(to)).map(({ from }) => folderOf(from)));
     expect([...importers]).toEqual([folder]);
   });
@@ -67,7 +67,7 @@ describe('the source', () => {
     expect(SOURCES.filter(([, text]) => readers.test(text)).map(([path]) => path)).toEqual(['src/store/files.ts']);
   });
 
-  it('spreads no list into arguments, which fails from about 125,000 entries on, but for the parts of a page or of a document', () => {
+  it('spreads no long list into arguments, because about 125,000 arguments overflow the stack', () => {
     const allowed = ['el', 'append', 'replaceChildren', 'withHeaders'];
     const found: string[] = [];
     for (const [path, text] of SOURCES) {
@@ -157,7 +157,7 @@ describe('src/store/tables.ts', () => {
 });
 
 describe('comments', () => {
-  it('name files that exist: from the root, from src, from docs, or beside the comment', () => {
+  it('name only files that exist', () => {
     const missing: string[] = [];
     let named = 0;
     for (const path of [
@@ -183,11 +183,11 @@ describe('comments', () => {
 describe('docs/architecture.md', () => {
   const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
 
-  it('has the picture of the source as it is; npm run picture draws it anew', () => {
+  it('has the current picture of imports, as npm run picture draws it', () => {
     expect(page).toBe(withPicture(page));
   });
 
-  it('has every folder in its table', () => {
-    expect([...GRAPH.keys()].filter((folder) => !page.includes(`| \`${folder}/\` |`))).toEqual([]);
+  it('has every folder in its list', () => {
+    expect([...GRAPH.keys()].filter((folder) => !page.includes(`\n- \`${folder}/\`: `))).toEqual([]);
   });
 });

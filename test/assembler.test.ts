@@ -61,7 +61,7 @@ function blocksOf(batch: Batch) {
   });
 }
 
-it('puts blocks together from records in any order', () => {
+it('assembles blocks from records in any order', () => {
   const counts = fc.array(fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 8 });
   fc.assert(
     fc.property(
@@ -111,7 +111,7 @@ it('puts blocks together from records in any order', () => {
   );
 });
 
-it('says so when a block lacks records, has too many, or was not counted', () => {
+it('throws when a block has too few or too many records, or was not announced', () => {
   const [record] = recordsOf([[1]]);
   if (record === undefined) throw new Error('no record');
   const block = (records: number) => [{ height: 100, hash: hex('0'), records }];

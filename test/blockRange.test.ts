@@ -37,7 +37,7 @@ describe('a build of a range', () => {
     }
   });
 
-  it('refuses Parquet with rows of no height, as a build of all does, and says where they are', async () => {
+  it('refuses Parquet rows without a height and names their place, as a build of all blocks does', async () => {
     const work = temporaryFolder();
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     const [ledger = '', runes = ''] = CONFORMANCE_INPUTS;
@@ -60,7 +60,7 @@ describe('a build of a range', () => {
     }
   });
 
-  it('is another build: the cache of the whole is not gone on from', async () => {
+  it('does not continue from the state of a build of all blocks', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1), record(2, 1), record(3, 1)]) });
     const build = (blocks?: { from: number; to: number }) => testBuild(join(work, 'out'), { inputs: [join(work, 'in')], blocks });
@@ -71,7 +71,7 @@ describe('a build of a range', () => {
     expect(await build({ from: 2, to: 9 })).toMatchObject({ manifest: { blocks: 3 } });
   });
 
-  it('without any record is refused', async () => {
+  it('is refused when it has no record', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
     const error = await failedBuild(join(work, 'out'), { inputs: [join(work, 'in')], blocks: { from: 2, to: 9 } });
@@ -89,7 +89,7 @@ describe('a build of a range', () => {
     ['1-2', 1],
     ['-5..', 1],
     ['1..x', 1],
-  ])('is written as %s: exit code %i', async (text, expected) => {
+  ])('spelled %s has exit code %i', async (text, expected) => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.ndjson': ndjson([record(1, 1)]) });
     const { code, stderr } = await run('build', ['--input', 'in', `--blocks=${text}`], work);

@@ -14,7 +14,7 @@ import { startServer } from './support/server.ts';
 const FRESH_MS = 300;
 
 describe('files in memory', () => {
-  it('are dropped when the room is full, and still held after each was read twice at once', async () => {
+  it('are dropped when the cache is full, but not files that were read twice at once', async () => {
     const dir = temporaryFolder();
     const paths = Array.from({ length: 400 }, (_, i) => `${i}.json`);
     for (const path of paths) writeFileSync(join(dir, path), Buffer.alloc(200_000, path));
@@ -32,7 +32,7 @@ describe('files in memory', () => {
     expect(await files.open(first)).toBe(again);
   });
 
-  it('are read again when they were replaced, also by one of the same size', async () => {
+  it('are read again when they were replaced, also by files of the same size', async () => {
     const dir = temporaryFolder();
     writeFileSync(join(dir, 'a.json'), 'old');
     await wait(FRESH_MS);
@@ -44,7 +44,7 @@ describe('files in memory', () => {
     expect((await files.open('a.json'))?.bytes?.toString()).toBe('new');
   });
 
-  it('are not there when they are links to nothing', async () => {
+  it('are missing when they are broken links', async () => {
     const dir = temporaryFolder();
     symlinkSync(join(dir, 'nothing.json'), join(dir, 'a.json'));
     mkdirSync(join(dir, 'b'));
@@ -63,7 +63,7 @@ describe('a large file', () => {
   const content = (size: number, letter: string) => `["${letter.repeat(size)}"]`;
   beforeAll(() => testBuild(dist, { inputs: [SAMPLE_INPUT] }));
 
-  it('that is replaced all the time is one of those that it was, with the ETag and the length of that one', async () => {
+  it('that is replaced all the time is answered as one version, with its ETag and length', async () => {
     const versions = [content(400_000, 'a'), content(400_000, 'b'), content(300_000, 'c')];
     const etags = new Map(versions.map((text) => [text, `"${createHash('sha256').update(text).digest('hex').slice(0, 32)}"`]));
     writeFileSync(large, versions[0] ?? '');
@@ -91,7 +91,7 @@ describe('a large file', () => {
     expect([...seen].sort()).toEqual(['a', 'b', 'c']);
   });
 
-  it('has no error in the middle of it when its client sends nonsense meanwhile', async () => {
+  it('is sent without an error inside when the client sends invalid HTTP meanwhile', async () => {
     writeFileSync(large, content(8_000_000, 'x'));
     const server = await startServer(dist);
     const socket = openSocket(server.port, 'GET /large.json HTTP/1.1\r\nhost: a\r\n\r\n');

@@ -7,7 +7,7 @@ import { PathList } from '../src/write/pathList.ts';
 import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
 import { ndjson, record } from './support/records.ts';
 
-it('lists of more than is copied at once are joined in the order of their writers, byte for byte', () => {
+it('long lists of several writers are joined in the order of the writers, byte for byte', () => {
   const cache = temporaryFolder();
   const changes = new Changes(cache);
   changes.begin(false);
@@ -32,7 +32,7 @@ it('lists of more than is copied at once are joined in the order of their writer
   expect(readdirSync(join(cache, 'changes')).sort()).toEqual(['added.txt', 'removed.txt']);
 });
 
-it('a path that fits into the buffer without its line feed only is written whole', () => {
+it('a path is written whole when the buffer has no room for its line feed', () => {
   const file = join(temporaryFolder(), 'list');
   const list = new PathList(file);
   const paths = ['a'.repeat(2 ** 15 - 1), 'b'.repeat(2 ** 15), 'c'];
@@ -42,7 +42,7 @@ it('a path that fits into the buffer without its line feed only is written whole
   expect(readFileSync(file, 'utf8') === `${paths.join('\n')}\n`).toBe(true);
 });
 
-it('what a build removed is listed by the next one too, if it died when the lists had their names and it was not done', async () => {
+it('the next build lists removed files again, if the last one died after it named its lists', async () => {
   const work = temporaryFolder();
   const [out, input] = [join(work, 'out'), join(work, 'in')];
   writeFiles(input, { '1.ndjson': ndjson([record(1, 1)]), '2.ndjson': ndjson([record(2, 1)]) });

@@ -32,7 +32,7 @@ const gets = CASES.filter(({ method = 'GET' }) => method === 'GET');
 describe.each(Object.keys(HOSTS))('from the files of %s', (name) => {
   describe.each(LAYOUTS)('in layout %s', (layout) => {
     describe.each(DIALECTS)('and dialect %s', (dialect) => {
-      it('every GET of the case table is answered as by a server of the API, to the byte', async () => {
+      it('answers every GET of the case table as a server of the API, byte for byte', async () => {
         expect(gets.length).toBeGreaterThan(45);
         const folder = folderOf('sample', layout, dialect);
         const base = (await HOSTS[name]?.(folder)) ?? '';
@@ -47,7 +47,7 @@ describe.each(Object.keys(HOSTS))('from the files of %s', (name) => {
         }
       });
 
-      it('a query is answered with the page that its request gets, and refused in the same words', async () => {
+      it('answers a query as the same request, and refuses it with the same message', async () => {
         const folder = folderOf('sample', layout, dialect);
         const base = (await HOSTS[name]?.(folder)) ?? '';
         const exact = await startExact(folder);
@@ -84,7 +84,7 @@ describe.each(Object.keys(HOSTS))('from the files of %s', (name) => {
         }
       });
 
-      it('the manifest is what the mirror holds', async () => {
+      it('returns the manifest of the mirror', async () => {
         const folder = folderOf('sample', layout, dialect);
         const base = (await HOSTS[name]?.(folder)) ?? '';
         const found = await new bundled.Mirror(base).manifest();
@@ -95,7 +95,7 @@ describe.each(Object.keys(HOSTS))('from the files of %s', (name) => {
   });
 });
 
-describe('an address', () => {
+describe('a base URL', () => {
   let port: number;
   beforeAll(async () => {
     port = (await startExact(folderOf('sample', 'files', 'contract'))).port;
@@ -108,7 +108,7 @@ describe('an address', () => {
     }
   });
 
-  it('that is none is a TypeError, and so is a query of no list or of two', async () => {
+  it('that is invalid throws a TypeError, and so does a query for no list or for two', async () => {
     expect(() => new bundled.Mirror('mirror')).toThrow(new TypeError('mirror is not a valid base URL, such as https://example.org/mirror'));
     const base = `http://127.0.0.1:${port}`;
     for (const query of [{ base: 'mirror', block: 1 }, { base }, { base, block: 1, transaction: '1' }]) {
@@ -116,7 +116,7 @@ describe('an address', () => {
     }
   });
 
-  it('where there is no mirror is an error that says so, and no empty list', async () => {
+  it('without a mirror gives an error, not an empty list', async () => {
     const base = `http://127.0.0.1:${port}/runes/v1`;
     await expect(bundled.activity({ base, block: 2000007 })).rejects.toThrow(
       `no mirror found at ${base}/: runes/v1/manifest.json is missing. The base is the URL before /runes/v1`,

@@ -66,7 +66,7 @@ describe.each(LAYOUTS)('a file that is missing, layout %s', (layout) => {
     host.folder = at(layout);
   });
 
-  it('may be a 403 in the words of S3 where the bucket may not be listed: everything is exact', async () => {
+  it('may be a 403 with the error code of S3: all answers stay exact', async () => {
     host.intercept = (_, file, response) => file === undefined && send(response, 403, 'application/xml', S3_ABSENCE);
     const exact = await startServer(at(layout));
     const mirror = new client.Mirror(host.base);
@@ -84,7 +84,7 @@ describe.each(LAYOUTS)('a file that is missing, layout %s', (layout) => {
     ['XML that has the words elsewhere', 'application/xml', '<a><Code>AccessDenied</Code></a>'],
     ['JSON', 'application/json', '{"limit":20,"offset":0,"total":0,"results":[]}'],
     ['nothing', 'application/xml', ''],
-  ])('is not told by any other 403, such as %s', async (_, type, body) => {
+  ])('is not assumed for any other 403, such as %s', async (_, type, body) => {
     host.intercept = (path, file, response) => (file === undefined || path.includes('2000007')) && send(response, 403, type, body);
     const mirror = new client.Mirror(host.base);
     for (const query of [{ block: 5 }, { block: 2000007 }]) {
@@ -97,7 +97,7 @@ describe.each(LAYOUTS)('a file that is missing, layout %s', (layout) => {
     ['web page', 'text/html', '<!doctype html><title>My app</title>'],
     ['JSON of its own', 'application/json', '{"error":"not found"}'],
     ['empty body', 'text/plain', ''],
-  ])('and answered with 200 and a %s is an error, while files that are there are answered', async (_, type, body) => {
+  ])('and answered with 200 and a %s is an error, and existing files still work', async (_, type, body) => {
     host.intercept = (_path, file, response) => file === undefined && send(response, 200, type, body);
     const mirror = new client.Mirror(host.base);
     await failure(mirror.activity({ block: 5 }));
@@ -110,7 +110,7 @@ describe.each(LAYOUTS)('a file that is missing, layout %s', (layout) => {
     await failure(new client.Mirror(`${host.base}/nowhere`).manifest());
   });
 
-  it('and has to be there is a 503 in the words of the API, and its name is told', async () => {
+  it('that an answer needs is a 503 that names it', async () => {
     host.intercept = (path, _, response) => path.endsWith('/60/60.json') && send(response, 404, 'text/html', '');
     const mirror = new client.Mirror(host.base);
     const error = await failure(mirror.activity({ block: 2000007, limit: 60, offset: 30 }));
@@ -120,7 +120,7 @@ describe.each(LAYOUTS)('a file that is missing, layout %s', (layout) => {
     expect((await mirror.get('/runes/v1/blocks/2000007/activity?limit=60&offset=30')).status).toBe(503);
   });
 
-  it('is told from one that cannot be read: other statuses are errors, and nothing of them is remembered', async () => {
+  it('is distinct from an unreadable file: other statuses are errors, and are not cached', async () => {
     const mirror = new client.Mirror(host.base, { freshMs: Number.POSITIVE_INFINITY });
     for (const status of [500, 502, 503, 429, 410, 401, 204]) {
       host.intercept = (_path, _file, response) => send(response, status, 'text/plain', '');
@@ -134,7 +134,7 @@ describe.each(LAYOUTS)('a file that is missing, layout %s', (layout) => {
   });
 });
 
-describe.each(LAYOUTS)('a file that is not whole, layout %s', (layout) => {
+describe.each(LAYOUTS)('an incomplete file, layout %s', (layout) => {
   const QUERY = { block: 2000003, limit: 60 };
   beforeEach(() => {
     host.folder = at(layout);
@@ -201,7 +201,7 @@ describe('a mirror that is replaced while it is read', () => {
   const forever = { freshMs: Number.POSITIVE_INFINITY };
 
   it.each(NAMES.flatMap((from) => NAMES.filter((to) => to !== from).map((to) => [from, to] as const)))(
-    'from %s to %s: no known id is called unknown, and none has a page of the old build',
+    'from %s to %s: a known id never becomes unknown, and gets no page of the old build',
     async (from, to) => {
       const exact = await startServer(at(to));
       for (const [query, target] of [
@@ -223,7 +223,7 @@ describe('a mirror that is replaced while it is read', () => {
     },
   );
 
-  it('by one with another state of a block: the answer is the new one, also when its pages go away in the middle', async () => {
+  it('by a build with a changed block: the answer is the new one, also when old pages disappear meanwhile', async () => {
     const put = (amount: string) => {
       writeFiles(work, { 'reorg/a.ndjson': ndjson(Array.from({ length: 75 }, (_, i) => record(5, 1, { amount: `${amount}${i}` }))) });
       return testBuild(at(`reorg${amount}`), { inputs: [at('reorg')], layout: 'packed' });
@@ -247,7 +247,7 @@ describe('a mirror that is replaced while it is read', () => {
     await exact.close();
   });
 
-  it('and stays between two builds is a 503', async () => {
+  it('and stays half replaced gives a 503', async () => {
     cpSync(at('packed'), at('broken'), { recursive: true });
     rmSync(join(at('broken'), 'runes/v1/blocks'), { recursive: true });
     host.folder = at('broken');
@@ -269,7 +269,7 @@ describe('a host that cannot be reached', () => {
   });
 });
 
-describe('a signal', () => {
+describe('an abort signal', () => {
   /** Holds requests for a path until it is called. */
   function hold(path: string): { release: () => void; arrived: Promise<void> } {
     let [release, arrive] = [() => {}, () => {}];
@@ -289,7 +289,7 @@ describe('a signal', () => {
     return { release, arrived };
   }
 
-  it.each([MANIFEST, 'runes/v1/blocks/2000007.json'])('ends the waiting for %s with its own reason', async (path) => {
+  it.each([MANIFEST, 'runes/v1/blocks/2000007.json'])('ends the wait for %s with its reason', async (path) => {
     const { arrived, release } = hold(path);
     const [aborter, reason] = [new AbortController(), new Error('the user went elsewhere')];
     const answer = new client.Mirror(host.base).activity({ block: 2000007, signal: aborter.signal });
@@ -299,12 +299,12 @@ describe('a signal', () => {
     release();
   });
 
-  it('that was given before sends nothing', async () => {
+  it('that was aborted before sends no request', async () => {
     await expect(client.activity({ base: host.base, block: 1, signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
     expect(host.asked).toEqual([]);
   });
 
-  it('of one query does not end another that waits for the same manifest', async () => {
+  it('of one query does not abort another that waits for the same manifest', async () => {
     const { arrived, release } = hold(MANIFEST);
     const aborter = new AbortController();
     const mirror = new client.Mirror(host.base);

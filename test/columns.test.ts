@@ -30,7 +30,7 @@ function textOf(blobs: Blobs, from: number, to: number): string {
 }
 
 describe('columns', () => {
-  it('are copies: what is done to one is not seen in the chunk', async () => {
+  it('are copies: a change of a column does not change the chunk', async () => {
     const store = await Store.open({ memoryLimit: '100MB', threads: 1, scratch: temporaryFolder() });
     try {
       for await (const chunk of store.stream(`${query('')} LIMIT 9`)) {
@@ -46,7 +46,7 @@ describe('columns', () => {
     }
   });
 
-  it('are as they were when their chunk was let go, collected, and its memory used again', async () => {
+  it('keep their values after their chunk was collected and its memory was used again', async () => {
     const store = await Store.open({ memoryLimit: '1GB', threads: 2, scratch: temporaryFolder() });
     try {
       const columns: { count: number; doubles: Float64Array; bytes: Uint8Array; blobs: Blobs }[] = [];
@@ -103,7 +103,7 @@ describe('rows', () => {
     await expect(store.rows(sql, columns)).rejects.toThrow(message);
   });
 
-  it('that cannot be appended are refused with the first error, and the table can be made again', async () => {
+  it('that cannot be appended throw the first error, and the table can be created again', async () => {
     const columns = { name: 'VARCHAR', size: 'BIGINT' } as const;
     await expect(
       store.append('made', columns, [

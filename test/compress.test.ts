@@ -22,7 +22,7 @@ describe.each(LAYOUTS)('a build of layout %s with --compress', (layout) => {
       await testBuild(out, { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 }, layout, compress });
   });
 
-  it('has the same pages as one without, and says in the manifest only what it compressed', () => {
+  it('has the same pages as a build without it, and names the encodings in the manifest', () => {
     const manifest = (out: string) => JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8'));
     expect(manifest(packed)).toEqual({ ...manifest(plain), compress: ['br', 'gz'] });
     const [a, b] = [tree(plain), without(tree(packed))];
@@ -30,10 +30,10 @@ describe.each(LAYOUTS)('a build of layout %s with --compress', (layout) => {
     expect(b).toEqual(a);
   });
 
-  it('has each page of three records or more in each encoding, and no other file', () => expectCompressedPages(packed));
+  it('compresses each page of three or more records in each encoding, and no other file', () => expectCompressedPages(packed));
 
   if (layout === 'files') {
-    it('has those of a hash as hard links of the height', () => {
+    it('has the files of a hash as hard links to those of the height', () => {
       const [hash = ''] = filesBelow(join(packed, 'runes/v1/blocks')).filter((path) => /^0x[0-9a-f]{64}\/60\/0[.]json[.]gz$/.test(path));
       expect(statSync(join(packed, 'runes/v1/blocks', hash)).nlink).toBe(2);
     });
@@ -46,7 +46,7 @@ describe('compressed files', () => {
   const list = (out: string, name: string) => readFileSync(join(`${out}.cache`, `changes/${name}.txt`), 'utf8').split('\n');
   const build = (out: string, compress: readonly Encoding[]) => testBuild(out, { inputs: [`${out}.in`], compress });
 
-  it('go when their page has too few records for them, and when they are not wanted any more', async () => {
+  it('are removed when their page gets too few records, and when the flag is gone', async () => {
     const out = join(work, 'out');
     writeFiles(`${out}.in`, { '5.ndjson': block(3) });
     await build(out, ['gz']);
@@ -69,7 +69,7 @@ describe('compressed files', () => {
     expect(list(out, 'removed')).toContain('runes/v1/blocks/5.json.br');
   });
 
-  it('are made again by a full build when they were lost', async () => {
+  it('that were lost are written again by a full build', async () => {
     const out = join(work, 'lost');
     writeFiles(`${out}.in`, { '5.ndjson': block(30) });
     await build(out, ENCODINGS);
@@ -79,7 +79,7 @@ describe('compressed files', () => {
     expect(tree(out)).toEqual(before);
   });
 
-  it('that no build with these flags made are removed by a full build', async () => {
+  it('of other flags are removed by a full build', async () => {
     const out = join(work, 'strange');
     // A transaction of one record, and one of five.
     writeFiles(`${out}.in`, {

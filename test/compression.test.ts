@@ -94,7 +94,7 @@ describe('an answer', () => {
     expect((await host.send('GET', target, { 'if-none-match': '"other-gz"' })).status).toBe(200);
   });
 
-  it('that is small, an error, or for a client that takes no gzip, is sent as it is', async () => {
+  it('is not compressed if it is small, an error, or for a client without gzip', async () => {
     for (const target of ['/runes/v1/', '/runes/v1/blocks/1/activity', '/nothing', `${BLOCK}?limit=0`]) {
       expect((await host.send('GET', target, GZIP)).headers['content-encoding']).toBeUndefined();
     }
@@ -103,12 +103,12 @@ describe('an answer', () => {
     }
   });
 
-  it('to a request for a range is the whole', async () => {
+  it('to a range request is the whole body', async () => {
     const answer = await host.send('GET', LARGE, { range: 'bytes=0-9' });
     expect([answer.status, answer.body.length > 10]).toEqual([200, true]);
   });
 
-  it('has its ETag from its content, and is never compressed with --no-compression', async () => {
+  it('with --no-compression has an ETag of its content and is never compressed', async () => {
     const plain = await startServer(dist, { compresses: false });
     const answer = await plain.send('GET', BLOCK, GZIP);
     expect([answer.headers['content-encoding'], answer.headers.vary]).toEqual([undefined, undefined]);

@@ -41,7 +41,7 @@ describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
   it('are all there', () => expect(vectors).toHaveLength(720));
 
   for (const group of new Set(vectors.map((v) => v.group))) {
-    it(`${group}: answered as recorded, or as a rule decides`, async () => {
+    it(`${group}: answered as recorded, or as a rule says`, async () => {
       const wrong: string[] = [];
       for (const vector of vectors.filter((v) => v.group === group)) {
         const answer = await send(vector.method, vector.path, vector.request_headers);
@@ -53,7 +53,7 @@ describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
     });
   }
 
-  it('are excepted by as many as each rule names, and no more', () => {
+  it('have exactly as many exceptions as each rule counts', () => {
     const counts = new Map(RULES.map((rule) => [rule.name, 0]));
     for (const vector of vectors) {
       const rule = RULES.find((r) => r.applies(vector));
@@ -62,7 +62,7 @@ describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
     expect(Object.fromEntries(counts)).toEqual(EXCEPTIONS);
   });
 
-  it('that asked for 304 get it with the ETag of the answer', async () => {
+  it('with If-None-Match get a 304 with the ETag of the answer', async () => {
     const recorded = vectors.filter((v) => v.status === 304 && (v.request_headers?.['If-None-Match'] ?? '').includes(RECORDED_ETAG));
     for (const { path, method, request_headers } of recorded.filter((v) => !v.path.includes('99999999999999999999'))) {
       const { headers } = await host.send('GET', path);
@@ -74,7 +74,7 @@ describe.each(LAYOUTS)('the 720 recorded vectors, layout %s', (layout) => {
     }
   });
 
-  it('keep the recorded headers that every client relies on', async () => {
+  it('have the recorded headers that clients rely on', async () => {
     for (const vector of vectors.filter((v) => v.group === 'basic' || v.group === 'limit-value')) {
       const answer = await host.send(vector.method, vector.path);
       expect(answer.headers).toMatchObject({

@@ -105,7 +105,7 @@ const RPC: [FakeNodeOptions, Partial<NodeOptions>] = [{ rest: false, credentials
 const BOTH: [FakeNodeOptions, Partial<NodeOptions>] = [{ credentials: SECRET }, { environment: ENVIRONMENT }];
 
 // The first test, because timers of others that end meanwhile would hide one that stays.
-it('leaves no timer behind, which would keep a command from ending', async () => {
+it('leaves no timer that keeps a command running', async () => {
   const before = timers();
   const node = await connect((await fakeNode()).url, { timeoutMs: 1_000_000 });
   for (let round = 0; round < 5; round++) await node.readBlock(LAST.hash);
@@ -117,7 +117,7 @@ describe.each([
   ['RPC', RPC],
   ['REST and RPC', BOTH],
 ])('a node with %s', (_, [served, asked]) => {
-  it('tells its chain, its hashes, blocks and the outputs that they spend', async () => {
+  it('returns its chain, hashes, blocks and spent outputs', async () => {
     const fake = await fakeNode({ ...served, headers: FIRST + 9 });
     const node = await connect(fake.url, asked);
     expect(node.name).toBe(`Bitcoin Core ${new URL(fake.url).host}`);
@@ -148,7 +148,7 @@ describe.each([
     expect(await node.previousOutputs(LAST, [])).toEqual([]);
   });
 
-  it('says that it syncs, what it has pruned, and its network', async () => {
+  it('reports that it syncs, its pruned blocks and its network', async () => {
     const fake = await fakeNode({ ...served, isSyncing: true, prunedBelow: FIRST + 1, network: 'signet' });
     const node = await connect(fake.url, asked);
     expect(await node.chain()).toMatchObject({ isSyncing: true, firstStored: FIRST + 1, network: 'signet' });
@@ -225,7 +225,7 @@ describe.each([
     await until(async () => (await fake.connections()) <= 1);
   });
 
-  it('is waited for while it starts, however long, and says so once', async () => {
+  it('is waited for while it starts, with one notice', async () => {
     const fake = await fakeNode(served);
     fake.faults.push({ ...FAULTS.warmingUp, times: 20 });
     const node = await connect(fake.url, { ...asked, retries: 0 });
@@ -266,7 +266,7 @@ describe.each([
     expect((await errorOf(node.chain())).message).toMatch(/^the chain of Bitcoin Core \S+ failed: connect ECONNREFUSED .*; tried 4 times$/);
   });
 
-  it('is left at once by an abort, without a listener for each request', async () => {
+  it('ends its requests at once on an abort, without a listener for each request', async () => {
     const fake = await fakeNode(served);
     const interruption = new AbortController();
     const node = await connect(fake.url, { ...asked, signal: interruption.signal });
@@ -283,7 +283,7 @@ describe.each([
     expect(getEventListeners(interruption.signal, 'abort')).toEqual([]);
   });
 
-  it('is asked over a new connection, silently, if it closed an idle one', async () => {
+  it('is asked over a new connection without a notice if it closed an idle one', async () => {
     const fake = await fakeNode(served);
     const node = await connect(fake.url, asked);
     notices = [];
@@ -326,7 +326,7 @@ describe('spent outputs', () => {
     expect(fake.calls).toEqual(calls);
   });
 
-  it('come from the block if calls for transactions do not tell them and the version is not known', async () => {
+  it('come from the block if the version is unknown and calls for transactions lack them', async () => {
     const fake = await fakeNode({ ...RPC[0], version: 240_000 });
     fake.faults.push({ on: /getnetworkinfo/, status: 403 });
     const node = await connect(fake.url, RPC[1]);
@@ -334,7 +334,7 @@ describe('spent outputs', () => {
     expect(fake.calls.slice(-2)).toEqual(['getrawtransaction', 'getblock']);
   });
 
-  it('are not told by Core 22', async () => {
+  it('are missing from Core 22', async () => {
     const overRpc = await fakeNode({ ...RPC[0], version: 220_100 });
     const old = await errorOf(connect(overRpc.url, RPC[1]));
     expect(old.message).toMatch(/^Bitcoin Core \S+ has version 22.1, which is too old$/);
@@ -425,7 +425,7 @@ describe('a node is refused', () => {
   });
 });
 
-it('gives up an answer that comes a byte at a time for too long', async () => {
+it('stops reading an answer that comes a byte at a time for too long', async () => {
   const fake = await fakeNode();
   const transport = new Transport(new URL(fake.url), { timeoutMs: 5000, longestMs: 100, signal: new AbortController().signal });
   open.push(transport);
@@ -435,7 +435,7 @@ it('gives up an answer that comes a byte at a time for too long', async () => {
   expect((await transport.send(question)).status).toBe(200);
 });
 
-it('understands answers of JSON-RPC 2.0, which have status 200 for errors and lack a field', async () => {
+it('with answers of JSON-RPC 2.0 is understood: errors have status 200, and a field is missing', async () => {
   const fake = await fakeNode(RPC[0]);
   const node = await connect(fake.url, RPC[1]);
   notices = [];
@@ -542,12 +542,12 @@ describe('credentials', () => {
   });
 });
 
-it('hashes the same with and without crypto.hash', () => {
+it('hash256 is the same with and without crypto.hash', () => {
   expect(hashText(hash256With(undefined)(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
   expect(hashText(hash256(LAST.bytes.subarray(0, 80)))).toBe(LAST.hash);
 });
 
-it('may be a process of its own, with blocks of a folder', async () => {
+it('the fake node also runs as a process, with blocks of a folder', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'core-blocks-'));
   for (const { height, bytes } of CHAIN) writeFileSync(join(folder, `${height}.bin`), bytes);
   const fake = await startNodeProcess(folder, { credentials: SECRET });

@@ -18,7 +18,7 @@ describe('a look-up', () => {
     ['840,000', 'block', '840000'],
     ['#000840 000', 'block', '840000'],
     ['0', 'block', '0'],
-  ])('%s is of a %s', (text, kind, id) => {
+  ])('%s is recognised as a %s', (text, kind, id) => {
     expect(readLookUp(text)).toEqual({ kind, id, offset: 0 });
   });
 
@@ -32,11 +32,11 @@ describe('a look-up', () => {
     ['<img src=x onerror=alert(1)>', /neither/],
     ['bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', /an address/],
     ['99999999999999999', /this has 17/],
-  ])('%s is explained', (text, problem) => {
+  ])('%s is refused with an explanation', (text, problem) => {
     expect(readLookUp(text)).toEqual({ problem: expect.stringMatching(problem) });
   });
 
-  it('of a rune or an output says what to look up instead', () => {
+  it('of a rune or an output suggests what to look up instead', () => {
     expect(readLookUp('840000:3')).toMatchObject({ instead: { view: { kind: 'block', id: '840000' } } });
     expect(readLookUp(`${TX}:1`)).toMatchObject({ instead: { view: { kind: 'transaction', id: TX } } });
   });
@@ -51,14 +51,14 @@ describe('an address of the page', () => {
     `?tx=0x${TX}&limit=60`,
     `?tx=${HASH}`,
     `?block=${TX}`,
-  ])('%s is read and written alike', (search) => {
+  ])('%s is read and written the same', (search) => {
     const view = viewOf(search);
     expect(view.kind === 'block' || view.kind === 'transaction' ? searchOf(view) : view).toBe(search);
   });
 
-  it.each(['', '?', '?utm_source=x'])('%s is the overview', (search) => expect(viewOf(search)).toEqual({ kind: 'overview' }));
+  it.each(['', '?', '?utm_source=x'])('%s shows the overview', (search) => expect(viewOf(search)).toEqual({ kind: 'overview' }));
 
-  it('that names nothing is a problem, and a wrong number is left to the API', () => {
+  it('without an id is an error; the API checks numbers', () => {
     expect(viewOf('?block=x')).toMatchObject({ kind: 'problem', text: 'x' });
     expect(viewOf('?tx=840000')).toMatchObject({ kind: 'problem', said: { instead: { view: { id: '840000' } } } });
     expect(viewOf('?block=1&limit=abc')).toMatchObject({ limit: Number.NaN });
@@ -66,7 +66,7 @@ describe('an address of the page', () => {
     expect(viewOf('?block=1&operation=nothing')).toMatchObject({ operation: undefined });
   });
 
-  it('has a target of the API', () => {
+  it('maps to a request of the API', () => {
     expect(apiTarget({ kind: 'block', id: '840000', operation: 'mint', limit: 60, offset: 120 })).toBe(
       'runes/v1/blocks/840000/activity?limit=60&offset=120&operation_type=mint',
     );
@@ -74,8 +74,8 @@ describe('an address of the page', () => {
   });
 });
 
-describe('spelling', () => {
-  it('groups digits of any length, and nothing after the point', () => {
+describe('formatting', () => {
+  it('groups digits of any length, but not decimals', () => {
     expect(groupDigits('340282366920938463463374607431768211455')).toBe('340,282,366,920,938,463,463,374,607,431,768,211,455');
     expect(groupDigits('1234567.12345678')).toBe('1,234,567.12345678');
     expect(groupDigits('100')).toBe('100');
@@ -110,7 +110,7 @@ describe('spelling', () => {
 describe('the chart', () => {
   const entry = (height: number, mint = 1) => ({ height, blocks: 1, timestamp: height, etching: 0, mint, burn: 0, send: 0, receive: 2 });
 
-  it('has a step for each entry, whatever lies between, and a break where much does', () => {
+  it('has a step for each entry, and a break at large gaps', () => {
     const columns = columnsOf({ bucket: 1, activity: [entry(1), entry(2), entry(4), entry(2_000_000)] }, 100);
     expect(columns.map(({ first, last, total, follows }) => [first, last, total, follows])).toEqual([
       [1, 1, 3, 'start'],
@@ -120,7 +120,7 @@ describe('the chart', () => {
     ]);
   });
 
-  it('puts entries together where there is no room, and loses none', () => {
+  it('merges entries without losing any where space is short', () => {
     const activity = Array.from({ length: 1000 }, (_, i) => entry(i * 10, i));
     const columns = columnsOf({ bucket: 10, activity }, 120);
     expect(columns.length).toBeLessThanOrEqual(120);

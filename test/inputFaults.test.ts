@@ -66,7 +66,7 @@ async function parquet(blocks: number, more: Readonly<Record<string, string>> = 
 const page = (total: number, results: readonly unknown[], offset = 0) => `${JSON.stringify({ limit: 60, offset, total, results })}\n`;
 const [one, two, other] = [record(5, 2), record(5, 1), record(6, 1)];
 
-describe('what would be lost without a word', () => {
+describe('input that could be lost silently', () => {
   it.each<[string, Files, string]>([
     [
       'an array cut after a comma',
@@ -97,7 +97,7 @@ describe('what would be lost without a word', () => {
     expect(await refusal(files)).toContain(message);
   });
 
-  it('transactions of mixed blocks, an empty page past the end and a whole array are no fault', async () => {
+  it('transactions of mixed blocks, an empty page past the end and an array of responses are valid', async () => {
     const work = temporaryFolder();
     const more = { ...one, amount: '2' };
     writeFiles(work, {
@@ -109,7 +109,7 @@ describe('what would be lost without a word', () => {
     expect([manifest.records, manifest.heights]).toEqual([6, [[5, 8]]]);
   });
 
-  it('a saved list of one operation is told', async () => {
+  it('a saved list of one operation is refused', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/a.json': page(2, [one, two]), 'in/b.json': page(2, [other, { ...other, operation: 'mint' }]) });
     const log = new RecordingLog();
@@ -140,7 +140,7 @@ describe('what would be lost without a word', () => {
   });
 });
 
-describe('damage', () => {
+describe('damaged input', () => {
   const text = ndjson(Array.from({ length: 300 }, (_, i) => record(5, 300 - i)));
   const frame = (name: string) => readFileSync(new URL(`fixtures/zstd/${name}.zst`, import.meta.url));
   const unpacked = async (bytes: Uint8Array): Promise<string> => {
@@ -152,7 +152,7 @@ describe('damage', () => {
     );
   };
 
-  it('to any byte of a .zst with a checksum is told', async () => {
+  it('in any byte of a .zst with a checksum is detected', async () => {
     const whole = frame('checked');
     expect(await unpacked(whole)).toBe(text);
     // The first bytes are the frame's beginning, of which the window's size may be larger than needed.
@@ -167,7 +167,7 @@ describe('damage', () => {
     );
   });
 
-  it('is not seen where there is none: frames without checksum or length, several, empty and skipped ones', async () => {
+  it('is not reported for valid frames: without checksum or length, several, empty or skipped', async () => {
     const skipped = Buffer.from('502a4d180300000078797a', 'hex');
     const frames = [frame('unchecked'), skipped, frame('empty'), frame('level-19'), frame('short')];
     expect(await unpacked(Buffer.concat(frames))).toBe(`a\n${text}x`);
@@ -175,7 +175,7 @@ describe('damage', () => {
     expect(await unpacked(Buffer.from('28b52ffd04ff010000', 'hex'))).toMatch(/its window of .* MiB is larger than 128 MiB/);
   });
 
-  it('to a member of a .gz does not hide the members after it; zeros at the end are padding', async () => {
+  it('in a member of a .gz does not hide later members; zeros at the end are padding', async () => {
     const [first, second] = [gzipSync(ndjson([one, two])), gzipSync(ndjson([other]))];
     const out = join(temporaryFolder(), 'out');
     writeFiles(join(out, '..'), { 'in/a.ndjson.gz': Buffer.concat([first, second, Buffer.alloc(512)]) });
@@ -185,7 +185,7 @@ describe('damage', () => {
     );
   });
 
-  it('to a file with a checksum beside it, or in a list, is told; what was changed at once with it is taken', async () => {
+  it('in a file with a checksum is detected, unless the checksum was changed too', async () => {
     const bytes = await parquet(3, {}, ', COMPRESSION uncompressed');
     const changed = Buffer.from(bytes.toString('latin1').replace('bc1qexample1', 'bc1qexample9'), 'latin1');
     expect(changed.equals(bytes)).toBe(false);
@@ -209,7 +209,7 @@ describe('damage', () => {
 const BYTE_STREAM_SPLIT =
   'UEFSMRUAFRoVGiwVAhUAFQYVBhwAAAACAAAAAgEDAAAAMTowFQAVHBUcLBUCFRIVBhUGHAAAAAIAAAACAQEAAAAAAAAAFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVFhUWLBUCFQAVBhUGHAAAAAIAAAACAQEAAABBFQAVHBUcLBUCFQAVBhUGHAAAAAIAAAACAQAAAAAAAAAAFQQZbDUAGAZzY2hlbWEVCgAVDCUCGAJpZCUATBwAAAAVBCUCGAZudW1iZXIAFQwlAhgEbmFtZSUATBwAAAAVDCUCGAtzcGFjZWRfbmFtZSUATBwAAAAVBCUCGAxkaXZpc2liaWxpdHkAFgIZHBlcJgAcFQwZJQYAGRgCaWQVABYCFkAWQCYISRwVABUAFQIAPBYGGQYZJgACAAAAJgAcFQQZJQYSGRgGbnVtYmVyFQAWAhZCFkImSEkcFQAVEhUCADwpBhkmAAIAAAAmABwVDBklBgAZGARuYW1lFQAWAhY8FjwmigFJHBUAFQAVAgA8FgIZBhkmAAIAAAAmABwVDBklBgAZGAtzcGFjZWRfbmFtZRUAFgIWPBY8JsYBSRwVABUAFQIAPBYCGQYZJgACAAAAJgAcFQQZJQYAGRgMZGl2aXNpYmlsaXR5FQAWAhZCFkImggJJHBUAFQAVAgA8KQYZJgACAAAAFrwCFgImCBa8AgAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjUuMC4xGVwcAAAcAAAcAAAcAAAcAAAApwEAAFBBUjE=';
 
-describe('what might be taken for a fault of this program', () => {
+describe('errors of limits', () => {
   it.each<[string, () => Promise<Files>, RegExp]>([
     [
       'NaN',
@@ -250,7 +250,7 @@ describe('what might be taken for a fault of this program', () => {
     expect(await refusal(await files())).toMatch(message);
   });
 
-  it('a line that no text of Node.js can hold', async () => {
+  it('a line longer than a string of Node.js can be', async () => {
     const path = join(temporaryFolder(), 'a.ndjson');
     writeFileSync(path, `${JSON.stringify(one)}\n`);
     const piece = Buffer.alloc(64 * 1024 * 1024, 'a');
@@ -261,7 +261,7 @@ describe('what might be taken for a fault of this program', () => {
   });
 });
 
-describe('what would not end', () => {
+describe('input that could hang a build', () => {
   it('links to their own folder are followed once, and named by their plain path', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'in/b/a.ndjson': ndjson([one]) });
@@ -291,7 +291,7 @@ describe('what would not end', () => {
     server.close();
   });
 
-  it('the keys of an object full of escapes are found in one go', async () => {
+  it('the keys of an object with many escapes are found in linear time', async () => {
     const work = temporaryFolder();
     const started = process.cpuUsage().user;
     writeFiles(work, { 'a.ndjson': `{"rune":{"a":"b"},"x":"${'\\"'.repeat(120_000)}` });
@@ -312,7 +312,7 @@ describe('a file that changes while it is read', () => {
       }
     })();
 
-  it('is not served: not when another takes its place, and not when it is cut off', async () => {
+  it('ends the build when another file replaces it, and when it is truncated', async () => {
     const evil = await parquet(50, { tx_id: "repeat('../', 20) || 'evil'", address: "'evil'" });
     const good = await parquet(50);
     for (const change of [
@@ -332,7 +332,7 @@ describe('a file that changes while it is read', () => {
     }
   });
 
-  it('makes no path, whatever its ids are', () => {
+  it('never puts its ids into paths', () => {
     const batch = {
       bytes: Buffer.from('{},'),
       offsets: Float64Array.of(0, 3),

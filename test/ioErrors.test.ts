@@ -63,8 +63,8 @@ async function buildWithFault(out: string, failing: number): Promise<{ calls: Ca
   return { calls, error };
 }
 
-describe('a call that fails', () => {
-  it('in a build: exit code 3 and words for people, the old output or an unfinished one, and the next build makes it whole', async () => {
+describe('a failing system call', () => {
+  it('in a build gives exit code 3 and a clear message, and the next build completes the output', async () => {
     const first = copyOfOld();
     const { calls, error } = await buildWithFault(first, -1);
     expect([error, pages(first)]).toEqual([undefined, pages(join(work, 'fresh'))]);
@@ -93,7 +93,7 @@ describe('a call that fails', () => {
     }
   }, 1_200_000);
 
-  it('of those that write pages leaves the old file or the new one, and the next try makes it whole', async () => {
+  it('of a writer leaves the old or the new file, and the next attempt completes it', async () => {
     const folder = temporaryFolder();
     const write = (root: string) => {
       const list = new PathList(join(folder, 'added'));
@@ -188,7 +188,7 @@ describe('before a build is marked as finished', () => {
     expect(existsSync(said)).toBe(false);
   });
 
-  it('removed files are synced too, and their paths in the list before', async () => {
+  it('removed files are synced too, after the list of their paths', async () => {
     const out = copyOfOld();
     let calls: Call[] = [];
     await withSync(`echo >> ${out}.said`, async () => {
@@ -208,7 +208,7 @@ describe('before a build is marked as finished', () => {
   it.each([
     ['is missing', undefined, 'the program "sync" is missing'],
     ['does not know -f', 'echo "sync: unrecognized option \'-f\'" >&2; exit 1', "sync: unrecognized option '-f'"],
-  ])('a program sync that %s is said once', async (_, script, reason) => {
+  ])('a sync program that %s is reported once', async (_, script, reason) => {
     const out = copyOfOld();
     const log = new RecordingLog();
     await withSync(script, () => testBuild(out, { ...options(after, out), sync: true, log }));
@@ -217,7 +217,7 @@ describe('before a build is marked as finished', () => {
     ]);
   });
 
-  it('a disk that cannot be synced is exit code 3, and the build is unfinished', async () => {
+  it('a disk that cannot be synced gives exit code 3 and an unfinished build', async () => {
     const out = copyOfOld();
     const failed = () => failedBuild(out, { ...options(after, out), sync: true });
     const error = await withSync(`echo "sync: error syncing '$2': Input/output error" >&2; exit 1`, failed);

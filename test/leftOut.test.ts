@@ -90,7 +90,7 @@ describe('rows without a rune', () => {
     expect(await build({ blocks, dryRun: true })).toMatchObject({ heights: [[12, 12]], left_out: { rows: 4, runes: ['0:0', '9:9'] } });
   });
 
-  it('are counted once when a block has copies, which differ when one has records and the other none', async () => {
+  it('are counted once when a block has copies; copies with and without records differ', async () => {
     const { input, build } = await example();
     const manifest = await build();
     writeFiles(input, { 'copy.csv': ledger(EXAMPLE) });
@@ -101,7 +101,7 @@ describe('rows without a rune', () => {
     });
   });
 
-  it('name 20 runes, and say how many more there are', async () => {
+  it('are reported with 20 runes and the number of the others', async () => {
     const { input, log, build } = await example();
     const runes = Array.from({ length: 23 }, (_, i) => `7:${String(i).padStart(2, '0')}`);
     writeFiles(input, { 'ledger.csv': ledger(new Map([[10, ['1:0', ...runes, '7:22']]])) });
@@ -109,7 +109,7 @@ describe('rows without a rune', () => {
     expect(log.summaryRows.get('left out')).toMatch(/^24 ledger rows .*: 7:22, 7:00, .*, 7:18 and 3 more$/);
   });
 
-  it('are an error when the runes table knows none of the runes, also when that comes with a later file', async () => {
+  it('are an error when the runes table has none of the runes, also after a change of one file', async () => {
     const { input, out, build } = await example();
     await build();
     const before = tree(out);
@@ -129,7 +129,7 @@ describe('rows without a rune', () => {
 });
 
 describe('after any change of ledgers and runes', () => {
-  it('an incremental build equals a full one, and the records are those with a rune', async () => {
+  it('an incremental build equals a full one and has only records with a rune', async () => {
     const step = fc.record({
       known: fc.uniqueArray(fc.constantFrom(...RUNES), { minLength: 1 }),
       // A file of each name: the blocks that it has, or none. Two may have a copy of the same block.

@@ -29,7 +29,7 @@ async function holder(path: string): Promise<{ release(): Promise<unknown> }> {
 }
 
 describe('two builds at once', () => {
-  it('on one output: the second stops, and nothing is changed', async () => {
+  it('with one output: the second stops and changes nothing', async () => {
     const out = join(temporaryFolder(), 'out');
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const other = await holder(join(out, LOCK));
@@ -48,7 +48,7 @@ describe('two builds at once', () => {
     expect((await testBuild(out, build)).kept).toBeGreaterThan(100);
   });
 
-  it('on one cache: the second stops before it reads anything', async () => {
+  it('with one cache: the second stops before it reads anything', async () => {
     const work = temporaryFolder();
     mkdirSync(join(work, 'cache'));
     const other = await holder(join(work, 'cache/state.duckdb'));
@@ -73,7 +73,7 @@ describe('a lock', () => {
     }
   };
 
-  it('says who else is at work, and is gone afterwards, also when the work failed', async () => {
+  it('names the process that has it, and is released afterwards, also after a failure', async () => {
     const path = join(temporaryFolder(), 'x.lock');
     const lock = { path, name: 'x', what: 'the folder x', flag: '--x', worker: 'pull' };
     const other = await holder(path);
@@ -94,8 +94,8 @@ describe('a lock', () => {
   });
 });
 
-describe('an output that a build died in before its first file', () => {
-  it.each([0, 100, 4096, 12_288])('with %i bytes of a lock is built all the same', async (bytes) => {
+describe('an output whose build died before its first file', () => {
+  it.each([0, 100, 4096, 12_288])('with %i bytes of a lock is built', async (bytes) => {
     const out = join(temporaryFolder(), 'out');
     writeFiles(out, { [LOCK]: Buffer.alloc(bytes), '.rune-activity-mirror.tmp': '' });
     await testBuild(out, { inputs: [SAMPLE_INPUT] });
@@ -124,7 +124,7 @@ describe.skipIf(!mounted)('a file system that turned read-only (skipped where a 
     execFileSync('umount', [disk]);
   });
 
-  it('under the cache is named', async () => {
+  it('of the cache is named', async () => {
     const error = await failedBuild(join(temporaryFolder(), 'out'), { ...build, cache: join(disk, 'cache') });
     expect([error.exitCode, error.message, error.details]).toEqual([
       3,
@@ -133,7 +133,7 @@ describe.skipIf(!mounted)('a file system that turned read-only (skipped where a 
     ]);
   });
 
-  it('under the output is named, and the output stays whole', async () => {
+  it('of the output is named, and the output stays complete', async () => {
     const before = tree(join(disk, 'out'));
     const error = await failedBuild(join(disk, 'out'), { ...build, cache: join(temporaryFolder(), 'cache') });
     expect([error.exitCode, error.message]).toEqual([

@@ -9,7 +9,7 @@ import { temporaryFolder } from './support/build.ts';
 
 const MANY = 200_000;
 
-it('a build finds what changed among them', async () => {
+it('a build finds the changed files among many', async () => {
   const store = await Store.open({ memoryLimit: '500MB', threads: 1, scratch: join(temporaryFolder(), 'scratch') });
   await store.run(`CREATE TEMP VIEW known_files AS
     SELECT i AS id, 'in/' || i AS name, 'activity' AS form, 1 AS size, '1' AS mtime, '1' AS ctime, '1' AS inode, '' AS digest FROM range(${MANY}) r(i)`);
@@ -18,12 +18,12 @@ it('a build finds what changed among them', async () => {
   expect([touched.map(({ id }) => id), gone.length]).toEqual([[MANY], MANY]);
 });
 
-it('a build reads those of a form together', () => {
+it('a build reads many files of one format together', () => {
   const files = Array.from({ length: MANY }, (_, id) => ({ id, form: 'activity', layout: 'array' }) as unknown as Numbered);
   expect(groupAlike(files).map((group) => group.length)).toEqual([MANY]);
 });
 
-it('a pull puts them into one file', () => {
+it('a pull joins many files into one', () => {
   const files = Array.from({ length: MANY }, (_, i) => ({ path: `${i}`, first: i, last: i, digest: '' }));
   const source = { first: 0, begin: 0, last: MANY + 10, has: () => true };
   const wanted = { from: undefined, to: MANY - 1 };

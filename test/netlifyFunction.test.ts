@@ -79,14 +79,14 @@ describe('the edge function', () => {
     expect(asked.filter((path) => path === '/runes/v1/manifest.json')).toHaveLength(1);
   });
 
-  it('reads files from the address of the request, and not from that of the first one', async () => {
+  it('reads files from the origin of each request, not from that of the first', async () => {
     expect((await send(`${BLOCK}/activity`)).status).toBe(200);
     asked = [];
     expect((await activity(new Request(`https://other.example${BLOCK}/activity`), context)).status).toBe(200);
     expect(asked).toEqual(['https://other.example/runes/v1/manifest.json', `https://other.example${BLOCK}.json`]);
   });
 
-  it('answers 503 for a page that is not whole', async () => {
+  it('answers 503 for an incomplete page', async () => {
     for (const text of ['', read(`${BLOCK}/60/60.json`).slice(0, 5000)]) {
       instead[`${BLOCK}/60/60.json`] = () => new Response(text, { headers: { etag: '"half"' } });
       for (const query of ['?limit=60&offset=60', '?limit=30&offset=63']) {
@@ -113,14 +113,14 @@ describe('the edge function', () => {
     }
   });
 
-  it('makes an ETag of its own when the CDN sends none', async () => {
+  it('makes an ETag when the CDN sends none', async () => {
     instead[`${BLOCK}.json`] = () => new Response(read(`${BLOCK}.json`));
     const response = await send(`${BLOCK}/activity`);
     expect(response.headers.get('etag')).toMatch(/^"[0-9a-f]{32}"$/);
     expect(await response.text()).toBe(read(`${BLOCK}.json`));
   });
 
-  it('answers an unknown id with an empty list, and a broken query with 400', async () => {
+  it('answers an unknown id with an empty list, and an invalid query with 400', async () => {
     const empty = await send('/runes/v1/blocks/1/activity');
     expect([empty.status, await empty.text()]).toEqual([200, '{"limit":20,"offset":0,"total":0,"results":[]}']);
     const refused = await send(`${BLOCK}/activity?limit=61`);
@@ -155,10 +155,10 @@ describe('the edge function', () => {
   });
 });
 
-describe('the edge function fails, so that the host goes on to the redirect rules,', () => {
+describe('the edge function leaves a request to the redirect rules', () => {
   const failed = () => new Response('no', { status: 503 });
 
-  it('when a page cannot be read', async () => {
+  it('if a page cannot be read', async () => {
     instead[`${BLOCK}.json`] = failed;
     await expect(send(`${BLOCK}/activity`)).rejects.toThrow('runes/v1/blocks/840001.json was answered with status 503');
   });
@@ -169,7 +169,7 @@ describe('the edge function fails, so that the host goes on to the redirect rule
     ['is no JSON', () => new Response('<!doctype html>')],
     ['is of another program', () => Response.json({ generator: 'other', dialect: 'hiro', page_sizes: [20] })],
     ['has no page sizes', () => Response.json({ ...JSON.parse(read('runes/v1/manifest.json')), page_sizes: [] })],
-  ])('when the manifest %s, and recovers after it', async (_what, answer) => {
+  ])('if the manifest %s, and then recovers', async (_what, answer) => {
     instead['/runes/v1/manifest.json'] = answer;
     await expect(send(`${BLOCK}/activity`)).rejects.toThrow();
     instead = {};
@@ -178,12 +178,12 @@ describe('the edge function fails, so that the host goes on to the redirect rule
 });
 
 describe('the module of the edge function', () => {
-  it('takes every path of the API but its files, and is passed over when it fails', async () => {
+  it('handles every path of the API except files, and lets the host continue when it fails', async () => {
     const { config } = (await import(MODULE.href)) as { config: unknown };
     expect(config).toEqual({ path: ['/runes', '/runes/*'], excludedPath: ['/runes/v1/*.json'], onError: 'bypass', cache: 'manual' });
   });
 
-  it('imports nothing but files of this project: a library would be bundled whole', () => {
+  it('imports only files of this project, because a library would be bundled whole', () => {
     const seen = new Set<string>();
     const visit = (file: string): void => {
       if (seen.has(file)) return;

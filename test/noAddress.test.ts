@@ -64,7 +64,7 @@ async function withServer<T>(out: string, work: (host: LocalHost) => Promise<T>)
   }
 }
 
-it('the rows are those of every kind', () => {
+it('the test data has rows of every kind', () => {
   expect([1, 2, 3].map((height) => served(height, 'hiro').map(told))).toEqual([
     [
       { operation: 'burn', vout: 0, amount: '0.07' },
@@ -99,7 +99,7 @@ describe.each([
   { layout: 'files', dialect: 'hiro' },
   { layout: 'packed', dialect: 'contract' },
 ] as const)('in $layout, $dialect', ({ layout, dialect }) => {
-  it('are answered without the missing fields, verify, and make the same mirror again', async () => {
+  it('records without an address omit the fields, verify, and rebuild the same mirror', async () => {
     const work = temporaryFolder();
     const out = join(work, 'out');
     const { manifest } = await testBuild(out, { inputs: [input], layout, dialect, parquet: true });

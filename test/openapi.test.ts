@@ -143,7 +143,7 @@ function closed(schema: unknown): unknown {
 }
 
 describe('openapi.json', () => {
-  it.each(VARIANTS)('has no fault that a linter finds: %j', async (changes) => {
+  it.each(VARIANTS)('passes a linter: %j', async (changes) => {
     const config = await createConfig({
       extends: ['recommended'],
       // The status has a slash at its end since the first server of this API, and hosts of files alone know no other path of it.
@@ -153,7 +153,7 @@ describe('openapi.json', () => {
     expect(problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`)).toEqual([]);
   });
 
-  it('has one path with a slash at its end', () => {
+  it('has only one path with a trailing slash', () => {
     expect(Object.keys(documentOf().paths).filter((path) => path.endsWith('/'))).toEqual(['/runes/v1/']);
   });
 
@@ -172,10 +172,10 @@ describe('openapi.json', () => {
 
   it('has its version in the history', () => {
     expect(documentOf().info.version).toBe(API_VERSION);
-    expect(readFileSync(join(ROOT, 'docs/api-changelog.md'), 'utf8')).toContain(`\n## ${API_VERSION}\n`);
+    expect(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')).toContain(`\n### API ${API_VERSION}\n`);
   });
 
-  it('names operations once, and all that it needs', () => {
+  it('has unique operation ids and no missing references', () => {
     const operations = Object.values(documentOf().paths).map(({ get }) => get);
     const ids = operations.map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
@@ -183,7 +183,7 @@ describe('openapi.json', () => {
       expect(Object.keys(responses)).toEqual(expect.arrayContaining(['200', '304', '404', '405', '503']));
   });
 
-  it.each(VARIANTS)('has examples that are as their schemas say: %j', (changes) => {
+  it.each(VARIANTS)('has examples that match their schemas: %j', (changes) => {
     const checks = new Checks(documentOf(changes));
     let count = 0;
     for (const { get } of Object.values(checks.document.paths)) {
@@ -214,7 +214,7 @@ describe.each(['contract', 'hiro'] as const)('a mirror in dialect %s', (dialect:
     }
   }
 
-  it('has pages, status, manifest, digests, stats and the list of bulk data as its document says', async () => {
+  it('has pages, status, manifest, digests, stats and the list of bulk data that match its description', async () => {
     await testBuild(out('sample'), { inputs: [SAMPLE_INPUT], dialect, parquet: true });
     const checks = documentAt('sample');
     const kinds: readonly [pattern: RegExp, schema: string, least: number][] = [
@@ -239,7 +239,7 @@ describe.each(['contract', 'hiro'] as const)('a mirror in dialect %s', (dialect:
     expect(checks.schema('ActivityList')({ limit: 1, offset: 0, total: 0, results: [], more: 1 })).toBe(false);
   });
 
-  it('answers a request for an example of its document with that example', async () => {
+  it('answers the request of an example with that example', async () => {
     const answerTo = async (name: string, target: string) => {
       let body = '';
       await withServer(name, async (host) => {
@@ -280,7 +280,7 @@ describe('the recorded exchanges', () => {
 
   const NUMBERS = 'numbers other than plain decimal digits up to 2^53 - 1: 400';
 
-  it('with 200 are answered as the document says, but windows that no client can read', () => {
+  it('with 200 match the description, except windows that no client can read', () => {
     const schemaOf = ({ path }: Vector) => checks.schema(checks.read(path)?.path === '/runes/v1/' ? 'Status' : 'ActivityList');
     expect(tally(withStatus(200), (vector) => (schemaOf(vector)(vector.body) ? 'fits' : (ruleOf(vector) ?? vector.path)))).toEqual({
       fits: 546,
@@ -288,7 +288,7 @@ describe('the recorded exchanges', () => {
     });
   });
 
-  it('with 200 are allowed, but those that a mirror refuses, and numbers with leading zeros', () => {
+  it('with 200 are allowed by the description, except refused ones and numbers with leading zeros', () => {
     const group = (vector: Vector) => {
       if (checks.broken(vector.path)?.length === 0) return 'allowed';
       return ruleOf(vector) ?? (/=0+[0-9]/.test(vector.path) ? 'leading zeros' : vector.path);
@@ -296,7 +296,7 @@ describe('the recorded exchanges', () => {
     expect(tally(withStatus(200), group)).toEqual({ allowed: 527, [NUMBERS]: 19, 'leading zeros': 3 });
   });
 
-  it('with 400 break the rule of the parameter that the message names, but those that a mirror answers', () => {
+  it('with 400 break the rule of the named parameter, except those that a mirror answers', () => {
     const group = (vector: Vector) => {
       const named = /^[a-z]+\/([a-z_]+) /.exec((vector.body as { message: string }).message)?.[1] ?? '';
       return checks.broken(vector.path)?.includes(named) === true ? named : (ruleOf(vector) ?? vector.path);
@@ -399,7 +399,7 @@ describe('the parameters', () => {
       expect(Math.min(seen.true, seen.false)).toBeGreaterThan(0);
     });
 
-    it.each(['limit', 'offset', 'operation_type'])('may leave out %s, and not give it twice', (name) => {
+    it.each(['limit', 'offset', 'operation_type'])('may omit %s, but not repeat it', (name) => {
       const parameter = checks.document.components.parameters[name] as Parameter;
       const value = name === 'operation_type' ? 'mint' : '1';
       const target = (targets[name] as (text: string) => string)(value);
@@ -410,7 +410,7 @@ describe('the parameters', () => {
     });
   });
 
-  it.each(DIFFERENCES)('are judged differently: $name', ({ example, refusedBy }) => {
+  it.each(DIFFERENCES)('differ from the request map: $name', ({ example, refusedBy }) => {
     const isAllowed = new Checks(documentOf()).accepts(documentOf().components.parameters['offset'] as Parameter, [example]);
     const isTaken = parseTarget((targets['offset'] as (text: string) => string)(example), siteOf(manifestOf())).kind === 'list';
     expect({ isAllowed, isTaken }).toEqual({ isAllowed: refusedBy !== 'schema', isTaken: refusedBy !== 'request map' });
@@ -419,7 +419,7 @@ describe('the parameters', () => {
 
 describe('the address of the mirror', () => {
   it.each(['https://host/openapi.json', 'https://host/PROJECT/openapi.json', 'https://host/a/b/openapi.json'])(
-    'is right below %s',
+    'is correct below %s',
     (at) => {
       const base = new URL(documentOf().servers[0]?.url ?? '', at).href.replace(/\/$/, '');
       expect(`${base}/runes/v1/manifest.json`).toBe(at.replace('openapi.json', 'runes/v1/manifest.json'));

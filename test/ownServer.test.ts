@@ -47,25 +47,25 @@ function portOf(child: ChildProcess): Promise<number> {
   });
 }
 
-it('the unit of systemd starts a server', async () => {
+it('the systemd unit starts a server', async () => {
   const command = /^ExecStart=(.*)$/m.exec(recipe('rune-activity-mirror.service'))?.[1] ?? '';
   await checkCommand(command.split(' '), ROOT);
 });
 
-it('the unit of systemd that follows a node calls the pull command', () => {
+it('the systemd unit that follows a node calls the pull command', () => {
   const command = /^ExecStart=(.*)$/m.exec(recipe('rune-activity-mirror-follow.service'))?.[1] ?? '';
   const [program = '', script = '', name, ...args] = command.split(' ');
   expect([basename(program), script, name]).toEqual(['node', 'scripts/run.cjs', 'pull']);
   expect(Flags.parse(PULL_COMMAND, args).has('follow')).toBe(true);
 });
 
-describe('the image', () => {
+describe('the Docker image', () => {
   const copied = [...recipe('Dockerfile').matchAll(/^COPY (?!--from)(.*) (\S+)$/gm)].map(([, from = '', to = '']) => ({
     from: from.split(' '),
     to,
   }));
 
-  it('has a server that starts from the files that it copies', async () => {
+  it('starts a server from the files that it copies', async () => {
     const image = temporaryFolder();
     for (const { from, to } of copied)
       for (const path of from) cpSync(join(ROOT, path), join(image, to === './' ? path : to), { recursive: true });
@@ -74,7 +74,7 @@ describe('the image', () => {
     await checkCommand(JSON.parse(command) as string[], image);
   });
 
-  it('is built from a context of these files and no others', () => {
+  it('has a build context of only these files', () => {
     const [first, ...others] = recipe('Dockerfile.dockerignore').trimEnd().split('\n');
     expect(first).toBe('*');
     expect(others.sort()).toEqual(

@@ -68,7 +68,7 @@ function targetOf(list: ActivityList, limit: number, offset: number): string {
 }
 
 describe('any window of any list', () => {
-  it('is the slice of the whole list, from at most two pages', async () => {
+  it('is a slice of the list, read from at most two pages', async () => {
     await fc.assert(
       fc.asyncProperty(
         sites,
@@ -93,7 +93,7 @@ describe('any window of any list', () => {
     );
   });
 
-  it('that is a page of the build is passed through untouched', async () => {
+  it('that is a page is answered with its file unchanged', async () => {
     const list: ActivityList = { kind: 'block', block: '840000' };
     const source = new MemoryFiles(filesOf(list, 130, DEFAULT));
     for (const [limit, offset] of [
@@ -111,7 +111,7 @@ describe('any window of any list', () => {
     }
   });
 
-  it('honours a raised maximum through the site alone', async () => {
+  it('uses the page sizes of the site', async () => {
     const site: BuiltSite = { ...DEFAULT, dialect: 'hiro', pageSizes: [20, 60, 1000] };
     const list: ActivityList = { kind: 'transaction', txId: TX };
     const source = new MemoryFiles(filesOf(list, 1500, site));
@@ -134,7 +134,7 @@ describe('any window of any list', () => {
     expect(exactPage({ limit: 20, offset: 30 }, site)).toBeUndefined();
   });
 
-  it('is never empty because a page of a known list is missing', async () => {
+  it('with a missing page of a known list is an error, not empty', async () => {
     const list: ActivityList = { kind: 'block', block: '1' };
     const whole = filesOf(list, 200, DEFAULT);
     for (const path of [...whole.keys()].filter((p) => p.includes('/60/'))) {
@@ -145,7 +145,7 @@ describe('any window of any list', () => {
   });
 });
 
-describe('a page of which only the beginning is written', () => {
+describe('a partly written page', () => {
   /** A record whose address ends as a page ends, so that the end of a cut page says nothing. */
   const tricky = (i: number) => `{"rune":{"id":"1:${i}"},"address":"}]}}}]}"}`;
 
@@ -158,7 +158,7 @@ describe('a page of which only the beginning is written', () => {
     ['packed', '?limit=4&offset=4', 'blocks/5-0a/4/4.json'],
     ['packed', '?limit=3&offset=3', 'blocks/5-0a/4/0.json'],
     ['packed', '?limit=3&offset=3', 'blocks/5-0a/4/4.json'],
-  ] as const)('is never a part of an answer, wherever it was cut: layout %s, %s, %s', async (layout, query, half) => {
+  ] as const)('never gets into an answer: layout %s, %s, %s', async (layout, query, half) => {
     const site: BuiltSite = { ...DEFAULT, layout, pageSizes: [2, 4], prefixDigits: layout === 'packed' ? 1 : 0 };
     const pageOf = (limit: number, offset: number) => {
       const records = Array.from({ length: Math.min(limit, 7 - offset) }, (_, i) => tricky(offset + i));
@@ -210,11 +210,11 @@ describe('pages of two builds', () => {
     ['of another offset', '?limit=20&offset=20', textOf(20, 40, 100)],
     ['of another limit, as a part of the answer', '?limit=5&offset=21', textOf(30, 20, 100)],
     ['of another offset, as a part of the answer', '?limit=5&offset=21', textOf(20, 0, 100)],
-  ])('have no page %s', async (_, query, text) => {
+  ])('may lack a page: %s', async (_, query, text) => {
     await expect(ask(query, { [`${stem}/20/20.json`]: text })).rejects.toThrow('belongs to a build with other page sizes');
   });
 
-  it('cache only the answers of settled blocks, six or more below the highest, and never two pages joined', async () => {
+  it('let CDNs cache only settled blocks, and never two joined pages', async () => {
     for (const [height, isSettled] of [
       [994, true],
       [995, false],
@@ -279,7 +279,7 @@ describe('a request target', () => {
     });
   });
 
-  it('asks a build without lists by operation for none', () => {
+  it('requests no list by operation from a build without them', () => {
     const target = '/runes/v1/blocks/5/activity?operation_type=mint';
     expect(parseTarget(target, DEFAULT)).toMatchObject({ kind: 'list', list: { operation: 'mint' } });
     expect(parseTarget(target, { ...DEFAULT, operationPages: false })).toMatchObject({
@@ -306,7 +306,7 @@ describe('the options in a manifest', () => {
     ],
   };
 
-  it('are read, and those that may be left out have defaults', () => {
+  it('are read, and optional ones have defaults', () => {
     expect(siteOf(MANIFEST)).toEqual({
       layout: 'packed',
       dialect: 'hiro',
@@ -330,7 +330,7 @@ describe('the options in a manifest', () => {
   );
 
   it.each([[{ heights: undefined }], [{ heights: [[1]] }], [{ heights: [[1, '9']] }], [{ heights: [9] }], [{ heights: '9' }]])(
-    'with %j make no block settled',
+    'with %j mark no block as settled',
     (change) => expect(siteOf({ ...MANIFEST, ...change }).tip).toBe(-1),
   );
 
@@ -377,7 +377,7 @@ describe('paths', () => {
     expect([editionName(5, TX, 'contract'), shardPath('0f')]).toEqual(['5-0xabababab', 'runes/v1/transactions/0f.json']);
   });
 
-  it('are different for different pages', () => {
+  it('are unique for each page', () => {
     const page = fc.record({ limit: fc.integer({ min: 1, max: 99 }), offset: fc.nat(5000) });
     fc.assert(
       fc.property(sites, lists, page, lists, page, (site, listA, pageA, listB, pageB) => {
@@ -402,7 +402,7 @@ describe('paths', () => {
     expect([packed(0), packed(60), packed(61)]).toEqual([[], ['x/60/0.json'], ['x/60/0.json', 'x/60/60.json']]);
   });
 
-  it('are those of the design', () => {
+  it('have the documented spelling', () => {
     expect(pagePath(stemOf({ kind: 'transaction', txId: TX }, DEFAULT), { limit: 20, offset: 0 }, DEFAULT)).toBe(
       `runes/v1/transactions/0x${TX}.json`,
     );
@@ -466,7 +466,7 @@ describe('hostile requests', () => {
     );
   });
 
-  it('with any target at all are parsed without throwing', () => {
+  it('with any target are parsed without throwing', () => {
     fc.assert(
       fc.property(hostile, sites, (text, site) => void parseTarget(text, site)),
       { numRuns: 2000 },
@@ -487,7 +487,7 @@ describe('ids', () => {
     const route = parseTarget(path, DEFAULT);
     return route.kind === 'list' ? route.list : route.kind;
   };
-  it('are found in every spelling', () => {
+  it('are recognised in every spelling', () => {
     for (const id of [TX, `0x${TX}`, TX.toUpperCase(), `0X${TX.toUpperCase()}`]) {
       expect(listOf(`/runes/v1/transactions/${id}/activity`)).toEqual({ kind: 'transaction', txId: TX });
       expect(listOf(`/runes/blocks/${id}/activity`)).toEqual({ kind: 'block', block: TX });
@@ -500,7 +500,7 @@ describe('ids', () => {
     expect(listOf('/runes/v1/blocks/000/activity')).toEqual({ kind: 'block', block: '0' });
     expect(listOf(`/runes/v1/blocks/${'0'.repeat(63)}/activity`)).toEqual({ kind: 'block', block: '0' });
   });
-  it('of heights beyond any data are one, however long', () => {
+  it('of heights beyond any data are equal', () => {
     for (const digits of [17, 65, 10_000]) {
       expect(listOf(`/runes/v1/blocks/${'1'.repeat(digits)}/activity`)).toEqual({ kind: 'block', block: '9007199254740992' });
     }
@@ -508,7 +508,7 @@ describe('ids', () => {
 });
 
 describe('readPage', () => {
-  it('gives back the records that a page was made of', () => {
+  it('returns the records of a page', () => {
     const text = fc.string({ unit: 'binary', maxLength: 30 });
     const records = fc.array(
       fc.record({ rune: text, address: text }).map((r) => JSON.stringify({ rune: { id: r.rune }, address: r.address })),
@@ -534,7 +534,7 @@ describe('readPage', () => {
       }),
     );
   });
-  it('refuses what is no page', () => {
+  it('refuses text that is not a page', () => {
     for (const text of [
       '',
       '{}',
@@ -547,7 +547,7 @@ describe('readPage', () => {
       expect(factsOf(text)).toBeUndefined();
     }
   });
-  it('refuses a page with more or fewer records than its total demands', () => {
+  it('refuses a page with more or fewer records than its total requires', () => {
     const page = (total: number, records: number) =>
       envelopeHead({ limit: 2, offset: 2 }, total) + Array.from({ length: records }, (_, i) => recordAt(i)).join(',') + ENVELOPE_TAIL;
     for (const [total, records] of [

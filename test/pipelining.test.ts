@@ -18,14 +18,14 @@ describe('requests in one packet', () => {
   });
   afterAll(() => host.close());
 
-  it('are answered in their order, the last with the end of the connection', async () => {
+  it('are answered in order, and the last closes the connection', async () => {
     const offsets = Array.from({ length: 300 }, (_, i) => i);
     const packet = offsets.map((offset) => get(`${BLOCK}?limit=1&offset=${offset}`, offset === 299 ? 'connection: close\r\n' : ''));
     const text = await untilClosed(openSocket(host.port, packet.join('')));
     expect([...text.matchAll(/"limit":1,"offset":([0-9]+),/g)].map(([, offset]) => Number(offset))).toEqual(offsets);
   });
 
-  it('do not hold up others, and are no more than a thousand', async () => {
+  it('do not block other connections, and number at most a thousand', async () => {
     const flood = get(`${BLOCK}?limit=60&offset=1`).repeat(1500);
     const sockets = Array.from({ length: 20 }, () => openSocket(host.port, flood));
     const closed = sockets.map((socket) => untilClosed(socket));

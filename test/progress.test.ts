@@ -23,7 +23,7 @@ describe('progress', () => {
     vi.restoreAllMocks();
   });
 
-  it('is a line now and then where there is no terminal', () => {
+  it('is an occasional line without a terminal', () => {
     const log = new RecordingLog();
     const progress = new Progress(log, false);
     for (let second = 1; second <= 25; second += 1) {
@@ -36,7 +36,7 @@ describe('progress', () => {
     expect(screen).toBe('');
   });
 
-  it('does not guess how long it takes from the first hundredth', () => {
+  it('gives no estimate before one percent is done', () => {
     const log = new RecordingLog();
     const progress = new Progress(log, false);
     vi.advanceTimersByTime(10_000);
@@ -44,7 +44,7 @@ describe('progress', () => {
     expect(log.infos.map(({ message }) => message)).toEqual(['9 of 1,000 blocks, 0.9/s']);
   });
 
-  it('is one line that is written over on a terminal, and gone at the end', () => {
+  it('is one line that a terminal overwrites, and removes at the end', () => {
     const progress = new Progress(new RecordingLog(), true);
     for (const done of [0, 3]) {
       vi.advanceTimersByTime(1000);
@@ -55,7 +55,7 @@ describe('progress', () => {
     expect(screen.split(CLEAR)).toEqual(['', '0 of 9 blocks', '3 of 9 blocks, 1.5/s, 4 s left', '']);
   });
 
-  it('asks for the measure of a stage when it is time to, and counts each stage from its beginning', () => {
+  it('measures a stage only when it prints, and counts each stage from its start', () => {
     const log = new RecordingLog();
     const progress = new Progress(log, false);
     let asked = 0;
@@ -89,7 +89,7 @@ describe('progress', () => {
     ['a notice', (log: ReturnType<typeof createLog>) => log.notice('mind'), 'Note: mind\n'],
     ['an error', (log: ReturnType<typeof createLog>) => log.error('bad', ['do this'], 1), 'Error: bad\n  do this\n'],
     ['a table', (log: ReturnType<typeof createLog>) => log.summary([['a', '1']]), '  a  1\n'],
-  ])('makes way for %s, and comes back', (_what, say, text) => {
+  ])('is cleared for %s and drawn again', (_what, say, text) => {
     const progress = new Progress(new RecordingLog(), true);
     progress.watch('write', () => ({ done: 1, what: 'files' }));
     vi.advanceTimersByTime(200);
@@ -99,7 +99,7 @@ describe('progress', () => {
     expect(screen).toBe(`${CLEAR}write: 1 files, 5/s${CLEAR}${text}${CLEAR}write: 1 files, 2.5/s${CLEAR}`);
   });
 
-  it('is cut where the terminal ends, so that it can be written over', () => {
+  it('is cut at the width of the terminal', () => {
     const columns = Object.getOwnPropertyDescriptor(process.stderr, 'columns');
     Object.defineProperty(process.stderr, 'columns', { value: 12, configurable: true });
     try {
@@ -115,8 +115,8 @@ describe('progress', () => {
   });
 });
 
-describe('how far the input is read', () => {
-  it('goes from files to open, by bytes, to what cannot be counted', async () => {
+describe('progress of reading input', () => {
+  it('shows files, then bytes, then stages without a measure', async () => {
     const measure = new ReadProgress();
     expect(measure.at(0)).toBe('finding files');
     measure.expect(2);

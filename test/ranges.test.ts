@@ -24,13 +24,13 @@ afterAll(() => host.close());
 describe('npm start', () => {
   it('answers requests for ranges of Parquet files', () => checkRanges(host.port, dist));
 
-  it('serves the pages for people, their scripts and bulk data', () => checkSiteFiles(host, dist));
+  it('serves the explorer, its scripts and bulk data', () => checkSiteFiles(host, dist));
 
-  it('knows every file of a build, which hosts that store other things too go by', () => {
+  it('recognises every file of a build', () => {
     expect(filesBelow(dist).filter((path) => !isBuiltFile(path))).toEqual(['.rune-activity-mirror', '404.json']);
   });
 
-  it('answers them of a file that is too large to be held, and sends no more of it than was asked for', async () => {
+  it('answers ranges of a file too large for its cache, and sends only the requested bytes', async () => {
     const large = Buffer.alloc(80 * 1024 * 1024, 7);
     large.write('end', large.length - 3);
     writeFileSync(join(dist, 'activity/9900.parquet'), large);
@@ -48,7 +48,7 @@ describe('npm start', () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(large.length / 2);
   });
 
-  it('leaves no file open when a client goes away in the middle of a part', async () => {
+  it('closes the file when a client disconnects during a range', async () => {
     const url = `http://127.0.0.1:${host.port}/activity/9900.parquet`;
     for (let i = 0; i < 5; i += 1) {
       await new Promise<void>((resolve, reject) => {
@@ -65,14 +65,14 @@ describe('npm start', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('answers for an empty file, and goes on', async () => {
+  it('answers for an empty file and keeps running', async () => {
     writeFileSync(join(dist, 'activity/9800.parquet'), '');
     const ask = (headers = {}) => host.send('GET', '/activity/9800.parquet', headers);
     expect(await ask()).toMatchObject({ status: 200, body: '', headers: { 'content-length': '0', 'accept-ranges': 'bytes' } });
     expect(await ask({ range: 'bytes=0-3' })).toMatchObject({ status: 416, headers: { 'content-range': 'bytes */0' } });
   });
 
-  it('answers no ranges of the API and of other files', async () => {
+  it('ignores ranges of the API and of other files', async () => {
     for (const target of ['/runes/v1/blocks/2000001/activity', '/activity/index.json', '/runes/v1/manifest.json']) {
       const answer = await host.send('GET', target, { range: 'bytes=0-3' });
       expect([answer.status, answer.headers['accept-ranges'], answer.headers['content-range']]).toEqual([200, undefined, undefined]);
@@ -108,7 +108,7 @@ describe('a Range header', () => {
     'bytes=1 2-15',
     'bytes=1e3-',
     `bytes=${'9'.repeat(16)}-`,
-  ])('%j is passed over', (header) => {
+  ])('%j is ignored', (header) => {
     expect(wantedRange(header)).toBeUndefined();
   });
 });
@@ -116,7 +116,7 @@ describe('a Range header', () => {
 describe('docs/bulk.md', () => {
   const examples = [...readFileSync(join(ROOT, 'docs/bulk.md'), 'utf8').matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] ?? '');
 
-  it('has an example that reads a few columns of one block over HTTP, and not the rest of the file', async () => {
+  it('has an example that reads only a few columns of one block over HTTP', async () => {
     expect(examples.length).toBe(1);
     const ranges: string[] = [];
     // In the project's folder, so that it finds the packages.

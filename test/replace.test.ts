@@ -11,7 +11,7 @@ import { mountDisk } from './support/disk.ts';
 const text = (path: string) => readFileSync(path, 'utf8');
 
 describe('a file that is not a page', () => {
-  it('is whole from the moment it is there, also when it is new', async () => {
+  it('is complete as soon as it exists', async () => {
     const folder = temporaryFolder();
     const sink = new DiskSink(folder);
     const seen = new Map<string, Set<string>>();
@@ -44,7 +44,7 @@ describe('a file', () => {
     expect(lstatSync(path).isFile()).toBe(true);
   });
 
-  it('is the same as one with its bytes, and as none that is no file', () => {
+  it('equals only a regular file with the same bytes', () => {
     const at = (name: string) => join(folder, name);
     const folder = temporaryFolder();
     for (const name of ['a', 'copy']) writeFileSync(at(name), 'x');
@@ -64,7 +64,7 @@ describe.skipIf(!mounted)('an output on two file systems (skipped where a tmpfs 
     execFileSync('umount', [join(root, 'disk')]);
   });
 
-  it('has copies where there can be no links, and replaces them too', () => {
+  it('has copies where hard links are impossible, and replaces them too', () => {
     for (const content of ['first', 'second', 'second']) {
       const sink = new DiskSink(root);
       sink.file('a.json', Buffer.from(content));

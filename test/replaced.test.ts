@@ -44,7 +44,7 @@ describe('a window of two pages, layout files', () => {
     ['of which one is of another block', 'fork', BLOCK],
     ['of a transaction that is in another block now', 'fork', `/runes/v1/transactions/${ID}/activity?limit=60&offset=10`],
     ['by operation, of which one is of another block', 'fork', `${BLOCK}&operation_type=receive`],
-  ])('%s is answered with the new list when it is there by then, and else with a 503', async (_, other, target) => {
+  ])('%s is answered with the new list if it is complete by then, otherwise with a 503', async (_, other, target) => {
     const fresh = await ask(target, other, () => true, false);
     expect(JSON.parse(fresh.slice(4))).toMatchObject({ limit: 60, offset: 10 });
     for (const page of ['/60/0.json', '/60/60.json']) {
@@ -53,7 +53,7 @@ describe('a window of two pages, layout files', () => {
     }
   });
 
-  it.each(['?limit=5&offset=12', '?limit=1'])('or of one, %s, does not take a first page of another size for its own', async (query) => {
+  it.each(['?limit=5&offset=12', '?limit=1'])('or of one, %s, does not use a first page of another size', async (query) => {
     const target = `/runes/v1/blocks/5/activity${query}`;
     const fresh = await ask(target, 'sizes', () => true, false);
     expect(fresh).toBe(await ask(target, 'old', () => true, false));
@@ -63,7 +63,7 @@ describe('a window of two pages, layout files', () => {
 });
 
 describe('an output under the local server', () => {
-  it('is a 503 while it is gone, and answered again when it is back', async () => {
+  it('gives a 503 while it is missing, and answers when it is back', async () => {
     const out = join(temporaryFolder(), 'out');
     const work = temporaryFolder();
     writeFiles(work, { 'small.ndjson': ndjson([record(5, 1)]) });

@@ -122,7 +122,7 @@ describe('moves', () => {
     pointer: plan.pointer === undefined ? undefined : plan.pointer % plan.burns.length,
   }));
 
-  it('make the rows of a model that moves one by one', () => {
+  it('give the rows of a model that moves one by one', () => {
     fc.assert(
       fc.property(valid, (plan) => {
         expect(emitted(plan, 1e9)).toEqual(model(plan));
@@ -131,7 +131,7 @@ describe('moves', () => {
     );
   });
 
-  it('make the same amounts when they are summed, each row once', () => {
+  it('give the same amounts when they are summed, each row once', () => {
     fc.assert(
       fc.property(valid, (plan) => {
         const sums = emitted(plan, -1);
@@ -144,7 +144,7 @@ describe('moves', () => {
 });
 
 describe('chains of generated blocks', () => {
-  it('lose and make nothing: supply is premine and mints, rows are outputs', () => {
+  it('keep the supply: premine and mints equal the outputs', () => {
     let mints = 0;
     let burns = 0;
     for (let round = 0; round < 20; round++) {
@@ -210,7 +210,7 @@ function checkTransactions({ ledger }: MemoryChain, rows: MemoryChain['rows'], s
 }
 
 describe("ord's decoder", () => {
-  it('reads generated messages alike', () => {
+  it('decodes generated messages as ord does', () => {
     const random = randomIntegers(SEED);
     let messages = 0;
     for (let i = 0; i < 5000; i++) {
@@ -235,7 +235,7 @@ describe("ord's decoder", () => {
       3949,
       '4966277e6e7064c62483858bfc985c10241c843ea0eb7dbc60f496b9eaaff25d',
     ],
-  ])('reads the messages of block %d alike', (height, hash, count, digest) => {
+  ])('decodes the messages of block %d as ord does', (height, hash, count, digest) => {
     const block = readBlock(decompress(readFileSync(join(ROOT, `test/fixtures/indexing/blocks/${height}.bin.zst`))), hash256);
     const read = block.transactions.flatMap((transaction) => {
       if (!transaction.message) return [];

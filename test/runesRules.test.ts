@@ -31,7 +31,7 @@ describe('names', () => {
     ['UNCOMMONGOODS', 128, 'UNCOMMON•GOODS'],
     ['AAA', 0b111, 'A•A•A'],
     ['A', 1, 'A'],
-  ])('%s with spacers %d is %s', (text, spacers, spaced) => expect(spacedName(text, spacers)).toBe(spaced));
+  ])('%s with the spacers %d is spelled %s', (text, spacers, spaced) => expect(spacedName(text, spacers)).toBe(spaced));
 
   // Before the first block, then at each step of 17,500 blocks: the block before it, itself, and the one after.
   const STEPS = [
@@ -50,7 +50,7 @@ describe('names', () => {
     ['A', 'A', 'A'],
   ];
   it.each(STEPS.map((names, step) => [840_000 + 17_500 * step, names] as const))(
-    'has the minimum of mainnet around height %d',
+    'have the minimum length of mainnet around height %d',
     (height, names) => {
       expect([-1, 0, 1].map((offset) => nameText(minimumName(height + offset, NETWORKS.main)))).toEqual(names);
     },
@@ -65,7 +65,7 @@ describe('names', () => {
     [0, NETWORKS.regtest, 'ZZYZXBRKWXVA'],
     [1, NETWORKS.signet, 'ZZXZUDIVTVQA'],
     [1, NETWORKS.testnet4, 'ZZXZUDIVTVQA'],
-  ])('has a minimum at height %d', (height, network, name) => expect(nameText(minimumName(height, network))).toBe(name));
+  ])('have a minimum length at height %d', (height, network, name) => expect(nameText(minimumName(height, network))).toBe(name));
 });
 
 describe('addresses', () => {
@@ -225,7 +225,7 @@ describe('rows', () => {
     return { chain, alice: outpoint(1), nobody: outpoint(2) };
   }
 
-  it('tell every kind of move', () => {
+  it('exist for every kind of move', () => {
     const { chain, ...from } = started();
     const message = messageScript([0, 1, 1, 70, 1, 0, 0, 40, 2, 0, 0, 15, 0, 0, 0, 1, 3]);
     // Output 0 is the message, 1 is Bob's, 2 has no address, 3 is another OP_RETURN; the rest goes to output 1.
@@ -246,7 +246,7 @@ describe('rows', () => {
     expect(new Set(rows.map(({ rune_id }) => rune_id))).toEqual(new Set(['1:1']));
   });
 
-  it('of a cenotaph burn each input, then etch, then mint and burn', () => {
+  it('of a cenotaph are burns of each input, then the etching, then mint and burn', () => {
     const { chain, ...from } = started();
     const mintable = chain.add(
       blockBytes(2, [{ inputs: [{ outpoint: outpointOf('22'.repeat(32), 0) }], outputs: [messageScript([2, 3, 8, 9, 10, 7]), nobody] }]),
@@ -265,7 +265,7 @@ describe('rows', () => {
     expect(chain.ledger.outputs.size).toBe(0);
   });
 
-  it('of a cenotaph tell a mint of nothing, and no burn of it', () => {
+  it('of a cenotaph have a mint of zero, but no burn of it', () => {
     const { chain } = started();
     chain.add(blockBytes(2, [{ inputs: [{ outpoint: outpointOf('22'.repeat(32), 0) }], outputs: [messageScript([2, 3, 8, 1])] }]), 2);
     const { rows } = chain.add(
@@ -278,19 +278,19 @@ describe('rows', () => {
   it.each([
     [9_999, 10_000],
     [10_000, 2],
-  ])('of a premine in %d moves are counted without senders', (moves, emitted) => {
+  ])('of a premine in %d moves have no senders', (moves, emitted) => {
     const chain = new MemoryChain(NETWORKS.regtest);
     const edicts = Array.from({ length: moves - 1 }, () => [0, 0, 1, 1]).flat();
     expect(chain.add(blockBytes(1, [etching(10n ** 9n, [alice], [0, ...edicts])]), 1).rows.length).toBe(emitted);
   });
 
-  it('without any output to receive are burned with no output', () => {
+  it('of a transaction without a receiving output are burns without an output', () => {
     const { chain, ...from } = started();
     const { rows } = chain.add(blockBytes(2, [{ inputs: [{ outpoint: from.alice }], outputs: [Uint8Array.of(0x6a)] }]), 2);
     expect(rows.map(told)).toEqual([['burn', null, ALICE, null, 100n]]);
   });
 
-  it('of a coinbase tell what its message does', () => {
+  it('of a coinbase follow its message', () => {
     const chain = new MemoryChain(NETWORKS.regtest);
     const { rows } = chain.add(blockBytes(0, [], [messageScript([2, 1, 6, 5]), alice]), 0);
     expect(rows.map((row) => [row.rune_id, ...told(row)])).toEqual([
@@ -299,7 +299,7 @@ describe('rows', () => {
     ]);
   });
 
-  it('leave out blocks before the first one with runes', () => {
+  it('are absent in blocks before the first one with runes', () => {
     const chain = new MemoryChain(NETWORKS.main);
     expect(chain.add(blockBytes(839_999, [etching(5n, [alice])]), 839_999).rows).toEqual([]);
     expect(chain.ledger.runes).toBe(0);
@@ -310,7 +310,7 @@ describe('rows', () => {
     [10_000, 0, 10_000],
     [10_001, 1, 3],
     [10_002, 0, 2],
-  ])('of a transaction with %d of them are told one by one up to 10,000', (rows, burns, emitted) => {
+  ])('of a transaction with %d moves are single rows up to 10,000', (rows, burns, emitted) => {
     const chain = new MemoryChain(NETWORKS.regtest);
     const [etched] = chain.add(blockBytes(1, [etching(10n ** 9n, [alice])]), 1).rows;
     const moves = Array.from({ length: (rows - burns) / 2 - 1 }, (_, i) => [0, 0, i + 1, 1]).flat();
@@ -327,7 +327,7 @@ describe('rows', () => {
     ]);
   });
 
-  it('of a billion moves take the memory of the outputs', () => {
+  it('of a billion moves need memory only for the outputs', () => {
     const chain = new MemoryChain(NETWORKS.regtest);
     const premine = 2n ** 100n;
     const shares = [0, 0, 0, premine / 2n, 1, 0, 0, premine / 4n, 2, 0, 0, 0, 3];
@@ -353,14 +353,14 @@ describe('a damaged block', () => {
   const good = blockBytes(0, [{ inputs, outputs: [messageScript([20, 1]), taproot(1)] }, etching(1n, [taproot(2)])]);
   const read = (bytes: Uint8Array) => readBlock(bytes, hash256);
 
-  it('is told from a good one', () =>
+  it('is distinct from a valid one', () =>
     expect(read(good).transactions.map(({ inputs, outputs }) => [inputs, outputs])).toEqual([
       [1, 1],
       [1, 2],
       [1, 2],
     ]));
 
-  it('is refused however much of it is missing', () => {
+  it('is refused when any part is missing', () => {
     for (let length = 0; length < good.length; length++)
       expect(() => read(good.subarray(0, length)), `${length} bytes`).toThrow(BlockError);
   });

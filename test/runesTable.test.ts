@@ -216,7 +216,7 @@ describe('a table of the required columns', () => {
     ...COLUMNS.split(',').filter((name) => !['id', 'number', 'name', 'spaced_name', 'divisibility'].includes(name)),
   );
 
-  it('is enough, and its runes are known not to be complete', async () => {
+  it('is accepted, and its runes are marked as incomplete', async () => {
     const { build, kept } = inputOf({ 'runes.csv': FIVE });
     await build();
     expect(await kept()).toMatchObject(
@@ -233,7 +233,7 @@ describe('a table of the required columns', () => {
     );
   });
 
-  it('does not contradict one that has more columns: values are put together from all files', async () => {
+  it('does not contradict a table with more columns: values are merged from all files', async () => {
     const { build, kept } = inputOf({
       'a.csv': FIVE,
       'b.csv': without(PSQL, 'premine', 'terms_cap', 'turbo'),
@@ -243,7 +243,7 @@ describe('a table of the required columns', () => {
     expect(await kept()).toEqual(ROWS);
   });
 
-  it('and rows of it in a file with all columns are not complete either', async () => {
+  it('marks rows without values as incomplete in a file with all columns too', async () => {
     const rows = `${COLUMNS}\n5:3,3,C,C,,,,,2,,,,,,,,,,,\n`;
     const { build, put, kept } = inputOf({ 'runes.csv': rows });
     await build();
@@ -299,7 +299,7 @@ describe('a runes table is refused', () => {
     );
   });
 
-  it('if two files differ, which are named with the columns', async () => {
+  it('if two files differ, with the names of both and of the columns', async () => {
     const changed = PSQL.replace(`38,${LARGEST},"a""b"`, '38,1,"a""b"')
       .replace(',"",,,,,,,f,t,', ',"",,5,,,,,f,t,')
       .replace(`${hex('c')},2,7,¤,,,,,,,f,f`, `${hex('d')},3,7,x,,,,,,,t,t`);
@@ -327,7 +327,7 @@ it('a state of an earlier format, which lacks columns, is not used', async () =>
   expect(await build()).toMatchObject({ wasFull: false });
 });
 
-it('a value that no page shows changes the state and no page', async () => {
+it('a value that no page has changes the state but no page', async () => {
   const { out, put, build, kept } = inputOf({ 'runes.csv': PSQL });
   await build();
   const pages = () => filesBelow(out).filter((path) => /\/(?:blocks|transactions|stats|digests)\//.test(path));

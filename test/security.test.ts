@@ -1,4 +1,4 @@
-/** What SECURITY.md promises of every answer, asked of the local server over real sockets; and that its table names files of tests that exist. */
+/** What SECURITY.md promises of every answer, asked of the local server over real sockets; and that its list of threats names tests that exist. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,14 +31,15 @@ const statusOf = (answer: string) => Number(/^HTTP\/1\.1 ([0-9]{3}) /.exec(answe
 const bodyOf = (answer: string) => Buffer.from(answer.slice(answer.indexOf('\r\n\r\n') + 4), 'latin1').toString('utf8');
 
 describe('SECURITY.md', () => {
-  it('names at least one file of tests for each threat, and only files that exist', () => {
+  it('names at least one test for each threat, and only tests that exist', () => {
     const text = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8');
-    const threats = text.slice(text.indexOf('## Threats'));
-    const rows = threats.split('\n').filter((line) => line.startsWith('| ') && !line.startsWith('| Threat'));
-    expect(rows.length).toBeGreaterThan(15);
-    const filesOf = (row: string) => [...(row.split(' | ')[2] ?? '').matchAll(/`([^`]+)`/g)].map(([, file = '']) => file);
-    expect(rows.filter((row) => filesOf(row).length === 0)).toEqual([]);
-    expect(rows.flatMap(filesOf).filter((file) => !/^test\/.*\.test\.ts$/.test(file) || !existsSync(join(ROOT, file)))).toEqual([]);
+    const threats = text.slice(text.indexOf('## Threats')).split('\n- ').slice(1);
+    expect(threats.length).toBeGreaterThan(15);
+    // A line ends with its tests in parentheses.
+    const testsOf = (threat: string) =>
+      [...(/\(([^()]*)\)\.\s*$/.exec(threat)?.[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+    expect(threats.filter((threat) => testsOf(threat).length === 0)).toEqual([]);
+    expect(threats.flatMap(testsOf).filter((name) => !existsSync(join(ROOT, `test/${name}.test.ts`)))).toEqual([]);
   });
 });
 
@@ -76,7 +77,7 @@ const STARTS = ['/', '/runes/', '/runes/v1/', '/runes/v1/blocks/', '/runes/v1/tr
 const ENDS = ['secret.json', 'secret.json/activity', 'etc/passwd', 'activity', '%2fetc%2fpasswd', ''];
 
 describe('a path that leads out of the folder', () => {
-  it('in every spelling and place gets a 200 of the API, a 400 or a 404, and nothing of another file', async () => {
+  it('in every spelling gets an answer of the API, a 400 or a 404, and no other file', async () => {
     const wrong: string[] = [];
     for (const start of STARTS) {
       for (const spelling of SPELLINGS) {
@@ -94,7 +95,7 @@ describe('a path that leads out of the folder', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('as a whole URL, another scheme or an authority is no way around', async () => {
+  it('as a full URL, another scheme or an authority is refused', async () => {
     for (const target of [
       'http://x/../secret.json',
       'http://x/..%2fsecret.json',
@@ -114,7 +115,7 @@ describe('a path that leads out of the folder', () => {
     }
   });
 
-  it('never becomes the path of a file that the page map asks for', async () => {
+  it('never becomes the path of a file', async () => {
     const asked: string[] = [];
     const source: Files<OpenFile> = { open: (path) => Promise.resolve(void asked.push(path)).then(() => undefined) };
     const site = (layout: Layout) =>
@@ -150,7 +151,7 @@ describe('a path that leads out of the folder', () => {
     ).toEqual([]);
   });
 
-  it('of very long segments, or thousands of them, is answered', async () => {
+  it('with very long or thousands of segments gets a 404', async () => {
     for (const path of [
       `/${'a'.repeat(12_000)}`,
       `/runes/v1/${'a/'.repeat(6000)}`,
@@ -207,7 +208,7 @@ describe('links in the folder', () => {
     }
   });
 
-  it('and folders and pipes in the place of a file hold nothing up', async () => {
+  it('and folders and pipes in place of a file do not block the server', async () => {
     for (const height of [7, 8]) expect((await own.send('GET', `/runes/v1/blocks/${height}/activity`)).status).toBe(503);
     for (const path of ['/pipe.json', '/runes/v1/blocks/7.json']) expect((await own.send('GET', path)).status).toBe(404);
   });
@@ -219,7 +220,7 @@ describe('links in the folder', () => {
     expect(byHash.body).toBe((await own.send('GET', BLOCK)).body);
   });
 
-  it('are seen when they come while the server runs, also for a file that it holds', async () => {
+  it('that appear while the server runs are noticed, also for cached files', async () => {
     const path = 'runes/v1/blocks/2000006.json';
     const target = '/runes/v1/blocks/2000006/activity';
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -229,7 +230,7 @@ describe('links in the folder', () => {
     expect((await own.send('GET', target)).status).toBe(503);
   });
 
-  it('to the folder itself may be turned to another build', async () => {
+  it('to the folder itself may be switched to another build', async () => {
     const current = join(work, 'current');
     symlinkSync(dist, current);
     const turned = await startServer(current);
@@ -244,7 +245,7 @@ describe('links in the folder', () => {
 });
 
 describe('headers', () => {
-  it('are not injected by what a request holds', async () => {
+  it('cannot be injected by a request', async () => {
     for (const target of [
       '/%0d%0ax-evil:%201',
       '/runes/v1/%0d%0a%0d%0a<script>',
@@ -291,7 +292,7 @@ describe('headers', () => {
     }
   });
 
-  it('let every site read, and none with credentials or past a private network', async () => {
+  it('let every site read, but not with credentials or into a private network', async () => {
     const asked = {
       origin: 'https://a.example',
       'access-control-request-method': 'GET',
@@ -330,7 +331,7 @@ describe('headers', () => {
 });
 
 describe('an error', () => {
-  it('that repeats the request is JSON, whatever was in it', async () => {
+  it('that repeats the request is JSON for any request', async () => {
     for (const part of [
       '</script><script>alert(1)</script>',
       '"\\',
@@ -356,7 +357,7 @@ describe('an error', () => {
     }
   });
 
-  it('names no path of the machine, and hidden files and listings are not there', async () => {
+  it('names no path of the machine, and hidden files and listings get a 404', async () => {
     for (const path of [
       '/.rune-activity-mirror',
       '/.git/config',
@@ -390,7 +391,7 @@ describe('requests that could be smuggled', () => {
     }
   });
 
-  it('one after another in one packet are answered in their order', async () => {
+  it('in one packet are answered in order', async () => {
     const targets = [BLOCK, '/nothing', `${BLOCK}?limit=1`, '/runes/v1/', `${BLOCK}?limit=0`];
     const text = targets
       .map((target, i) => `GET ${target} HTTP/1.1\r\nhost: x\r\n${i === targets.length - 1 ? 'connection: close\r\n' : ''}\r\n`)

@@ -61,7 +61,7 @@ describe('files', () => {
     }
   });
 
-  it('include the explorer, which says what is held', async () => {
+  it('include the explorer', async () => {
     const { status, headers, body } = await host.send('GET', '/');
     expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(body).toContain('<dt>Records</dt><dd>1,227</dd>');
@@ -76,7 +76,7 @@ describe('files', () => {
     }
   });
 
-  it('outside the folder, listings and links are not', async () => {
+  it('outside the folder, listings and links are not served', async () => {
     writeFileSync(join(dist, '..', 'secret.json'), '{"secret":1}');
     symlinkSync(join(dist, '..', 'secret.json'), join(dist, 'link.json'));
     for (const target of [
@@ -107,7 +107,7 @@ describe('files', () => {
     }
   });
 
-  it('of another build are served as soon as it is there', async () => {
+  it('of a new build are served as soon as it is complete', async () => {
     const out = join(temporaryFolder(), 'dist');
     const input = join(temporaryFolder(), 'a.ndjson');
     writeFileSync(input, ndjson([record(5, 1)]));
@@ -121,7 +121,7 @@ describe('files', () => {
   });
 });
 
-describe('a page larger than what is read at once', () => {
+describe('a page larger than one read', () => {
   it('is streamed, with the same ETag rules', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'a.ndjson': ndjson(Array.from({ length: 2000 }, (_, i) => record(5, i))) });
@@ -147,7 +147,7 @@ describe('a page larger than what is read at once', () => {
   });
 });
 
-describe('a build with a hole', () => {
+describe('a build with a missing page', () => {
   const work = temporaryFolder();
   const out = join(work, 'dist');
   const BLOCK = 'runes/v1/blocks/5';
@@ -174,7 +174,7 @@ describe('a build with a hole', () => {
     expect((await own.send('GET', `/${path}`)).status).toBe(200);
   }
 
-  it('is answered 503 with Retry-After, not with an empty list, and the reason stays here', async () => {
+  it('gets a 503 with Retry-After, not an empty list, and the reason is only logged', async () => {
     await withBytes(`${BLOCK}/60/60.json`, Buffer.from('half a pa'), async () => {
       const answer = await own.send('GET', `/${BLOCK}/activity?limit=60&offset=20`);
       expect([answer.status, answer.headers['retry-after'], answer.body.includes(work)]).toEqual([503, '5', false]);
@@ -208,7 +208,7 @@ describe('a build with a hole', () => {
 });
 
 describe('a folder with a pipe for a manifest', () => {
-  it('is refused, and a server that finds one says so, and neither waits for a writer', async () => {
+  it('is refused at start and reported later, without waiting for a writer', async () => {
     const work = temporaryFolder();
     const out = join(work, 'dist');
     writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
@@ -238,12 +238,12 @@ describe('raw requests', () => {
       socket.on('close', () => resolve(answer));
     });
 
-  it('that are no HTTP get a 400, oversized ones a 431, both as JSON', async () => {
+  it('that are not HTTP get a 400, oversized ones a 431, both as JSON', async () => {
     expect(await raw('hello\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n[\s\S]*\{"statusCode":400,/);
     expect(await raw(`GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 [\s\S]*\{"statusCode":431,/);
   });
 
-  it('with a whole URL as target, and OPTIONS *, are understood', async () => {
+  it('with a full URL as target, and OPTIONS *, are answered', async () => {
     const get = 'GET http://mirror.example/runes/v1/blocks/2000002/activity HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n';
     expect(await raw(get)).toMatch(/^HTTP\/1\.1 200 [\s\S]*"total":1,/);
     expect(await raw('OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 204 /);
@@ -262,7 +262,7 @@ describe('raw requests', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n[\s\S]*allow: GET, HEAD, OPTIONS\r\n[\s\S]*\{"statusCode":405,/);
   });
 
-  it('of a client that closes its side after them are answered, compressed too', async () => {
+  it('of a client that closes its side are answered, also compressed', async () => {
     for (const more of ['', 'accept-encoding: gzip\r\n']) {
       const socket = connect({ port: host.port, host: '127.0.0.1', allowHalfOpen: true });
       socket.end(`GET /runes/v1/blocks/2000007/activity?limit=59 HTTP/1.1\r\nhost: x\r\n${more}\r\n`.repeat(2));

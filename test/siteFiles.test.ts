@@ -33,7 +33,7 @@ describe('every kind of file of a build', () => {
     expect(pathsOf(kinds.filter((kind) => !files.some((file) => isOfKind(kind, file))))).toEqual([]);
   });
 
-  it('has an example that is of no other kind, and is sent by its path if the table says so', () => {
+  it('has an example of no other kind, which hosts send if the table says so', () => {
     for (const kind of BUILD_FILES) {
       // A short index file of layout packed may be spelled as a page of layout files.
       const same = BUILD_FILES.filter((other) => isOfKind(other, kind.path) && (other.when ?? kind.when) === kind.when);
@@ -42,7 +42,7 @@ describe('every kind of file of a build', () => {
     }
   });
 
-  it('is verified: those of all builds by their paths, those that depend on data in folders that builds sweep', () => {
+  it('is verified by its path or by its folder', () => {
     const verified = [...ownFiles(MANIFEST, siteAssets()).map(([path]) => path), ...STATS_PATHS, MARKER_PATH];
     expect(pathsOf(BUILD_FILES.filter(({ pattern, when }) => pattern === undefined && when === undefined)).sort()).toEqual(verified.sort());
     const isSwept = (path: string) => isRangeFile(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
@@ -50,13 +50,13 @@ describe('every kind of file of a build', () => {
     expect(pathsOf(byData).filter((path) => !isSwept(path))).toEqual([]);
   });
 
-  it('has a type of its own', () => {
+  it('has a content type', () => {
     const isJson = (path: string) => fileHeaders(path)['content-type']?.startsWith('application/json') === true;
     expect(pathsOf(BUILD_FILES).filter((path) => path !== MARKER_PATH && isJson(path) !== path.endsWith('.json'))).toEqual([]);
   });
 
-  it('is in docs/layouts.md, which lists no others', () => {
-    const lines = [...read('docs/layouts.md').matchAll(/^ {4}dist\/([^\s,]+(?:, [^\s,]+)*)/gm)];
+  it('is in docs/builds.md, which lists no others', () => {
+    const lines = [...read('docs/builds.md').matchAll(/^ {4}dist\/([^\s,]+(?:, [^\s,]+)*)/gm)];
     const listed = lines.flatMap(([, paths = '']) => paths.split(', '));
     const isListed = (path: string) => listed.some((one) => one === path || (one.endsWith('/') && path.startsWith(one)));
     expect(pathsOf(PLAIN).filter((path) => !isListed(path))).toEqual([]);
@@ -65,7 +65,7 @@ describe('every kind of file of a build', () => {
     expect(listed.filter((one) => !isKnown(one))).toEqual([]);
   });
 
-  it('is in the description of the API, if it is a document of the API beside the lists', () => {
+  it('is in the description of the API, if it is JSON of the API', () => {
     const { paths } = JSON.parse(openapiText({ ...MANIFEST, parquet: true })) as { readonly paths: Readonly<Record<string, unknown>> };
     const described = Object.keys(paths).map((path) => new RegExp(`^${path.replaceAll('.', '[.]').replace(/\{\w+\}/g, '[^/]+')}$`));
     const documents = pathsOf(BUILD_FILES.filter(({ when = 'parquet' }) => when === 'parquet')).filter((path) =>

@@ -23,7 +23,7 @@ const lists: fc.Arbitrary<Sources[]> = fc.array(
   { maxLength: 4 },
 );
 
-it('joined lists say of each height what the first list says of it', () => {
+it('joined lists give each height the rules of the first list that has it', () => {
   fc.assert(
     fc.property(lists, blocks, (given, within) => {
       const has = (runs: readonly (readonly [number, number])[], height: number) => runs.some(([a, b]) => a <= height && height <= b);
@@ -52,7 +52,7 @@ describe('a build', () => {
     return folder;
   };
 
-  it('says in the manifest and the summary which blocks were read, also when only that changes', async () => {
+  it('reports in manifest and summary which blocks were read, also when only that changes', async () => {
     const out = join(temporaryFolder(), 'dist');
     const folder = inputWith('{"sources":[{"rules":"ord","blocks":[[840000,850000]]}]}\n');
     const inputs = [...CONFORMANCE_INPUTS, folder];
@@ -78,7 +78,7 @@ describe('a build', () => {
     expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(/blocks\.json (?:is damaged|is broken)/)]);
   });
 
-  it('of blocks that were read and are empty is an empty mirror, and one of nothing is refused', async () => {
+  it('of empty blocks that were read is an empty mirror; a build of no blocks is refused', async () => {
     const node = await FakeNode.start(
       extended([], 3, () => 0),
       { network: 'regtest' },
@@ -103,7 +103,7 @@ describe('a build', () => {
   });
 });
 
-it('a mirror of a mirror says what the first one says', async () => {
+it('a mirror of a mirror has the sources of the first', async () => {
   const next = randomFor('a mirror of a mirror');
   const node = await FakeNode.start(
     extended([], 30, (below) => Math.floor(next() * below)),

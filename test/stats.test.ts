@@ -78,7 +78,7 @@ const runeStats = (records: readonly Activity[]) =>
     .sort(byId);
 
 describe.each(DIALECTS)('in dialect %s', (dialect) => {
-  it.each(LAYOUTS)('and layout %s stats are those of the records served', async (layout) => {
+  it.each(LAYOUTS)('and layout %s stats match the served records', async (layout) => {
     for (const inputs of [[SAMPLE_INPUT], CONFORMANCE_INPUTS]) {
       const out = join(temporaryFolder(), 'out');
       await testBuild(out, { inputs, dialect, layout });
@@ -153,7 +153,7 @@ describe('the documents about all blocks', () => {
     await check(out);
   });
 
-  it('name the 20 most active runes, equally active ones by block and transaction as numbers, and ids of other forms last', async () => {
+  it('name the 20 most active runes; equally active ones ascend by block and transaction', async () => {
     const ids = [...Array.from({ length: 12 }, (_, i) => `9:${i}`), ...Array.from({ length: 12 }, (_, i) => `10:${i}`)];
     const odd = ['😀', '\uffff', '"a\\\n\u0001', '10:x', '9999999999999999:1', '09:3', ''];
     const records = [...ids, ...odd].reverse().map((id, i) => record(7, 100 - i, { rune: rune(id) }));
@@ -178,7 +178,7 @@ describe('the documents about all blocks', () => {
     await check(out);
   });
 
-  it('give a rune with two names the smaller one, and a block with two times the first, in the order of any input', async () => {
+  it('take the smaller of two names of a rune and the first of two times of a block', async () => {
     const records = [
       record(7, 2, { rune: { id: '1:1', number: 9, name: 'B', spaced_name: '\uffff' }, location: { timestamp: 20 } }),
       record(7, 1, { rune: { id: '1:1', number: 8, name: 'C', spaced_name: '😀' }, location: { timestamp: 10 } }),
@@ -193,7 +193,7 @@ describe('the documents about all blocks', () => {
     await check(out);
   });
 
-  it('of no blocks say so', () => {
+  it('of no blocks are valid', () => {
     const documents = Object.fromEntries(
       statsDocuments({ blocks: [], runes: [] }, undefined).map(([path, text]) => [path, JSON.parse(`${text}`)]),
     );
@@ -209,7 +209,7 @@ describe('the documents about all blocks', () => {
     expect(feed.parse(documents['runes/v1/feed.json']).items).toEqual([]);
   });
 
-  it('stay below 60 KB of whatever data, with names as long as the protocol has them', () => {
+  it('stay below 60 KB for any data, with the longest names', () => {
     const many = 10 ** 9;
     const counts = { etching: many, mint: many, burn: many, send: many, receive: many };
     const blocks = Array.from({ length: 5000 }, (_, i) => {
@@ -236,7 +236,7 @@ describe('the entries of charts', () => {
   const sizes = Array.from({ length: 16 }, (_, i) => 10 ** i).flatMap((power) => [power, 2 * power, 5 * power]);
   const countWith = (heights: readonly number[], size: number) => new Set(heights.map((height) => Math.floor(height / size))).size;
 
-  it('are the finest of at most 300, aligned, and hold every block once', () => {
+  it('are aligned, at most 300, and contain every block once', () => {
     const near = fc.tuple(
       fc.integer({ min: 0, max: 3_000_000 }),
       fc.uniqueArray(fc.integer({ min: 0, max: 3000 }), { minLength: 1, maxLength: 900 }),
@@ -274,7 +274,7 @@ describe('the entries of charts', () => {
     );
   });
 
-  it('of 300 blocks are single blocks, and of 301 pairs', () => {
+  it('of 300 blocks are single blocks, of 301 blocks pairs', () => {
     const blocks = (n: number) =>
       Array.from({ length: n }, (_, i) => ({ height: 840_000 + i, timestamp: i, etching: 0, mint: 0, burn: 0, send: 0, receive: 0 }));
     expect([300, 301].map((n) => activityOf(blocks(n)).bucket)).toEqual([1, 2]);
@@ -293,7 +293,7 @@ describe('the feed', () => {
     record(9, 1, { location: { timestamp: Number.MAX_SAFE_INTEGER } }),
   ];
 
-  it('tells blocks in words, with times that dates have', async () => {
+  it('describes blocks in words, with valid dates', async () => {
     const { out } = await built(records);
     expect(feedOf(out)).toEqual({
       version: 'https://jsonfeed.org/version/1.1',
@@ -315,7 +315,7 @@ describe('the feed', () => {
     expect(new URL(feedOf(out).items[2]?.url ?? '', 'http://host/base/runes/v1/feed.json').href).toBe('http://host/base/?block=7');
   });
 
-  it('links to the address that --site-url gives, and another address changes nothing but feed and manifest', async () => {
+  it('links to --site-url, and another URL changes only feed and manifest', async () => {
     const siteUrl = 'https://example.org/mirror/';
     const { out, build, work } = await built(records);
     const old = new Date('2001-01-01');
@@ -350,13 +350,13 @@ describe('the feed', () => {
     ['https://user@example.org/', undefined],
     ['https://example.org/?', undefined],
     ['https://example.org/#a', undefined],
-  ])('of the address %j takes %j', (given, taken) => {
+  ])('with the URL %j links to %j', (given, taken) => {
     expect(parseSiteUrl(given)).toBe(taken);
   });
 });
 
-describe('stats of builds that go on', () => {
-  it('files go with their blocks, and those of other heights are left alone', async () => {
+describe('stats of incremental builds', () => {
+  it('files are removed with their blocks, and files of other heights stay', async () => {
     const { out, build, work } = await built([record(5, 1), record(99, 1)]);
     writeFiles(work, { 'in/b.ndjson': ndjson([record(100, 1), record(250, 1)]) });
     await build();
@@ -374,7 +374,7 @@ describe('stats of builds that go on', () => {
     await check(out);
   });
 
-  it('bad input leaves them as they are', async () => {
+  it('bad input does not change them', async () => {
     const { out, work } = await built([record(5, 1)]);
     const before = tree(out);
     writeFiles(work, { 'in/a.ndjson': ndjson([record(5, 1), { operation: 'x' }]) });

@@ -78,7 +78,7 @@ const steps = fc.array(
 );
 
 describe('a ledger on disk', () => {
-  it('has the outputs of a map in memory after any blocks, rewinds, settling and restarts', async () => {
+  it('equals a map in memory after any blocks, rewinds, settling and restarts', async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (todo) => {
         const folder = join(temporaryFolder(), 'state');
@@ -124,7 +124,7 @@ describe('a ledger on disk', () => {
     );
   });
 
-  it('counts mints of its runes, also of those that were settled', async () => {
+  it('counts mints of its runes, also of settled ones', async () => {
     const folder = join(temporaryFolder(), 'state');
     const rune = { id: runeId(FIRST, 3), name: 77n, height: FIRST, terms: undefined };
     const ledger = open(folder);
@@ -145,7 +145,7 @@ describe('a ledger on disk', () => {
     again.close();
   });
 
-  it('tells damage of every file, wherever a byte is wrong or the end is missing', async () => {
+  it('detects damage of every file, for any wrong byte or missing end', async () => {
     const folder = join(temporaryFolder(), 'state');
     const ledger = open(folder);
     let model: Model = { outputs: new Map(), mints: new Map() };
@@ -187,7 +187,7 @@ describe('a ledger on disk', () => {
 });
 
 describe('integers in files', () => {
-  it('are read as they were written', () => {
+  it('are read as written', () => {
     fc.assert(
       fc.property(fc.array(fc.bigInt(0n, 2n ** 128n - 1n)), fc.array(fc.maxSafeNat()), (amounts, integers) => {
         const writer = new ByteWriter();

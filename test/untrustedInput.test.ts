@@ -90,7 +90,7 @@ describe('a file', () => {
 });
 
 describe('an answer to a pull', () => {
-  it('that never ends is cut off', async () => {
+  it('that never ends is aborted', async () => {
     const megabyte = Buffer.alloc(1024 * 1024, ' ');
     const server = createServer((_request, response) => {
       const more = () => {

@@ -47,8 +47,8 @@ function copy(): string {
   return out;
 }
 
-describe('what a build made', () => {
-  it.each(DIALECTS)('is whole: the sample in dialect %s, in each layout', async (dialect) => {
+describe('the output of a build', () => {
+  it.each(DIALECTS)('verifies: the sample in dialect %s, in each layout', async (dialect) => {
     for (const layout of LAYOUTS) {
       const out = join(temporaryFolder(), 'out');
       await testBuild(out, {
@@ -64,11 +64,11 @@ describe('what a build made', () => {
     }
   });
 
-  it('is whole as a copy without hard links', async () => {
+  it('verifies as a copy without hard links', async () => {
     expect(await findings(copy())).toEqual([]);
   });
 
-  it('has a digest that depends on the data only, and that anyone can work out from the pages', async () => {
+  it('has a digest that depends only on the data and follows from the pages', async () => {
     const folder = temporaryFolder();
     const digests = new Set<string>();
     for (const [i, dialect] of DIALECTS.entries()) {
@@ -251,7 +251,7 @@ describe('verification finds', () => {
     ['transaction_prefix', '12', 'transaction_prefix: must be 1 for 4 transactions'],
     ['transactions', '4000000000', 'transactions: 4000000000 transactions cannot have only 73 records'],
     ['blocks', '7', 'blocks: 7 blocks cannot have only 4 transactions'],
-  ])('a manifest of an index that cannot be: %s %s', async (key, value, fault) => {
+  ])('an impossible index in the manifest: %s %s', async (key, value, fault) => {
     const out = join(temporaryFolder(), 'out');
     await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'packed' });
     edit(out, `${v1}/manifest.json`, (text) => text.replace(new RegExp(`"${key}": \\d+`), `"${key}": ${value}`));
@@ -296,7 +296,7 @@ function edit(out: string, path: string, change: (text: string) => string): void
 }
 
 describe('npm run verify', () => {
-  it('says that all is well, and how much that is', async () => {
+  it('reports success with the numbers of files and records', async () => {
     const { code, stdout } = await run('verify', ['--dir', whole], work);
     expect([code, stdout]).toEqual([
       0,
@@ -320,7 +320,7 @@ describe('npm run verify', () => {
     expect(lines.slice(21)).toEqual([`  … and ${count - 20} more`, expect.stringContaining('--full')]);
   });
 
-  it('of what is no output ends with exit code 2', async () => {
+  it('of a folder that is not an output ends with exit code 2', async () => {
     const { code, stderr } = await run('verify', ['--dir', join(work, 'nothing')], work);
     expect([code, stderr]).toEqual([2, expect.stringContaining('is not the output of a build: runes/v1/manifest.json not found')]);
   });
@@ -337,7 +337,7 @@ describe('npm run verify -- --against', () => {
   const many = (from: number, to: number, amount: string) =>
     ndjson(Array.from({ length: to - from + 1 }, (_, i) => record(from + i, 1, { amount })));
 
-  it('another folder or URL with the same data says so', async () => {
+  it('of another folder or URL with the same data reports equality', async () => {
     const server = await startServer(whole);
     for (const other of [copy(), `http://127.0.0.1:${server.port}`, `http://127.0.0.1:${server.port}/runes/v1/`]) {
       const { code, stdout } = await against(other);
@@ -346,7 +346,7 @@ describe('npm run verify -- --against', () => {
     await server.close();
   });
 
-  it('a mirror with other blocks says which, how many, and where the rows are from', async () => {
+  it('of a mirror with other blocks reports which, how many, and by which rules', async () => {
     const ord = (first: number, last: number) => `{"sources":[{"rules":"ord","blocks":[[${first},${last}]]}]}`;
     const [one, two] = [
       await built({ 'a.ndjson': many(1, 30, '1'), 'blocks.json': ord(1, 30) }),
@@ -394,13 +394,13 @@ describe('npm run verify -- --against', () => {
     ['a URL with a password', () => 'https://user:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
     ['a URL with a password and no user', () => 'https://:SECRET@host', 1, /--against must be a folder, or an http\(s\) URL/],
     ['another kind of URL', () => 'ftp://SECRET', 1, /--against must be a folder, or an http\(s\) URL/],
-  ])('%s is refused', async (_, other, exitCode, message) => {
+  ])('of %s is refused', async (_, other, exitCode, message) => {
     const { code, stderr } = await against(other());
     expect([code, stderr]).toEqual([exitCode, expect.stringMatching(message)]);
     expect(stderr).not.toContain('SECRET');
   });
 
-  it('a server that is no mirror is refused', async () => {
+  it('of a server that is not a mirror is refused', async () => {
     const server = await startServer(whole);
     const { code, stderr } = await against(`http://127.0.0.1:${server.port}/elsewhere`);
     await server.close();

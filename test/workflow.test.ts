@@ -48,7 +48,7 @@ const indexOf = (part: string) => steps.findIndex((s) => s.run?.includes(part) =
 const using = (action: string) => steps.find((s) => s.uses?.startsWith(action) === true);
 
 describe('the workflow', () => {
-  it('is one job, which runs by the clock and by hand, only where a source is set, not for ever, and never twice at once', () => {
+  it('is one job on a schedule or by hand, only with a source, with a time limit, never twice at once', () => {
     expect(otherJobs).toEqual([]);
     expect(workflow.on.schedule.map(({ cron }) => cron)).toEqual([expect.stringMatching(/^[1-9][0-9]? \* \* \* \*$/)]);
     expect(job?.if).toBe("vars.PULL_FROM != ''");
@@ -69,7 +69,7 @@ describe('the workflow', () => {
     expect(steps.filter((s) => (s.uses === undefined) === (s.run === undefined))).toEqual([]);
   });
 
-  it('goes on in order: restore, install, pull, build, upload, save', () => {
+  it('runs in order: restore, install, pull, build, upload, save', () => {
     const order = ['actions/checkout', 'actions/setup-node', 'actions/cache/restore', 'npm ci', 'npm run pull', 'npm run build']
       .concat(['command -v rclone', 'hosting/upload.sh', 'actions/cache/save'])
       .map(indexOf);
@@ -90,12 +90,12 @@ describe('the workflow', () => {
     expect(save?.if).toBe("always() && steps.pull.outcome != 'skipped'");
   });
 
-  it('leaves time to save what a pull has that takes too long', () => {
+  it('leaves time to save a pull that takes too long', () => {
     const pull = steps.find((s) => s.id === 'pull');
     expect(pull?.['timeout-minutes']).toBeLessThanOrEqual((job?.['timeout-minutes'] ?? 0) - 30);
   });
 
-  it('puts no expression into a script, and secrets only into the environment of the step that needs them', () => {
+  it('puts no expression into a script, and secrets only into the environment of steps that need them', () => {
     for (const { run = '' } of steps) expect(run).not.toContain('${{');
     const secrets = [...text.matchAll(/secrets\.([A-Za-z_0-9]+)/g)].map(([, name]) => name);
     const inSteps = steps.flatMap((s) =>
@@ -119,7 +119,7 @@ describe('the workflow', () => {
     }
   });
 
-  it('is explained: every variable, secret and input', () => {
+  it('is documented: every variable, secret and input', () => {
     const names = [...text.matchAll(/\b(?:vars|secrets|inputs)\.([A-Za-z_0-9]+)/g)].map(([, name = '']) => name);
     expect(new Set(names).size).toBeGreaterThan(8);
     expect(names.filter((name) => !documentation.includes(`\`${name}\``))).toEqual([]);

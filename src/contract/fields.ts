@@ -54,7 +54,7 @@ export interface Field {
 const field = (column: string, path: string, kind: FieldKind, required = true): Field => ({ column, path, kind, required });
 
 /**
- * The fields of an Activity, flattened. Recordings of the API showed which fields are optional (decisions.md, "Input").
+ * The fields of an Activity, flattened. Recordings of the API showed which fields are optional (docs/api.md, "Records").
  */
 export const ACTIVITY_FIELDS: readonly Field[] = [
   field('rune_id', 'rune.id', 'text'),

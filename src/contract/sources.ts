@@ -1,4 +1,4 @@
-/** Where records come from: which blocks were read, and by which rules their rows were made. */
+/** Sources of records: which blocks were read, and which rules made their rows. */
 import { z } from 'zod';
 
 /**
@@ -26,7 +26,7 @@ export type Sources = z.infer<typeof sources>;
 /** The file `blocks.json`, which pulls write beside their files. */
 export const blocksFile = z.strictObject({ sources });
 
-/** A range of heights, both included. */
+/** A range of heights, both ends included. */
 type Run = readonly [first: number, last: number];
 
 /**
@@ -68,7 +68,7 @@ export function joinRuns(runs: readonly Run[]): [number, number][] {
   return joined;
 }
 
-/** What rules are called in messages. */
+/** Names of the rules for messages. */
 const NAMES: Readonly<Record<Rules, string>> = {
   ord: "Bitcoin Core by ord's rules",
   'bitcoin-indexer': 'a database of bitcoin-indexer',

@@ -14,7 +14,7 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
-/** Makes an API error: these three keys in this order (decisions.md, "Error body"). The message is JSON-escaped. */
+/** Makes an API error: these three keys in this order (docs/api.md, "Requests"). The message is JSON-escaped. */
 export const errorBody = (status: number, message: string): { status: number; body: string } => ({
   status,
   body: JSON.stringify({ statusCode: status, error: REASONS[status] ?? 'Error', message }),

@@ -24,7 +24,7 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
 /** Headers of every error. */
 export const ERROR_HEADERS: Readonly<Record<string, string>> = { ...API_HEADERS, 'cache-control': 'no-store' };
 
-/** Clients revalidate every answer: an unknown id may exist after the next block (decisions.md, "Headers"). */
+/** Clients revalidate every answer: an unknown id may exist after the next block (docs/api.md, "Requests"). */
 const CACHE_CONTROL = 'public, no-cache, must-revalidate';
 
 /** How long a CDN may cache settled records, in seconds. It may miss a correction of old data for that long. */

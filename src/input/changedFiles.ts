@@ -37,7 +37,7 @@ export interface Selection {
   readonly gone: readonly number[];
   /** True when the state's list of files must be updated, even if only names or times changed. */
   readonly isListStale: boolean;
-  /** The row of every file for the state, without its form. Resolves after the digests of new files are computed. */
+  /** The rows of all files for the state. Resolves when the digests of new files are computed. */
   readonly rows: Promise<readonly FileRow[]>;
   /** The stamps of all files at the start of the build. */
   readonly pins: Pins;

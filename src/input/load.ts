@@ -36,7 +36,7 @@ export interface Loaded extends Holdings {
   readonly hasRunes: boolean;
   /** The rows of all files for the state. */
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
-  /** Which blocks were read, and by which rules, as far as the input says. */
+  /** Blocks that were read, and their rules; only those that the input lists. */
   readonly sources: Sources;
   /** Messages to the user that are not errors. */
   readonly notices: readonly string[];

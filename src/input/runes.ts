@@ -22,8 +22,8 @@ const isTerm = (column: string): boolean => column.startsWith('terms_');
 const NO_TRANSACTION = '0'.repeat(64);
 
 /**
- * Creates the table `runes`. `ledger` is the name of a ledger that needs it, if any. Throws an InputError when two
- * rows differ about a rune, or when there is a ledger but no runes file. A value that a row lacks is taken from another.
+ * Creates the table `runes`. `ledger` is the name of a ledger that needs it, if any. Throws an InputError when two rows
+ * differ about a rune, or when there is a ledger but no runes file. A value that a row lacks is taken from another.
  */
 export async function loadRunes(runes: readonly RawSource[], ledger: string | undefined, store: Store): Promise<void> {
   if (ledger !== undefined && runes.length === 0) {
@@ -41,7 +41,7 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
   const { several } = await store.row('SELECT count(*) - count(DISTINCT id) AS several FROM all_runes', { several: int });
   if (several > 0) await reportDifferingRunes(names, report, store);
   report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
-  // One row for each rune is the usual case, and groups are slow.
+  // Usually each rune has one row. Then skip GROUP BY, which is slow.
   const merged = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
   const rows = several > 0 ? `(SELECT ${merged} FROM all_runes GROUP BY id)` : 'all_runes';
   const values = COLUMNS.map((column) => (isTerm(column) ? `nullif(${column}, '') AS ${column}` : `"${column}"`)).join(', ');
@@ -50,8 +50,8 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
 }
 
 /**
- * Returns SQL of the rows of a runes table. Columns that it lacks are left out. An empty symbol or term is `''`, to tell
- * it from one that is unknown: rows without a premine come from tables that had only the required columns.
+ * Returns SQL of the rows of a runes table. Columns that it lacks are left out. An empty symbol or term is `''`, to
+ * tell it from one that is unknown: rows without a premine come from tables that had only the required columns.
  */
 function runesSelect(source: RawSource): string {
   const columns = new Map(source.columns.map((column) => [column.field.column, canonicalValue(column)]));
@@ -94,8 +94,9 @@ async function reportDifferingRunes(names: Names, report: Report, store: Store):
 }
 
 /**
- * Returns the unchanged ledgers whose records change with the table `runes`: `all` when number, names or divisibility of
- * a rune changed, or a rune was removed. Records have no other column. Otherwise the file numbers of ledgers with rows that were left out for a rune which the table has now.
+ * Returns the unchanged ledgers whose records change with the table `runes`: `all` when number, names or divisibility
+ * of a rune changed, or a rune was removed. Records have no other column. Otherwise the file numbers of ledgers with
+ * rows that were left out for a rune which the table has now.
  */
 export async function ledgersToReadAgain(store: Store): Promise<'all' | ReadonlySet<number>> {
   const { changed } = await store.row(

@@ -1,7 +1,7 @@
 /**
  * Parses request targets.
  *
- * decisions.md, "Requests", has the rules and their sources. Refusal messages are identical to those of the recorded
+ * docs/api.md has the rules and their sources. Refusal messages are identical to those of the recorded
  * server, because existing clients read them.
  */
 import { parseBlockId, parseHexId } from './ids.ts';

@@ -3,7 +3,7 @@
  * and a reader from the manifest.
  */
 
-/** The two spellings of responses; a build uses one of them (decisions.md, "Dialects"). */
+/** The two spellings of responses; a build uses one of them (docs/api.md, "Dialects"). */
 export const DIALECTS = ['contract', 'hiro'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 

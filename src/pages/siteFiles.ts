@@ -1,7 +1,7 @@
 /**
- * Every kind of file of a build, and which of them hosts send. `test/siteFiles.test.ts` compares this table with the trees that builds write, verification,
- * the documents, the API's description, netlify.toml and the recipes of nginx and Caddy. Type and headers follow from the ending (http/headers.ts);
- * clients revalidate every file.
+ * Every kind of file of a build, and which of them hosts send. `test/siteFiles.test.ts` compares this table with the
+ * trees that builds write, verification, the documents, the API's description, netlify.toml and the recipes of nginx
+ * and Caddy. Type and headers follow from the ending (http/headers.ts); clients revalidate every file.
  */
 import {
   FEED_PATH,
@@ -67,7 +67,7 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'runes/v1/transactions/3fa.json', pattern: /^runes\/v1\/transactions\/[0-9a-f]{1,16}\.json$/, when: 'packed' },
 ];
 
-/** Whether a file is of this kind. */
+/** True when the file is of this kind. */
 export const isOfKind = ({ path, pattern }: FileKind, file: string): boolean =>
   pattern === undefined ? path === file : pattern.test(file);
 
@@ -88,7 +88,7 @@ export const FOLDERS: readonly string[] = [
 
 const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
 
-/** Whether a build may have a file of this path, and so whether a host that stores other things too may send it. */
+/** True when a build may have a file at this path. A host with other files too sends only these. */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /**
@@ -98,6 +98,6 @@ export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKi
 export const pageOfFolder = (pathname: string): string | undefined =>
   pathname.endsWith('/') ? FIXED.find((path) => path.endsWith('.html') && `/${path}` === `${pathname}index.html`) : undefined;
 
-/** Where a path leads that a page's own paths do not work below, relative to it: `/docs` to `docs/`. */
+/** Returns the redirect that adds a missing slash, because relative links of a page need it: `/docs` to `docs/`. */
 export const redirectOf = (pathname: string): string | undefined =>
   pageOfFolder(`${pathname}/`) === undefined ? undefined : `${pathname.slice(pathname.lastIndexOf('/') + 1)}/`;

@@ -162,9 +162,9 @@ function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
 }
 
 /**
- * Removes pages that the old blocks and transactions had and the new ones do not have, and the files in `others`.
- * Returns the number of removed files. Tables: `old_blocks` and `old_transactions` are the old ones, `written` has the
- * new blocks and `transactions` all transactions that were read.
+ * Removes pages that only the last build had, and the files in `others`. Returns the number of removed files. Tables:
+ * `old_blocks` and `old_transactions` are from the last build, `written` has the new blocks and `transactions` all
+ * transactions that were read.
  */
 export async function removeOutdated(
   root: string,

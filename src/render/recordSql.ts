@@ -1,6 +1,6 @@
 /**
  * SQL that renders a record as compact JSON. DuckDB runs it on all cores, and the bytes reach the files without
- * becoming JavaScript strings. Key order and spelling depend on the dialect (docs/decisions.md, "Dialects").
+ * becoming JavaScript strings. Key order and spelling depend on the dialect (docs/api.md, "Dialects").
  *
  * contract/contractJson.ts does the same in JavaScript for parsed records, and names the tests that compare both.
  */

@@ -1,4 +1,4 @@
-/** Output scripts to addresses. */
+/** Converts output scripts to addresses. */
 import { base58, bech32, bech32m } from '@scure/base';
 import type { Hash256 } from './bytes.ts';
 import type { Network } from './networks.ts';

@@ -1,16 +1,16 @@
 /**
- * The runes of one transaction: where they come from, and to which outputs they move.
+ * Allocates the runes of one transaction from its inputs, premine and mint to its outputs.
  *
- * An edict may name all outputs, and a transaction may have hundreds of thousands of edicts: a billion moves. So moves are kept
- * in pieces, "this entry gives this amount to each of these outputs". An edict makes at most three pieces besides
- * two for each entry that it uses up, however many outputs there are.
+ * An edict may name all outputs, and a transaction may have hundreds of thousands of edicts: a billion moves. So moves
+ * are kept in pieces, "this entry gives this amount to each of these outputs". An edict makes at most three pieces
+ * besides two for each entry that it uses up, however many outputs there are.
  */
 import type { RuneId } from './ledger.ts';
 
-/** Stands for an output where none receives the runes: they are burned. It sorts behind all outputs. */
+/** The destination of runes that are burned because no output can receive them. Sorts after all outputs. */
 export const NOWHERE = Number.MAX_SAFE_INTEGER;
 
-/** An amount and where it comes from. */
+/** An amount and its source. */
 interface Entry {
   /** The script of the spent output, empty when it has no address; undefined for a premine or a mint. */
   readonly sender: Uint8Array | undefined;
@@ -23,13 +23,13 @@ export interface Piece {
   /** An output, or, for more than one, the first index in the list of outputs that are not an OP_RETURN. */
   readonly first: number;
   readonly count: number;
-  /** What each output gets, above 0. */
+  /** Amount for each output, above 0. */
   readonly amount: bigint;
-  /** False when it adds to the move of the piece before. */
+  /** False when this piece adds to the move of the previous piece. */
   readonly begins: boolean;
 }
 
-/** The entries of one rune, taken from the front. */
+/** The entries of one rune; moves take from the first entry. */
 export interface Queue {
   readonly rune: RuneId;
   readonly entries: Entry[];
@@ -44,7 +44,7 @@ export class Allocation {
   readonly #queues = new Map<RuneId, Queue>();
   #destinations: number[] | undefined;
 
-  /** `burns` tells for each output whether it is an OP_RETURN. */
+  /** `burns` is true for each output that is an OP_RETURN. */
   constructor(readonly burns: readonly boolean[]) {}
 
   /** Outputs that are not an OP_RETURN. */
@@ -62,7 +62,7 @@ export class Allocation {
     return queues.length > 1 ? queues.sort((a, b) => a.rune - b.rune) : queues;
   }
 
-  /** Adds runes to what can be moved. */
+  /** Adds an amount that edicts can move. */
   add(rune: RuneId, amount: bigint, sender?: Uint8Array): void {
     if (amount === 0n) return;
     let queue = this.#queues.get(rune);
@@ -74,7 +74,7 @@ export class Allocation {
     queue.left += amount;
   }
 
-  /** Carries out an edict: amount 0 means all, an output that is the number of outputs means each of them. */
+  /** Applies an edict. Amount 0 means all; an output equal to the number of outputs means each of them. */
   edict(rune: RuneId, amount: bigint, output: number): void {
     const queue = this.#queues.get(rune);
     if (!queue || queue.left === 0n) return;
@@ -95,7 +95,7 @@ export class Allocation {
     }
   }
 
-  /** Moves what is left of every rune to one output, or burns it. */
+  /** Moves the rest of every rune to one output, or burns it. */
   rest(output = NOWHERE): void {
     for (const queue of this.queues()) if (queue.left > 0n) this.#move(queue, queue.left, output);
   }
@@ -105,7 +105,7 @@ export class Allocation {
     for (const queue of this.queues()) for (const { left } of [...queue.entries]) this.#move(queue, left, NOWHERE);
   }
 
-  /** Moves an amount, which the queue has, to one output. */
+  /** Moves an amount to one output. The caller has checked that the queue has this amount. */
   #move(queue: Queue, amount: bigint, output: number): void {
     let begins = true;
     for (let missing = amount; missing > 0n; begins = false) {
@@ -137,22 +137,22 @@ export class Allocation {
     this.pieces.push(piece);
   }
 
-  /** The output that the n-th share of a piece goes to. */
+  /** Returns the output of the n-th share of a piece. */
   outputOf(piece: Piece, n: number): number {
     return piece.count === 1 ? piece.first : (this.destinations[piece.first + n] ?? NOWHERE);
   }
 
-  /** True when runes that are moved there are burned. */
+  /** True when this destination burns runes. */
   isBurned(output: number): boolean {
     return this.burns[output] ?? true;
   }
 
-  /** Sums pieces by output, ascending. The work is that of the pieces and the outputs, not of the moves. */
+  /** Sums pieces by output, ascending. Takes time for each piece and output, not for each move. */
   sums(pieces: readonly Piece[]): [output: number, amount: bigint][] {
     const [only] = pieces;
     if (only && pieces.length === 1 && only.count === 1) return [[only.first, only.amount]];
     const sums = new Map<number, bigint>();
-    /** By how much the amount of each output changes from the destination with this index on. */
+    /** Change of the amount from the destination with this index on. */
     const steps = new Map<number, bigint>();
     for (const { first, count, amount } of pieces) {
       if (count === 1) add(sums, first, amount);
@@ -175,7 +175,7 @@ function add(sums: Map<number, bigint>, key: number, amount: bigint): void {
   sums.set(key, (sums.get(key) ?? 0n) + amount);
 }
 
-/** Returns the first entry that has something left; the caller knows that there is one. */
+/** Returns the first entry with a rest. The caller has checked that one exists. */
 function frontOf(queue: Queue): Entry {
   for (; ; queue.front++) {
     const entry = queue.entries[queue.front];

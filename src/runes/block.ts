@@ -1,7 +1,7 @@
 /**
- * Bytes of a block in; out: its header, transaction ids, and the places of inputs and output scripts.
+ * Parses the bytes of a block: header, transaction ids, and offsets of inputs and output scripts.
  *
- * Nothing is copied and no object is made for a transaction: most transactions have nothing to do with runes.
+ * It copies nothing and makes no object for each transaction, because most transactions have no runes.
  */
 import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
 import { decodeMessage, type Message } from './message.ts';
@@ -17,7 +17,7 @@ const HEADER_BYTES = 80;
 /** Size of an outpoint: a transaction id and an output index. */
 export const OUTPOINT_BYTES = 36;
 
-/** Where one transaction is in a block: offsets are in the block's bytes. */
+/** The position of a transaction in a block. Offsets are in the block's bytes. */
 export interface TransactionPlace {
   /** Index of its first input in `Block.inputs`. */
   readonly firstInput: number;
@@ -32,12 +32,12 @@ export interface TransactionPlace {
 
 export interface Block {
   readonly bytes: Uint8Array;
-  /** As Bitcoin displays it, like `previous`. */
+  /** Hash as Bitcoin displays it, like `previous`. */
   readonly hash: string;
   readonly previous: string;
   /** Seconds since 1970. */
   readonly time: number;
-  /** 32 bytes a transaction, in the order of hashing. */
+  /** Transaction ids of 32 bytes each, in the byte order of hashing. */
   readonly txids: Uint8Array;
   readonly transactions: readonly TransactionPlace[];
   /** Offset of each input's outpoint. */
@@ -47,12 +47,12 @@ export interface Block {
   readonly scriptLengths: readonly number[];
 }
 
-/** Reads forward through the bytes of a block and never past their end. */
+/** Reads the bytes of a block in order. Throws a BlockError at their end. */
 class Reader {
   at = 0;
   constructor(readonly bytes: Uint8Array) {}
 
-  /** Moves over `length` bytes and returns where they begin. */
+  /** Skips `length` bytes and returns the offset of the first. */
   skip(length: number, what: string): number {
     const from = this.at;
     this.at += length;
@@ -77,7 +77,7 @@ class Reader {
 }
 
 /**
- * Reads a block and checks its merkle root. Throws a BlockError for bytes that are no block.
+ * Reads a block and checks its merkle root. Throws a BlockError for bytes that are not a block.
  * The caller compares `hash` and `previous` with those that it expects.
  */
 export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
@@ -154,7 +154,10 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   return { bytes, hash, previous: hashText(bytes, 4), time: uint32At(bytes, 68), txids, transactions, inputs, scripts, scriptLengths };
 }
 
-/** Returns the merkle root of the transaction ids. A list with a repeated tail, which has the root of the list without it, gives no root. */
+/**
+ * Returns the merkle root of the transaction ids. A list with a repeated tail has the root of the list without it, so
+ * this returns zeros for such a list.
+ */
 function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   const level = txids.slice();
   for (let count = txids.length / 32; count > 1; count = Math.ceil(count / 2)) {
@@ -167,7 +170,7 @@ function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   return level.subarray(0, 32);
 }
 
-/** The last hash of an odd level is its own neighbour. */
+/** On a level with an odd number of hashes, the last one is hashed with itself. */
 function twice(level: Uint8Array, at: number): Uint8Array {
   const pair = new Uint8Array(64);
   pair.set(level.subarray(at, at + 32));
@@ -181,7 +184,10 @@ export function scriptOf(block: Block, transaction: TransactionPlace, output: nu
   return block.bytes.subarray(from, from + (block.scriptLengths[transaction.firstOutput + output] ?? 0));
 }
 
-/** Returns the last three elements of each input's witness, which is where a tapscript is; nothing for a transaction without witnesses. */
+/**
+ * Returns the last three elements of each input's witness, which is where a tapscript is; nothing for a transaction
+ * without witnesses.
+ */
 export function witnessEndsOf(block: Block, transaction: TransactionPlace): Uint8Array[][] {
   if (transaction.witness === 0) return [];
   const reader = new Reader(block.bytes);

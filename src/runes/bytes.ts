@@ -1,6 +1,6 @@
-/** Hashes, hex and integers of Bitcoin's formats. */
+/** Reads hashes, hex and integers in Bitcoin's formats. */
 
-/** SHA-256 of the SHA-256 of `bytes`. The caller passes the fastest one of its platform. */
+/** Computes the SHA-256 of the SHA-256 of `bytes`. Callers pass the fastest implementation of their platform. */
 export type Hash256 = (bytes: Uint8Array) => Uint8Array;
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
@@ -16,7 +16,7 @@ export function hashText(bytes: Uint8Array, at = 0): string {
 export const uint32At = (bytes: Uint8Array, at: number): number =>
   ((bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)) >>> 0;
 
-/** True when `length` bytes at two places are equal. */
+/** True when `length` bytes at two offsets are equal. */
 export function sameBytes(a: Uint8Array, from: number, b: Uint8Array, at: number, length: number): boolean {
   for (let i = 0; i < length; i++) if (a[from + i] !== b[at + i]) return false;
   return true;

@@ -1,5 +1,6 @@
 /**
- * A block and the ledger of all blocks before it in; rows of its activity and changes of the ledger out. The rules are ord's.
+ * Indexes a block by ord's rules. Takes the block and the ledger of all earlier blocks; returns rows of activity and
+ * changes of the ledger.
  */
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
@@ -23,7 +24,7 @@ import type { Network } from './networks.ts';
 import { type Event, emitMoves, type LedgerRow, type RowTarget, type RuneRow } from './rows.ts';
 import { isOpReturn, isTaproot, pushes, tapscriptOf } from './script.ts';
 
-/** Blocks that a commitment must be deep when its name is etched; the etching's own block counts. */
+/** Confirmations that a commitment needs when its name is etched. The block of the etching counts as one. */
 const CONFIRMATIONS = 6;
 
 /** An output that a transaction spends, and the height of its block. */
@@ -32,7 +33,7 @@ export interface PreviousOutput {
   readonly height: number;
 }
 
-/** An input whose spent output decides whether a name is committed to. Both are indexes. */
+/** An input whose spent output may be the commitment to a name: indexes of the transaction and of the input. */
 export interface Commitment {
   readonly transaction: number;
   readonly input: number;
@@ -43,15 +44,15 @@ export interface Indexing {
   readonly network: Network;
   readonly ledger: Ledger;
   readonly hash256: Hash256;
-  /** Answers for each of `commitmentsOf`. */
+  /** The spent output of each input that `commitmentsOf` lists. */
   readonly previousOutput: (commitment: Commitment) => PreviousOutput;
-  /** Gets the rows of `ledger` in their order. They are not collected, because one transaction may have very many. */
+  /** Receives the rows of `ledger` in order. They are not collected, because a transaction may have millions. */
   readonly emit: (row: LedgerRow) => void;
 }
 
 /**
- * Lists the inputs whose spent outputs `indexBlock` will ask for: those of etchings that pass all other checks.
- * A ledger of an earlier block may be given: it lists all that are needed, and perhaps more.
+ * Lists the inputs whose spent outputs `indexBlock` needs: inputs of etchings that pass all other checks.
+ * With a ledger of an earlier block, the list may have more inputs than needed.
  */
 export function commitmentsOf(block: Block, { height, network, ledger }: Pick<Indexing, 'height' | 'network' | 'ledger'>): Commitment[] {
   const minimum = minimumName(height, network);
@@ -62,7 +63,7 @@ export function commitmentsOf(block: Block, { height, network, ledger }: Pick<In
   });
 }
 
-/** Returns the name that a message asks for. */
+/** Returns the name that a message wants to etch. */
 const etchedName = (message: Message): bigint | undefined => (message.kind === 'cenotaph' ? message.etching : message.etching?.rune);
 
 const mayBeEtched = (name: bigint, minimum: bigint, ledger: Ledger): boolean =>
@@ -77,7 +78,7 @@ function committingInputs(block: Block, transaction: TransactionPlace, name: big
   });
 }
 
-/** Indexes a block: emits its rows and returns what the ledger has to change. */
+/** Indexes a block: emits its rows and returns the changes of the ledger. */
 export function indexBlock(block: Block, indexing: Indexing): Changes {
   const state = new BlockState(block, indexing);
   if (indexing.height >= indexing.network.firstHeight) {
@@ -91,7 +92,7 @@ export function indexBlock(block: Block, indexing: Indexing): Changes {
 
 const NO_SCRIPT = new Uint8Array();
 
-/** A number of the outpoint at `at`. Outputs of one transaction, which may have very many, have different numbers. */
+/** Returns a hash of the outpoint at `at`. It differs for all outputs of a transaction, which may have thousands. */
 const bucketOf = (bytes: Uint8Array, at: number): number => (uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1)) >>> 0;
 
 /** An output of this block that has runes. */
@@ -99,7 +100,7 @@ interface OwnOutput extends NewOutput {
   spent: boolean;
 }
 
-/** A rune of this block or the ledger, with the mints so far. */
+/** A rune of this block or the ledger, with its number of mints so far. */
 interface MintedRune extends Mintable {
   mints: number;
 }
@@ -179,7 +180,10 @@ class BlockState {
     if (etched) this.addRune(etched);
   }
 
-  /** Takes the runes of the spent outputs out of the ledger. Returns undefined when there are none, as for most transactions. */
+  /**
+   * Takes the runes of the spent outputs from the ledger. Returns undefined when they have none, as in most
+   * transactions.
+   */
   #spend({ firstInput, inputs }: TransactionPlace): RuneOutput[] | undefined {
     const { bytes, inputs: outpoints } = this.block;
     let spent: RuneOutput[] | undefined;
@@ -202,7 +206,7 @@ class BlockState {
     return spent;
   }
 
-  /** Counts a mint. Returns undefined when the rune is not there, or can't be minted at this height or any more. */
+  /** Counts a mint. Returns undefined when the rune does not exist, or cannot be minted at this height. */
   #mint(id: MessageId): { rune: RuneId; amount: bigint } | undefined {
     const rune = knownId(id);
     const found: MintedRune | undefined = this.#minted.get(rune) ?? this.indexing.ledger.rune(rune);
@@ -237,7 +241,7 @@ class BlockState {
     });
   }
 
-  /** Keeps the outputs that got runes. */
+  /** Stores the outputs that received runes. */
   #create(allocation: Allocation, transaction: TransactionPlace, index: number): void {
     const balances = new Map<number, { rune: RuneId; amount: bigint }[]>();
     for (const { rune, pieces } of allocation.queues()) {
@@ -265,7 +269,8 @@ class BlockState {
   /** Returns the address of a script, null for none. */
   addressOf(script: Uint8Array): string | null {
     if (!hasAddress(script)) return null;
-    // Many transactions of a block have the same senders and receivers. The key is a part of the hash in the script; of two with one key, the later stays.
+    // Many transactions of a block have the same addresses, so cache them. The key is a part of the hash in the script;
+    // a later script replaces one with the same key.
     const key = uint32At(script, 4) ^ uint32At(script, 8);
     const known = this.#addresses.get(key);
     if (known && known.script.length === script.length && sameBytes(known.script, 0, script, 0, script.length)) return known.address;
@@ -315,7 +320,7 @@ class TransactionRows implements RowTarget {
   }
 }
 
-/** Tells for each output of a transaction whether it is an OP_RETURN. */
+/** Returns for each output of a transaction whether it is an OP_RETURN. */
 function burnedOutputs({ bytes, scripts, scriptLengths }: Block, { firstOutput, outputs }: TransactionPlace): boolean[] {
   const burned: boolean[] = [];
   for (let i = firstOutput; i < firstOutput + outputs; i++) burned.push(isOpReturn(bytes, scripts[i] ?? 0, scriptLengths[i] ?? 0));
@@ -360,7 +365,7 @@ function newRune({ name, etching, number, block, height, index }: NewRuneParts):
     tx_id: hashText(block.txids, 32 * index),
     divisibility: etching?.divisibility ?? 0,
     premine: etching?.premine ?? 0n,
-    // NUL is a valid symbol, but no database column and few programs take it.
+    // NUL is a valid symbol, but databases and most programs reject it.
     symbol: etching ? (etching.symbol ?? '¤').replace('\0', '') : '',
     terms_amount: terms?.amount ?? null,
     terms_cap: terms?.cap ?? null,

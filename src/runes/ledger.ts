@@ -1,8 +1,10 @@
-/** What the protocol asks of the unspent outputs and runes of all earlier blocks, and what a block changes in them. */
+/** The ledger: unspent outputs with runes and all runes of earlier blocks, and the changes that a block makes. */
 import type { Terms } from './message.ts';
 import type { RuneRow } from './rows.ts';
 
-/** The id of a rune as one number, block × 2^20 + transaction: numbers ascend as ids do. No block has 2^20 transactions. */
+/**
+ * The id of a rune as one number, block × 2^20 + transaction: numbers ascend as ids do. No block has 2^20 transactions.
+ */
 export type RuneId = number;
 
 const TRANSACTIONS = 2 ** 20;
@@ -15,7 +17,7 @@ export const blockOf = (id: RuneId): number => Math.floor(id / TRANSACTIONS);
 /** Returns an id as the API writes it, `block:tx`. */
 export const runeIdText = (id: RuneId): string => `${Math.floor(id / TRANSACTIONS)}:${id % TRANSACTIONS}`;
 
-/** Returns the id of a message, -1 for one that no rune can have. */
+/** Converts the id in a message; -1 for an id that no rune can have. */
 export const knownId = ({ block, tx }: { readonly block: bigint; readonly tx: bigint }): RuneId =>
   block >= 2n ** 32n || tx >= BigInt(TRANSACTIONS) ? -1 : runeId(Number(block), Number(tx));
 
@@ -33,7 +35,7 @@ export interface RuneOutput {
   readonly balances: readonly Balance[];
 }
 
-/** A rune, as far as mints depend on it. */
+/** The parts of a rune that mints depend on. */
 export interface Mintable {
   /** The block of its id. */
   readonly block: number;
@@ -41,13 +43,18 @@ export interface Mintable {
   readonly mints: number;
 }
 
-/** All blocks before the one that is indexed. Every method is synchronous: a ledger on disk loads ahead or reads at once. */
+/**
+ * The state after all blocks before the indexed one. Methods are synchronous: a ledger on disk loads ahead or blocks.
+ */
 export interface Ledger {
-  /** Returns the runes of the output whose outpoint (transaction id in the order of hashing, index) is the 36 bytes at `at`. */
+  /**
+   * Returns the runes of an unspent output. Its outpoint (transaction id in byte order of hashing, index) is the 36
+   * bytes at `at`.
+   */
   output(bytes: Uint8Array, at: number): RuneOutput | undefined;
   rune(id: RuneId): Mintable | undefined;
   nameTaken(name: bigint): boolean;
-  /** The number of runes, which is the number of the next one. */
+  /** Number of runes; the next rune gets this number. */
   readonly runes: number;
 }
 
@@ -63,12 +70,12 @@ export interface NewOutput extends RuneOutput {
   readonly outpoint: Uint8Array;
 }
 
-/** What a block changes in the ledger. Outputs that it both creates and spends are in neither list. */
+/** The changes that a block makes to the ledger. Outputs that it both creates and spends are in neither list. */
 export interface Changes {
-  /** Outpoints of 36 bytes, all of them in the ledger. */
+  /** Spent outpoints of 36 bytes, all in the ledger. */
   readonly spent: readonly Uint8Array[];
   readonly created: readonly NewOutput[];
-  /** In order of their numbers. `mints` are those of this block. */
+  /** New runes in order of their numbers, with their mints in this block. */
   readonly runes: readonly NewRune[];
   /** Mints of this block by rune, without those of its new runes. */
   readonly mints: ReadonlyMap<RuneId, number>;

@@ -1,4 +1,4 @@
-/** The script of an output that carries a runes message in; what the message asks for, or its flaw, out. */
+/** Decodes a runes message from the script of an output. Returns its fields, or what makes it malformed. */
 import { instructionAt, LAST_PUSH } from './script.ts';
 
 export const MAX_U128 = 2n ** 128n - 1n;
@@ -7,7 +7,7 @@ const MAX_U32 = 2n ** 32n - 1n;
 const MAX_SPACERS = 0x07ffffffn;
 const MAX_DIVISIBILITY = 38n;
 
-/** What makes a message malformed, named as in ord. */
+/** Why a message is malformed, with ord's names. */
 type Flaw =
   | 'EdictOutput'
   | 'EdictRuneId'
@@ -20,13 +20,13 @@ type Flaw =
   | 'UnrecognizedFlag'
   | 'Varint';
 
-/** The id of a rune, as a message names it: no such rune may exist. */
+/** The id of a rune in a message. The rune need not exist. */
 export interface MessageId {
   readonly block: bigint;
   readonly tx: bigint;
 }
 
-/** An order to move runes. `output` may be the number of outputs, which means all. Amount 0 means all that is left. */
+/** Moves runes to an output. `output` equal to the number of outputs means all outputs; amount 0 means the rest. */
 interface Edict {
   readonly id: MessageId;
   readonly amount: bigint;
@@ -59,11 +59,11 @@ interface Runestone {
   readonly edicts: readonly Edict[];
   readonly etching: Etching | undefined;
   readonly mint: MessageId | undefined;
-  /** Output of what no edict moves. */
+  /** Output for runes that no edict moves. */
   readonly pointer: number | undefined;
 }
 
-/** A malformed message. It burns the runes of its transaction, and still mints and etches. */
+/** A malformed message. It burns the runes of its transaction, but still mints and etches. */
 interface Cenotaph {
   readonly kind: 'cenotaph';
   readonly flaw: Flaw;
@@ -97,7 +97,10 @@ const FLAG = { etching: 1n, terms: 2n, turbo: 4n } as const;
 
 const cenotaph = (flaw: Flaw, mint?: MessageId, etching?: bigint): Cenotaph => ({ kind: 'cenotaph', flaw, mint, etching });
 
-/** Decodes the message in `script`, which begins with OP_RETURN and OP_13. `outputs` is the number of outputs of the transaction. */
+/**
+ * Decodes the message in `script`, which begins with OP_RETURN and OP_13. `outputs` is the number of outputs of the
+ * transaction.
+ */
 export function decodeMessage(script: Uint8Array, outputs: number): Message {
   const payload = payloadOf(script);
   if (typeof payload === 'string') return cenotaph(payload);
@@ -107,7 +110,7 @@ export function decodeMessage(script: Uint8Array, outputs: number): Message {
   const { fields, edicts, ...read } = readFields(integers, outputs);
   const flags = fields.take(TAG.flags, any) ?? 0n;
   const etches = (flags & FLAG.etching) !== 0n;
-  // The other flags mean something in an etching only.
+  // The other flags only have a meaning in an etching.
   const unknownFlags = flags & ~(etches ? FLAG.etching | FLAG.terms | FLAG.turbo : 0n);
   const etching: Etching | undefined = etches
     ? {
@@ -144,7 +147,7 @@ export function decodeMessage(script: Uint8Array, outputs: number): Message {
 const any = (value: bigint): bigint => value;
 const u64 = (value: bigint): bigint | undefined => (value <= MAX_U64 ? value : undefined);
 
-/** A Unicode scalar value: no surrogate. */
+/** Returns the character of a code point. Undefined for surrogates and for values that are not code points. */
 const character = (value: bigint): string | undefined =>
   value > 0x10ffffn || (value >= 0xd800n && value < 0xe000n) ? undefined : String.fromCodePoint(Number(value));
 
@@ -173,7 +176,7 @@ function payloadOf(script: Uint8Array): Uint8Array | Flaw {
   return joined;
 }
 
-/** Most integers have few bytes: as many as this are read without a bigint for each step. */
+/** Integers of up to this many bytes are read as numbers, because bigints are slow. Most integers are short. */
 const PLAIN_BYTES = 7;
 
 /** Decodes LEB128 integers of at most 128 bits. Returns undefined when one is too long, too large or not terminated. */
@@ -194,7 +197,7 @@ function integersOf(payload: Uint8Array): bigint[] | undefined {
   return integers;
 }
 
-/** Values by tag. A tag may have several, which are taken one after the other. */
+/** Values by tag. A tag may have several values, which are taken in order. */
 class Fields {
   readonly #values = new Map<number, bigint[]>();
   #unknownEvenTag = false;
@@ -209,7 +212,7 @@ class Fields {
     else this.#values.set(Number(tag), [value]);
   }
 
-  /** Takes the first value of a tag; one that `accept` refuses stays, and makes the tag an unknown one. */
+  /** Takes the first value of a tag. A value that `accept` refuses stays, so the tag counts as unknown. */
   take<T>(tag: number, accept: (value: bigint) => T | undefined): T | undefined {
     const values = this.#values.get(tag);
     const taken = values?.[0] === undefined ? undefined : accept(values[0]);
@@ -229,7 +232,7 @@ class Fields {
     else values.splice(0, count);
   }
 
-  /** True when a value of an even tag was not taken. */
+  /** True when an even tag has a value that was not taken. */
   hasEvenTag(): boolean {
     return this.#unknownEvenTag || [...this.#values.keys()].some((tag) => tag % 2 === 0);
   }
@@ -247,7 +250,7 @@ function readFields(integers: readonly bigint[], outputs: number): { fields: Fie
   return { fields, edicts: [], flaw: undefined };
 }
 
-/** Reads edicts of four integers each; ids are differences from the id before. */
+/** Reads edicts of four integers each. Ids are differences to the previous id. */
 function readEdicts(integers: readonly bigint[], from: number, outputs: number): { edicts: Edict[]; flaw: Flaw | undefined } {
   const edicts: Edict[] = [];
   let id: MessageId = { block: 0n, tx: 0n };

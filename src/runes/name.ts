@@ -1,10 +1,10 @@
-/** Names of runes: numbers in base 26 (A = 0, AA = 26), and which of them an etching may take at a height. */
+/** Names of runes as numbers in base 26 (A = 0, AA = 26), and the shortest names that are open at a height. */
 import type { Network } from './networks.ts';
 
-/** Names from here on, of 27 letters and more, are given to etchings without a name. */
+/** The first reserved name. Etchings without a name get reserved names, which have 27 letters or more. */
 export const FIRST_RESERVED = 6402364363415443603228541259936211926n;
 
-/** Blocks from one name length to the next: a twelfth of the 210,000 blocks between halvings. */
+/** Blocks until names with one letter less are open: a twelfth of the 210,000 blocks between halvings. */
 const INTERVAL = 17_500;
 const LONGEST = 12;
 
@@ -25,7 +25,7 @@ export function nameNumber(text: string): bigint {
   return name;
 }
 
-/** Puts • behind each letter whose bit is set; there is none behind the last letter. */
+/** Inserts • after each letter whose bit is set, except the last. */
 export function spacedName(text: string, spacers: number): string {
   let spaced = '';
   for (let i = 0; i < text.length; i++) spaced += text[i] + (i < text.length - 1 && spacers & (1 << i) ? '•' : '');

@@ -1,6 +1,6 @@
-/** Bitcoin's networks: where runes begin, and how addresses are written. */
+/** Bitcoin's networks: first block with runes, and the format of addresses. */
 export interface Network {
-  /** Height of the first block whose messages count. */
+  /** Height of the first block in which messages are valid. */
   readonly firstHeight: number;
   readonly bech32: string;
   /** Version bytes of base58 addresses. */
@@ -12,7 +12,7 @@ export interface Network {
 
 const testNetwork = { firstHeight: 0, bech32: 'tb', p2pkh: 0x6f, p2sh: 0xc4, seeded: false } as const;
 
-/** By the name that Bitcoin Core gives in `getblockchaininfo`. */
+/** Networks by their name in Bitcoin Core's `getblockchaininfo`. */
 export const NETWORKS = {
   main: { firstHeight: 840_000, bech32: 'bc', p2pkh: 0x00, p2sh: 0x05, seeded: true },
   signet: testNetwork,

@@ -1,4 +1,4 @@
-/** Rows of the tables `ledger` and `runes`, in the form of their columns. */
+/** Makes the rows of the tables `ledger` and `runes`. */
 import { type Allocation, NOWHERE, type Piece } from './allocation.ts';
 import type { RuneId } from './ledger.ts';
 
@@ -43,7 +43,7 @@ export interface RuneRow {
   readonly timestamp: number;
 }
 
-/** What differs between the rows of a transaction. */
+/** The columns that differ between the rows of a transaction. */
 export interface Event {
   readonly rune: RuneId;
   readonly operation: LedgerRow['operation'];
@@ -53,10 +53,10 @@ export interface Event {
   readonly amount?: bigint;
 }
 
-/** A transaction that would make more rows than this is told in sums. */
+/** A transaction with more rows than this gets sums instead (docs/rows.md). */
 const MAX_ROWS = 10_000;
 
-/** What the rows of moves need to know of their transaction. */
+/** Facts about a transaction that the rows of its moves need. */
 export interface RowTarget {
   /** The address of a script, null for none. */
   addressOf(script: Uint8Array): string | null;
@@ -65,7 +65,7 @@ export interface RowTarget {
   emit(event: Event): void;
 }
 
-/** Emits the rows of all moves. `others` is the number of rows that the transaction has besides. */
+/** Emits the rows of all moves. `others` is the number of other rows of the transaction. */
 export function emitMoves(allocation: Allocation, target: RowTarget, others: number, limit = MAX_ROWS): void {
   let rows = others;
   for (const piece of allocation.pieces) rows += rowsOf(allocation, piece);
@@ -99,14 +99,14 @@ function emitEach(allocation: Allocation, target: RowTarget): void {
   }
 }
 
-/** The amount that an output gets in a move that begins with this piece: further pieces may add to it. */
+/** Returns the amount that an output gets in the move that begins with this piece. Later pieces may add to it. */
 function amountOfMove(pieces: readonly Piece[], index: number): bigint {
   let amount = pieces[index]?.amount ?? 0n;
   for (let next = pieces[index + 1], i = index + 1; next && !next.begins; next = pieces[++i]) amount += next.amount;
   return amount;
 }
 
-/** Emits the row of who gave an amount: `send`, or `burn`, or none for a premine or a mint that is received. */
+/** Emits the sender's row of an amount: `send` or `burn`, or none for a premine or a mint that an output receives. */
 function emitGiven(allocation: Allocation, target: RowTarget, { queue, sender }: Piece, output: number, amount: bigint): void {
   const { rune } = queue;
   const address = sender ? target.addressOf(sender) : null;
@@ -117,7 +117,7 @@ function emitGiven(allocation: Allocation, target: RowTarget, { queue, sender }:
   }
 }
 
-/** Emits received amounts by rune and output, then given amounts by rune, sender and output. */
+/** Emits sums: received amounts by rune and output, then sent or burned amounts by rune, sender and output. */
 function emitSums(allocation: Allocation, target: RowTarget): void {
   const queues = allocation.queues();
   for (const { rune, pieces } of queues) {

@@ -1,4 +1,4 @@
-/** Scripts: their instructions, what kind of output they make, and the tapscript of a witness. */
+/** Parses scripts: instructions, kinds of outputs, and the tapscript of a witness. */
 
 const OP_RETURN = 0x6a;
 const OP_13 = 0x5d;
@@ -28,17 +28,17 @@ export function instructionAt(script: Uint8Array, at: number): Instruction | und
   return from + length > script.length ? undefined : { opcode, from, to: from + length };
 }
 
-/** True for a script that nobody can spend: runes that lie on its output are burned. */
+/** True for a script that nobody can spend. Runes that move to its output are burned. */
 export const isOpReturn = (bytes: Uint8Array, at: number, length: number): boolean => length > 0 && bytes[at] === OP_RETURN;
 
-/** True for a script that carries a runes message, whatever follows. */
+/** True for a script with a runes message, valid or not. */
 export const isMessage = (bytes: Uint8Array, at: number, length: number): boolean =>
   length >= 2 && bytes[at] === OP_RETURN && bytes[at + 1] === OP_13;
 
 /** True for a taproot output. */
 export const isTaproot = (script: Uint8Array): boolean => script.length === 34 && script[0] === 0x51 && script[1] === 32;
 
-/** Returns the script of a taproot script path: the element before the last, leaving out an annex. */
+/** Returns the script of a taproot script path spend: the last but one witness element, not counting an annex. */
 export function tapscriptOf(witness: readonly Uint8Array[]): Uint8Array | undefined {
   const annex = witness.length >= 2 && witness.at(-1)?.[0] === 0x50;
   return witness.at(annex ? -3 : -2);

@@ -15,7 +15,7 @@ import { defaultLimit, maximumLimit, type Site, siteOf } from '../pages/site.ts'
 import { serverVersion } from '../version.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
 
-/** Version of the API, not of the program. docs/api-changelog.md has its history and the rules for raising it. */
+/** Version of the API, not of the program. CHANGELOG.md has its history and the rules for raising it. */
 export const API_VERSION = '1.2.0';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -44,7 +44,7 @@ export function removeIfPossible(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
   } catch {
-    // It stays until the next build.
+    // The next build removes it.
   }
 }
 

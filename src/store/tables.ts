@@ -1,8 +1,10 @@
 /**
- * The tables and views that one file makes and another reads: their columns, and which files make, change and read them. `test/architecture.test.ts`
- * compares the files with the SQL of the source, `test/columns.test.ts` the columns with those of a build.
+ * The tables and views that one file makes and another reads: their columns, and which files make, change and read
+ * them. `test/architecture.test.ts` compares the files with the SQL of the source, `test/columns.test.ts` the columns
+ * with those of a build.
  *
- * Not here: relations of one file only, and those that a caller names, such as `raw_3` and `canonical_0` of src/input/readSource.ts.
+ * Not here: relations of one file only, and those that a caller names, such as `raw_3` and `canonical_0` of
+ * src/input/readSource.ts.
  */
 import { OPERATIONS } from '../pages/lists.ts';
 
@@ -20,7 +22,9 @@ interface Relation {
   readonly readBy: readonly string[];
 }
 
-/** Input files. `id` is the `source` of their records; times in nanoseconds; `digest` is the SHA-256 of the content. */
+/**
+ * Input files. `id` is the `source` of their records; times are in nanoseconds; `digest` is the SHA-256 of the content.
+ */
 const FILES = {
   id: 'INTEGER',
   name: 'VARCHAR',
@@ -32,15 +36,16 @@ const FILES = {
   digest: 'VARCHAR',
 } as const;
 
-/** Which input file has which block. `records` is 0 when the build left all its rows out. */
+/** The blocks of each input file. `records` is 0 when the build left out all rows of the block. */
 const HELD = { source: 'INTEGER', block_height: 'BIGINT', block_hash: 'VARCHAR', records: 'BIGINT' } as const;
 
 /** Ledger rows without a rune, which builds leave out: `records` counts them by file, block and rune. */
 const LEFT_OUT = { source: 'INTEGER', block_height: 'BIGINT', rune_id: 'VARCHAR', records: 'BIGINT' } as const;
 
 /**
- * The runes tables of all inputs, a row for each rune. `premine` and terms are integers of up to 128 bits as text: cast them to UHUGEINT. A term is NULL
- * and `symbol` is empty if the rune has none. If `is_complete` is false, any column after `divisibility` may be NULL because no input has it.
+ * The runes tables of all inputs, a row for each rune. `premine` and terms are integers of up to 128 bits as text: cast
+ * them to UHUGEINT. A term is NULL and `symbol` is empty if the rune has none. If `is_complete` is false, any column
+ * after `divisibility` may be NULL because no input has it.
  */
 const RUNES = {
   id: 'VARCHAR',
@@ -67,8 +72,8 @@ const RUNES = {
 } as const;
 
 /**
- * Blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with commas. `files` and `bytes`: those of the block's
- * pages and its transactions'.
+ * Blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with commas. `files`
+ * and `bytes`: those of the block's pages and its transactions'.
  */
 const WRITTEN = {
   block_height: 'BIGINT',
@@ -100,7 +105,10 @@ const TRANSACTIONS = { tx_id: 'VARCHAR', block_height: 'BIGINT', records: 'BIGIN
 /** Parquet files by the first height of their range; `digest` is the SHA-256 of the content. */
 const RANGES = { first: 'BIGINT', bytes: 'BIGINT', digest: 'VARCHAR' } as const;
 
-/** Canonical records: one row each, whatever the form of the input (contract/fields.ts has the fields). `ord` orders the records of a transaction. */
+/**
+ * Canonical records: one row each, whatever the form of the input (contract/fields.ts has the fields). `ord` orders the
+ * records of a transaction.
+ */
 const RECORDS = {
   source: 'INTEGER',
   rune_id: 'VARCHAR',
@@ -122,7 +130,10 @@ const RECORDS = {
   ord: 'BIGINT',
 } as const;
 
-/** Every relation that crosses files. Those in `state` are in the cache; `known_` ones are the same, or empty when a build begins anew. */
+/**
+ * Every relation that crosses files. Names with `state.` are in the cache; views with `known_` show the same rows, or
+ * none in a full build.
+ */
 export const TABLES = {
   /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
   'state.basis': {
@@ -190,7 +201,7 @@ export const TABLES = {
   known_transactions: { columns: TRANSACTIONS, madeBy: 'state/state.ts', readBy: ['input/consistency.ts'] },
   known_ranges: { columns: RANGES, madeBy: 'state/state.ts', readBy: ['bulk/build.ts'] },
 
-  /** What the files that this build read have. */
+  /** The blocks of the files that this build read. */
   holds: {
     columns: HELD,
     madeBy: 'input/inputReader.ts',
@@ -214,9 +225,9 @@ export const TABLES = {
   },
   /** Records of affected blocks, copies of blocks included. */
   activity: { columns: RECORDS, madeBy: 'input/makeActivity.ts', readBy: ['input/consistency.ts'] },
-  /** Which file has which affected block. */
+  /** The files of each affected block. */
   held: { columns: HELD, madeBy: 'input/makeActivity.ts', changedBy: ['input/consistency.ts'], readBy: ['input/consistency.ts'] },
-  /** Which file has which block, of all files of the input. */
+  /** The blocks of every input file. */
   all_holds: { columns: HELD, madeBy: 'input/consistency.ts', readBy: ['input/runes.ts'] },
   /** Records of affected blocks, each block from one file. */
   kept: { columns: RECORDS, madeBy: 'input/consistency.ts', readBy: ['bulk/build.ts', 'render/batches.ts', 'stats/counting.ts'] },
@@ -227,8 +238,8 @@ export const TABLES = {
     readBy: ['pipeline/build.ts', 'state/update.ts'],
   },
   /**
-   * The transactions of `kept`. `numbered`: records with an event_index; `event_bits`: which event indexes they have; `is_scattered`: whether other
-   * transactions' records stand between its own.
+   * The transactions of `kept`. `numbered`: records with an event_index; `event_bits`: which event indexes they have;
+   * `is_scattered`: whether other transactions' records stand between its own.
    */
   transactions: {
     columns: {
@@ -246,18 +257,18 @@ export const TABLES = {
 
   /** Blocks that this build wrote. */
   written: { columns: WRITTEN, madeBy: 'state/update.ts', readBy: ['bulk/build.ts', 'pipeline/stale.ts', 'stats/counting.ts'] },
-  /** Blocks whose rows in the state change: written, or gone. */
+  /** Blocks whose rows in the state change, because they were written or removed. */
   replaced: {
     columns: { block_height: 'BIGINT' },
     madeBy: 'state/update.ts',
     readBy: ['bulk/build.ts', 'pipeline/shards.ts', 'stats/files.ts'],
   },
-  /** Rows of replaced blocks as the last build left them. */
+  /** Rows of replaced blocks from the state of the last build. */
   old_blocks: { columns: BLOCKS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
   old_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['pipeline/shards.ts', 'pipeline/stale.ts'] },
   /** Counts of the blocks in `written`. */
   counted: { columns: { ...BLOCK_RUNES, timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts', readBy: ['state/update.ts'] },
-  /** The time of each block in `written`: the least of its records, which in valid data have all the same. */
+  /** The time of each block in `written`: the lowest of its records. In valid data all are equal. */
   times: { columns: { block_height: 'BIGINT', timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts', readBy: ['state/update.ts'] },
 } as const satisfies Readonly<Record<string, Relation>>;
 

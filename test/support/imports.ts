@@ -59,13 +59,14 @@ export function reachable(graph: FolderGraph, folder: string): ReadonlySet<strin
 /** The lines of a Mermaid flowchart. An arrow that follows from others is left out: all of them could not be read. */
 function mermaidOf(graph: FolderGraph): string {
   const folders = [...graph.keys()].sort();
-  const idOf = (folder: string) => folder.replace(/\W/g, '_');
+  const nameOf = (folder: string) => folder.replace(/^src\//, '');
   const arrows = folders.flatMap((from) => {
     const direct = [...(graph.get(from) ?? [])].sort();
     const follows = (to: string) => direct.some((other) => other !== to && reachable(graph, other).has(to));
-    return direct.filter((to) => !follows(to)).map((to) => `  ${idOf(from)} --> ${idOf(to)}`);
+    const shown = direct.filter((to) => !follows(to)).map(nameOf);
+    return shown.length === 0 ? [] : [`  ${nameOf(from)} --> ${shown.join(' & ')}`];
   });
-  return ['flowchart TD', ...folders.map((folder) => `  ${idOf(folder)}["${folder}"]`), ...arrows].join('\n');
+  return ['flowchart TD', ...arrows].join('\n');
 }
 
 const PICTURE = /(<!-- picture: npm run picture -->\n)[\s\S]*?(<!-- end of picture -->)/;

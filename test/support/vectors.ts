@@ -1,6 +1,6 @@
 /**
  * The 720 recorded exchanges with the real server, and the rules by which a mirror answers otherwise. Every exception is decided in
- * decisions.md; a vector that no rule names must be answered as recorded, byte for byte.
+ * docs/api.md; a vector that no rule names must be answered as recorded, byte for byte.
  */
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';
