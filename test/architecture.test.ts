@@ -183,7 +183,7 @@ describe('comments', () => {
 describe('docs/architecture.md', () => {
   const page = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8');
 
-  it('has the current picture of imports, as npm run picture draws it', () => {
+  it('has the current picture of imports, as npm run docs draws it', () => {
     expect(page).toBe(withPicture(page));
   });
 

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { EXIT } from '../src/errors.ts';
 import { filesBelow } from './support/build.ts';
 import { ROOT } from './support/cli.ts';
+import { withFlags } from './support/flagTables.ts';
 import { PAGES, readPage } from './support/pages.ts';
 
 const ALL_PAGES = PAGES.filter((page) => page !== 'CHANGELOG.md')
@@ -25,6 +26,10 @@ describe('the documents name', () => {
   it('every npm script', () => {
     const isNamed = (name: string) => new RegExp(`\`npm (?:run )?${name}(?![\\w:-])`).test(ALL_PAGES);
     expect(Object.keys(PACKAGE.scripts).filter((name) => !isNamed(name))).toEqual([]);
+  });
+
+  it('every flag as its command does; npm run docs writes them anew', () => {
+    expect(readPage('docs/commands.md')).toBe(withFlags(readPage('docs/commands.md')));
   });
 
   it('every exit code', () => {

@@ -69,7 +69,7 @@ function mermaidOf(graph: FolderGraph): string {
   return ['flowchart TD', ...arrows].join('\n');
 }
 
-const PICTURE = /(<!-- picture: npm run picture -->\n)[\s\S]*?(<!-- end of picture -->)/;
+const PICTURE = /(<!-- picture: npm run docs -->\n)[\s\S]*?(<!-- end of picture -->)/;
 
 /** A document with the picture between its two marks. Throws when it has none. */
 export function withPicture(document: string): string {

@@ -1,0 +1,23 @@
+/** The flags of all commands for docs/commands.md, as `--help` prints them. */
+import { helpOf } from '../../src/cli/help.ts';
+import { SERVE_COMMAND } from '../../src/hosts/command.ts';
+import { BUILD_COMMAND } from '../../src/pipeline/command.ts';
+import { PULL_COMMAND } from '../../src/pull/command.ts';
+import { VERIFY_COMMAND } from '../../src/verify/command.ts';
+
+const COMMANDS = [BUILD_COMMAND, PULL_COMMAND, SERVE_COMMAND, VERIFY_COMMAND];
+/** Columns of a line. */
+const WIDTH = 116;
+
+const FLAGS = /(<!-- flags: npm run docs -->\n)[\s\S]*?(<!-- end of flags -->)/;
+
+/** A document with the help of every command between its two marks. Throws when it has none. */
+export function withFlags(document: string): string {
+  if (!FLAGS.test(document)) throw new Error('the document has no marks for the flags');
+  const texts = COMMANDS.map((command) => {
+    const [usage, about, ...sections] = helpOf(command, WIDTH, (_, text) => text).split('\n\n');
+    const flags = sections.filter((section) => !/^(?:Examples?|Exit codes)\n/.test(section));
+    return [usage, about, ...flags].join('\n\n');
+  });
+  return document.replace(FLAGS, (_, before: string, after: string) => `${before}\`\`\`text\n${texts.join('\n\n\n')}\n\`\`\`\n${after}`);
+}
