@@ -23,11 +23,12 @@ const PARALLEL = [
 const MORE = ['test/ioErrors.test.ts', 'test/leftOut.test.ts'];
 
 const { test } = tier('test/exhaustive/*.test.ts', { testTimeout: 3_600_000 });
-const { reporters, ...shared } = test ?? {};
+const { reporters, sequence, ...shared } = test ?? {};
 
 export default {
   test: {
     reporters,
+    sequence,
     projects: [
       { test: { ...shared, name: 'parallel', include: PARALLEL, maxWorkers: 2, sequence: { groupOrder: 1 } } },
       {
