@@ -8,21 +8,20 @@ import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, tree, writ
 import { run } from './support/cli.ts';
 import { hex, ndjson, record } from './support/records.ts';
 
+/** The recorded rows but those of one block of 5,000, which would be most of the work. */
+const rowsOf = (ledger: string) => `(FROM read_csv(${literal(ledger)}, all_varchar = true) WHERE block_height <> '840001')`;
+
 describe('a build of a range', () => {
   it('reads Parquet whose heights are integers, or text, or a ledger', async () => {
     const work = temporaryFolder();
     mkdirSync(join(work, 'in'));
     const connection = await (await DuckDBInstance.create(':memory:')).connect();
     const [ledger = '', runes = ''] = CONFORMANCE_INPUTS;
-    const reader = await connection.runAndReadAll(
-      `SELECT DISTINCT block_height::INTEGER AS height FROM read_csv(${literal(ledger)}, all_varchar = true) ORDER BY height`,
-    );
+    const reader = await connection.runAndReadAll(`SELECT DISTINCT block_height::INTEGER AS height FROM ${rowsOf(ledger)} ORDER BY height`);
     const heights = reader.getRows().map(([height]) => Number(height));
     const [from = 0, to = 0] = [heights.at(1), heights.at(-2)];
     const copy = (columns: string, where: string, path: string, format: string) =>
-      connection.run(
-        `COPY (SELECT ${columns} FROM read_csv(${literal(ledger)}, all_varchar = true) WHERE ${where}) TO ${literal(join(work, path))} (FORMAT ${format})`,
-      );
+      connection.run(`COPY (SELECT ${columns} FROM ${rowsOf(ledger)} WHERE ${where}) TO ${literal(join(work, path))} (FORMAT ${format})`);
     await copy('*', `block_height::BIGINT BETWEEN ${from} AND ${to}`, 'only.csv', 'csv');
     await copy('* REPLACE (block_height::BIGINT AS block_height)', 'true', 'integers.parquet', 'parquet');
     await copy('*', 'true', 'texts.parquet', 'parquet');
@@ -43,13 +42,13 @@ describe('a build of a range', () => {
     const [ledger = '', runes = ''] = CONFORMANCE_INPUTS;
     for (const [i, height] of ['NULL', '-1', `${2 ** 53}`].entries()) {
       const path = join(work, `${i}.parquet`);
-      const changed = `CASE WHEN row_number() OVER () = 4000 THEN ${height} ELSE block_height::BIGINT END`;
+      const changed = `CASE WHEN row_number() OVER () = 3000 THEN ${height} ELSE block_height::BIGINT END`;
       await connection.run(
-        `COPY (SELECT * REPLACE (${changed} AS block_height) FROM read_csv(${literal(ledger)}, all_varchar = true)) TO ${literal(path)} (FORMAT parquet)`,
+        `COPY (SELECT * REPLACE (${changed} AS block_height) FROM ${rowsOf(ledger)}) TO ${literal(path)} (FORMAT parquet)`,
       );
       const inputs = [path, runes];
       const all = await failedBuild(join(work, 'all'), { inputs });
-      expect([all.exitCode, all.details[0]]).toEqual([2, expect.stringMatching(/^.*\.parquet row 4000: block_height /)]);
+      expect([all.exitCode, all.details[0]]).toEqual([2, expect.stringMatching(/^.*\.parquet row 3000: block_height /)]);
       for (const blocks of [
         { from: 0, to: 840_003 },
         { from: 840_004, to: 2 ** 53 - 1 },

@@ -136,10 +136,12 @@ describe('the files', () => {
   it('are the same bytes in every layout, dialect and number of threads, and from every form of the same records', async () => {
     const { folder, out, input } = await built([1, 150, 151]);
     const expected = bulk(out);
+    // One thing at a time, and most at once; the build above has the first of each.
     for (const [i, options] of [
-      ...LAYOUTS.flatMap((layout) => DIALECTS.map((dialect) => ({ layout, dialect }))),
-      ...[1, 2, 4].map((threads) => ({ threads })),
-      { memoryLimit: '200MB' },
+      { layout: LAYOUTS[1] },
+      { dialect: DIALECTS[1], threads: 4 },
+      { threads: 2 },
+      { layout: LAYOUTS[1], dialect: DIALECTS[1], threads: 1, memoryLimit: '200MB' },
     ].entries()) {
       await testBuild(join(folder, `${i}`), { inputs: [input], parquet: true, ...options });
       expect(bulk(join(folder, `${i}`)), JSON.stringify(options)).toEqual(expected);
@@ -212,31 +214,32 @@ describe('an incremental build', () => {
     }
   });
 
-  it.each([
-    ['was edited', (path: string) => writeFileSync(path, readFileSync(path).fill(1, 30, 40))],
-    ['became longer', (path: string) => appendFileSync(path, 'x')],
-    ['is gone', (path: string) => rmSync(path)],
-    [
-      'is a folder',
-      (path: string) => {
+  it('becomes a full one, and says so, when a file that it needs was edited, became longer, is gone, or is a folder', async () => {
+    const DAMAGES: readonly ((path: string) => void)[] = [
+      (path) => writeFileSync(path, readFileSync(path).fill(1, 30, 40)),
+      (path) => appendFileSync(path, 'x'),
+      (path) => rmSync(path),
+      (path) => {
         rmSync(path);
         mkdirSync(path);
       },
-    ],
-  ])('becomes a full one, and says so, when a file that it needs %s', async (_, damage) => {
+    ];
     const { out, put, build, fresh } = await built([1, 2, 150]);
-    damage(join(out, 'activity/0.parquet'));
-    // A range that nothing happens to is not looked at.
-    put(151);
-    expect(await build()).toMatchObject({ wasFull: false, notices: [] });
-    put(3);
-    const { wasFull, notices } = await build();
-    expect([wasFull, notices]).toEqual([
-      true,
-      [expect.stringMatching(/activity\/0.parquet was changed since the last build; everything is built again/)],
-    ]);
-    expect(tree(out)).toEqual(await fresh());
-    put(4);
+    for (const [i, damage] of DAMAGES.entries()) {
+      damage(join(out, 'activity/0.parquet'));
+      // A range that nothing happens to is not looked at.
+      put(151 + i);
+      expect(await build()).toMatchObject({ wasFull: false, notices: [] });
+      put(3 + i);
+      const { wasFull, notices } = await build();
+      expect([i, wasFull, notices]).toEqual([
+        i,
+        true,
+        [expect.stringMatching(/activity\/0.parquet was changed since the last build; everything is built again/)],
+      ]);
+      expect(tree(out)).toEqual(await fresh());
+    }
+    put(90);
     expect(await build()).toMatchObject({ wasFull: false, notices: [] });
     expect(tree(out)).toEqual(await fresh());
   });

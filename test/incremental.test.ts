@@ -249,29 +249,37 @@ describe('odd names and times', () => {
 const DAMAGED = /^the cache is damaged \((?:IO|Catalog) Error: .*\) and was moved to .*state[.]duckdb[.]damaged$/;
 
 describe('a cache that is', () => {
-  it.each([
-    ['lost', (cache: string) => rmSync(cache, { recursive: true }), /there is no cache/],
-    ['no database', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), 'nonsense'.repeat(5000)), DAMAGED],
-    ['cut off', (cache: string) => truncateSync(join(cache, 'state.duckdb'), 20_000), DAMAGED],
+  const KINDS: readonly (readonly [name: string, damage: (cache: string) => void, reason: RegExp])[] = [
+    ['lost', (cache) => rmSync(cache, { recursive: true }), /there is no cache/],
+    ['no database', (cache) => writeFileSync(join(cache, 'state.duckdb'), 'nonsense'.repeat(5000)), DAMAGED],
+    ['cut off', (cache) => truncateSync(join(cache, 'state.duckdb'), 20_000), DAMAGED],
     [
       'a folder',
-      (cache: string) => {
+      (cache) => {
         rmSync(join(cache, 'state.duckdb'));
         mkdirSync(join(cache, 'state.duckdb'));
       },
       DAMAGED,
     ],
-    ['empty', (cache: string) => writeFileSync(join(cache, 'state.duckdb'), ''), DAMAGED],
-  ])('%s costs a full build, and no wrong one', async (_, damage, reason) => {
-    const { out, input, build, fresh } = await built([1, 2, 3]);
-    damage(`${out}.cache`);
-    rmSync(join(input, '3.ndjson'));
-    const { wasFull, full, notices } = await build();
-    expect([wasFull, full]).toEqual([true, expect.stringMatching(reason)]);
-    expect(notices).toEqual(reason === DAMAGED ? [`${full}; everything is built again`] : []);
-    expect(existsSync(join(`${out}.cache`, 'state.duckdb.damaged'))).toBe(reason === DAMAGED);
+    ['empty', (cache) => writeFileSync(join(cache, 'state.duckdb'), ''), DAMAGED],
+  ];
+  it(`${KINDS.map(([name]) => name).join(', ')} costs a full build, and no wrong one`, async () => {
+    const { out, input, put, build, fresh } = await built([1, 2, 3]);
+    const aside = join(`${out}.cache`, 'state.duckdb.damaged');
+    const smaller = await fresh({ inputs: [1, 2].map((height) => join(input, `${height}.ndjson`)) });
+    for (const [name, damage, reason] of KINDS) {
+      rmSync(aside, { recursive: true, force: true });
+      damage(`${out}.cache`);
+      rmSync(join(input, '3.ndjson'));
+      const { wasFull, full, notices } = await build();
+      expect([name, wasFull, full]).toEqual([name, true, expect.stringMatching(reason)]);
+      expect(notices).toEqual(reason === DAMAGED ? [`${full}; everything is built again`] : []);
+      expect([name, existsSync(aside)]).toEqual([name, reason === DAMAGED]);
+      expect(tree(out)).toEqual(smaller);
+      put(3, ndjson(blockOf(3)));
+      expect([name, await build()]).toMatchObject([name, { wasFull: false, filesRead: 1 }]);
+    }
     expect(tree(out)).toEqual(await fresh());
-    expect(await build()).toMatchObject({ wasFull: false });
   });
 
   it('not damaged stays when a build fails for another reason, which is passed on', async () => {

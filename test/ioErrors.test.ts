@@ -1,6 +1,6 @@
 /**
  * Disks that fail: every call that changes a file fails once, one after the other, and the build after it makes all whole. A sample of the calls is
- * drawn from a seed, which is printed; all of them: IO_FAULTS=all npx vitest run test/ioErrors.test.ts
+ * drawn from a seed, which is printed, and a larger one in the exhaustive tier; all of them: IO_FAULTS=all npx vitest run test/ioErrors.test.ts
  */
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,8 @@ import { type Call, withFault } from './support/ioFaults.ts';
 import { hex, ndjson, record } from './support/records.ts';
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1e9);
-const SAMPLE = process.env['IO_FAULTS'] === 'all' ? Number.POSITIVE_INFINITY : 8;
+const FAULTS = process.env['IO_FAULTS'] ?? '4';
+const SAMPLE = FAULTS === 'all' ? Number.POSITIVE_INFINITY : Number(FAULTS);
 const MARKER = '.rune-activity-mirror';
 
 /** Numbers below `count`, at most SAMPLE of them: one of each stretch of the same length. */

@@ -78,6 +78,7 @@ const VARIANTS: readonly Partial<Manifest>[] = [
 class Checks {
   readonly document: Document;
   readonly #ajv = new Ajv2020({ allErrors: true });
+  readonly #checks = new Map<string, ValidateFunction>();
 
   constructor(document: Document) {
     this.document = document;
@@ -87,7 +88,9 @@ class Checks {
 
   /** The check of a named schema; keys that it does not know are faults here. */
   schema(name: string): ValidateFunction {
-    return this.#ajv.compile({ $ref: `http://mirror/#/components/schemas/${name}` });
+    const check = this.#checks.get(name) ?? this.#ajv.compile({ $ref: `http://mirror/#/components/schemas/${name}` });
+    this.#checks.set(name, check);
+    return check;
   }
 
   parametersOf(path: string): Parameter[] {

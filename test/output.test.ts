@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
-  linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -24,9 +23,18 @@ import { Store } from '../src/store/duckdb.ts';
 import { emitFiles } from '../src/write/pageFiles.ts';
 import { DiskSink } from '../src/write/sinks.ts';
 import { CONFORMANCE_INPUTS, failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { withFault } from './support/ioFaults.ts';
 import { hex, ndjson, record } from './support/records.ts';
 
 const SAMPLE = new URL('../input', import.meta.url).pathname;
+
+/** Builds one block of one record, for what does not depend on the data. */
+async function small(work = temporaryFolder()): Promise<{ work: string; out: string; input: string }> {
+  const [out, input] = [join(work, 'out'), join(work, 'a.ndjson')];
+  writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
+  await testBuild(out, { inputs: [input] });
+  return { work, out, input };
+}
 
 describe('a build of the sample', () => {
   it.each(DIALECTS)('in dialect %s fits the contract, page for page', async (dialect) => {
@@ -149,37 +157,22 @@ describe('an output folder', () => {
     expect(filesBelow(join(work, 'out'))).toEqual(['precious.txt']);
   });
 
-  it('whose folders of lists are symbolic links is refused', async () => {
-    const work = temporaryFolder();
-    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
+  it('whose folders of lists, of digests or of the page about the API are symbolic links is refused', async () => {
+    const { work, out, input } = await small();
     writeFiles(work, { 'elsewhere/keep.json': 'x' });
-    rmSync(join(work, 'out/runes/v1/transactions'), { recursive: true });
-    symlinkSync(join(work, 'elsewhere'), join(work, 'out/runes/v1/transactions'));
-    const { message } = await failedBuild(join(work, 'out'), { inputs: [SAMPLE] });
-    expect(message).toBe(
-      `${join(work, 'out/runes/v1/transactions')} is a symbolic link; a build would write and remove files outside the output folder`,
-    );
-    expect(filesBelow(join(work, 'elsewhere'))).toEqual(['keep.json']);
-  });
-
-  it('whose folder of digests is a symbolic link is refused too', async () => {
-    const work = temporaryFolder();
-    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
-    writeFiles(work, { 'elsewhere/keep.json': 'x' });
-    rmSync(join(work, 'out/runes/v1/digests'), { recursive: true });
-    symlinkSync(join(work, 'elsewhere'), join(work, 'out/runes/v1/digests'));
-    expect((await failedBuild(join(work, 'out'), { inputs: [SAMPLE], full: true })).message).toContain('is a symbolic link');
-    expect(filesBelow(join(work, 'elsewhere'))).toEqual(['keep.json']);
-  });
-
-  it('whose folder of the page about the API is a symbolic link is refused', async () => {
-    const work = temporaryFolder();
-    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
-    writeFiles(work, { 'elsewhere/keep.json': 'x' });
-    rmSync(join(work, 'out/docs'), { recursive: true });
-    symlinkSync(join(work, 'elsewhere'), join(work, 'out/docs'));
-    expect((await failedBuild(join(work, 'out'), { inputs: [SAMPLE], full: true })).message).toContain('docs is a symbolic link');
-    expect(filesBelow(join(work, 'elsewhere'))).toEqual(['keep.json']);
+    for (const [folder, full] of [
+      ['runes/v1/transactions', false],
+      ['runes/v1/digests', true],
+      ['docs', true],
+    ] as const) {
+      renameSync(join(out, folder), join(work, 'before'));
+      symlinkSync(join(work, 'elsewhere'), join(out, folder));
+      const { message } = await failedBuild(out, { inputs: [input], full });
+      expect(message).toBe(`${join(out, folder)} is a symbolic link; a build would write and remove files outside the output folder`);
+      expect(filesBelow(join(work, 'elsewhere'))).toEqual(['keep.json']);
+      rmSync(join(out, folder));
+      renameSync(join(work, 'before'), join(out, folder));
+    }
   });
 
   it('with links and pipes in the places of deeper folders and working files is made whole, and nothing outside of it is touched', async () => {
@@ -229,14 +222,13 @@ describe('an output folder', () => {
   });
 
   it('with a pipe in the place of its manifest or marker is made whole', async () => {
-    const work = temporaryFolder();
-    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
-    const before = tree(join(work, 'out'));
+    const { out, input } = await small();
+    const before = tree(out);
     for (const name of ['runes/v1/manifest.json', '.rune-activity-mirror']) {
-      rmSync(join(work, 'out', name));
-      execFileSync('mkfifo', [join(work, 'out', name)]);
-      await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
-      expect(tree(join(work, 'out'))).toEqual(before);
+      rmSync(join(out, name));
+      execFileSync('mkfifo', [join(out, name)]);
+      await testBuild(out, { inputs: [input] });
+      expect(tree(out)).toEqual(before);
     }
   });
 
@@ -251,29 +243,24 @@ describe('an output folder', () => {
   it('that is empty, or lost its marker but has a manifest, is used', async () => {
     const work = temporaryFolder();
     mkdirSync(join(work, 'out'));
-    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
-    const before = tree(join(work, 'out'));
-    rmSync(join(work, 'out/.rune-activity-mirror'));
-    await testBuild(join(work, 'out'), { inputs: [SAMPLE] });
-    expect(tree(join(work, 'out'))).toEqual(before);
+    const { out, input } = await small(work);
+    const before = tree(out);
+    rmSync(join(out, '.rune-activity-mirror'));
+    await testBuild(out, { inputs: [input] });
+    expect(tree(out)).toEqual(before);
   });
 
   it('on a file system without hard links is written all the same', async () => {
-    // No such file system can be had here, so links are made to fail as they do there: a file can have only so many.
-    const work = temporaryFolder();
-    writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]) });
-    await testBuild(join(work, 'out'), { inputs: [join(work, 'a.ndjson')] });
-    const page = join(work, 'out/runes/v1/blocks/5.json');
-    let links = 0;
-    try {
-      for (; links < 70_000; links += 1) linkSync(page, join(work, `link-${links}`));
-    } catch {
-      // The limit of the file system is reached.
-    }
-    rmSync(join(work, `out/runes/v1/blocks/0x${hex('block 5')}.json`));
-    if (links < 70_000) linkSync(page, join(work, 'last'));
-    await testBuild(join(work, 'out'), { inputs: [join(work, 'a.ndjson')], full: true });
-    expect(readFileSync(join(work, `out/runes/v1/blocks/0x${hex('block 5')}.json`))).toEqual(readFileSync(page));
+    // Such a file system is not here, and on /dev/shm a file may have any number of links: so the calls fail as they do there.
+    const { out, input } = await small();
+    const before = tree(out);
+    const [byHeight, byHash] = ['5', `0x${hex('block 5')}`].map((name) => join(out, `runes/v1/blocks/${name}.json`)) as [string, string];
+    expect(statSync(byHash).ino).toBe(statSync(byHeight).ino);
+    rmSync(byHash);
+    const calls = await withFault([out], 'linkSync', 'EPERM', async () => void (await testBuild(out, { inputs: [input], full: true })));
+    expect(calls).toContain(`linkSync ${byHeight}`);
+    expect(tree(out)).toEqual(before);
+    expect(statSync(byHash).ino).not.toBe(statSync(byHeight).ino);
   });
 
   it.skipIf(process.getuid?.() === 0)('that may not be written is an error with advice', async () => {

@@ -49,10 +49,10 @@ afterEach(() => {
   server.closeAllConnections();
 });
 
-/** Blocks of a chain as a file of the mirror's input. Fork names tell blocks at the same height apart. */
+/** Blocks of a chain as a file of the mirror's input: one in seven has several pages. Fork names tell blocks at the same height apart. */
 const chain = (forks: Readonly<Record<number, string>>): string => {
   const heights = Object.keys(forks).map(Number);
-  return ndjson(heights.flatMap((height) => block(height, 1 + (height % 7) * 30, forks[height])));
+  return ndjson(heights.flatMap((height) => block(height, height % 7 === 5 ? 151 : 1 + (height % 7), forks[height])));
 };
 const plain = (first: number, last: number, fork = ''): Record<number, string> =>
   Object.fromEntries(Array.from({ length: last - first + 1 }, (_, i) => [first + i, fork]));

@@ -54,7 +54,11 @@ const tally = (records: readonly Activity[]) =>
 
 const groupBy = <K>(records: readonly Activity[], key: (record: Activity) => K): [K, Activity[]][] => {
   const groups = new Map<K, Activity[]>();
-  for (const record of records) groups.set(key(record), [...(groups.get(key(record)) ?? []), record]);
+  for (const record of records) {
+    const group = groups.get(key(record));
+    if (group === undefined) groups.set(key(record), [record]);
+    else group.push(record);
+  }
   return [...groups];
 };
 
@@ -79,9 +83,10 @@ const runeStats = (records: readonly Activity[]) =>
 
 describe.each(DIALECTS)('in dialect %s', (dialect) => {
   it.each(LAYOUTS)('and layout %s stats match the served records', async (layout) => {
-    for (const inputs of [[SAMPLE_INPUT], CONFORMANCE_INPUTS]) {
+    // Few and large pages of the 8,771 recorded records, because all are read.
+    for (const options of [{ inputs: [SAMPLE_INPUT] }, { inputs: CONFORMANCE_INPUTS, pageSizes: [1000], operationPages: false }]) {
       const out = join(temporaryFolder(), 'out');
-      await testBuild(out, { inputs, dialect, layout });
+      await testBuild(out, { ...options, dialect, layout });
       const records = recordsOf(out);
       expect(records.length).toBeGreaterThan(100);
       const [blocks, runes] = [blockStats(records), runeStats(records)];

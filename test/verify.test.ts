@@ -71,12 +71,14 @@ describe('the output of a build', () => {
   it('has a digest that depends only on the data and follows from the pages', async () => {
     const folder = temporaryFolder();
     const digests = new Set<string>();
+    // Without the one block of 5,000 records, which would be most of the work.
+    const recorded = { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 } };
     for (const [i, dialect] of DIALECTS.entries()) {
-      const { manifest } = await testBuild(join(folder, dialect), { inputs: CONFORMANCE_INPUTS, dialect, pageSizes: [7 + i, 50] });
+      const { manifest } = await testBuild(join(folder, dialect), { ...recorded, dialect, pageSizes: [7 + i, 50] });
       digests.add(manifest.digest);
     }
     const all = join(folder, 'all');
-    const { manifest } = await testBuild(all, { inputs: CONFORMANCE_INPUTS, pageSizes: [20, 100_000] });
+    const { manifest } = await testBuild(all, { ...recorded, pageSizes: [20, 100_000] });
     digests.add(manifest.digest);
     expect(digests.size).toBe(1);
 

@@ -29,14 +29,14 @@ export async function checkConsistency(names: ReadonlyMap<number, string>, store
       AND source NOT IN (SELECT source FROM holds)`);
   await reportHashes(names, report, store);
   report.throwIfAny(summary);
-  await reportDifferingCopies(names, report, store);
-  report.throwIfAny(summary);
+  const { several } = await store.row('SELECT count(*) - count(DISTINCT block_height) AS several FROM held', { several: int });
+  if (several > 0) {
+    await reportDifferingCopies(names, report, store);
+    report.throwIfAny(summary);
+  }
   // The mirror has no blocks without records. They are removed only now, because their copies had to be compared.
   await store.run('DELETE FROM held WHERE records = 0');
-
-  await store.run(`CREATE TEMP TABLE copied AS SELECT source, block_height FROM held
-    QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) > 1`);
-  const { copies } = await store.row('SELECT count(DISTINCT block_height) AS copies FROM copied', { copies: int });
+  const copies = several > 0 ? await listCopies(store) : 0;
   const filter = copies === 0 ? '' : 'WHERE (source, block_height) NOT IN (SELECT (source, block_height) FROM copied)';
   await store.run(`CREATE TEMP VIEW kept AS SELECT * FROM activity ${filter}`);
   await store.run(`CREATE TEMP TABLE blocks AS
@@ -56,6 +56,13 @@ type Names = ReadonlyMap<number, string>;
 const nameOf = (names: Names, source: number): string => names.get(source) ?? 'the input';
 
 async function reportHashes(names: Names, report: Report, store: Store): Promise<void> {
+  // One query tells that there is nothing to report, which is the usual case.
+  const { heights, hashes, pairs } = await store.row(
+    `SELECT count(DISTINCT block_height) AS heights, count(DISTINCT block_hash) AS hashes, count(*) AS pairs
+     FROM (SELECT DISTINCT block_height, block_hash FROM all_holds)`,
+    { heights: int, hashes: int, pairs: int },
+  );
+  if (heights === pairs && hashes === pairs) return;
   for (const row of await store.rows(
     `SELECT block_height, min(block_hash) AS a, max(block_hash) AS b, arg_min(source, block_hash) AS in_a, arg_max(source, block_hash) AS in_b
      FROM all_holds GROUP BY block_height HAVING count(DISTINCT block_hash) > 1 ORDER BY block_height`,
@@ -77,10 +84,16 @@ async function reportHashes(names: Names, report: Report, store: Store): Promise
 /** The columns that clients see. `source`, `event_index` and `ord` only tell where a record is in the input. */
 const SERVED_COLUMNS = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord'].includes(c)).map(identifier);
 
+/** Creates the table `copied` of all copies of a block but the first. Returns the number of blocks with several. */
+async function listCopies(store: Store): Promise<number> {
+  await store.run(`CREATE TEMP TABLE copied AS SELECT source, block_height FROM held
+    QUALIFY row_number() OVER (PARTITION BY block_height ORDER BY source) > 1`);
+  const { copies } = await store.row('SELECT count(DISTINCT block_height) AS copies FROM copied', { copies: int });
+  return copies;
+}
+
 async function reportDifferingCopies(names: Names, report: Report, store: Store): Promise<void> {
   const several = 'SELECT block_height FROM held GROUP BY block_height HAVING count(DISTINCT source) > 1';
-  const { any } = await store.row(`SELECT count(*) AS any FROM (${several})`, { any: int });
-  if (any === 0) return;
   // The digest of a block in a file combines the position and content of all its records into 128 bits.
   for (const row of await store.rows(
     `WITH digests AS (
@@ -104,6 +117,13 @@ async function reportDifferingCopies(names: Names, report: Report, store: Store)
 /** Event indexes up to this number are tracked as bits of a BIGINT. */
 const MOST_BITS = 62;
 
+/** SQL condition for rows of `transactions` without event indexes, whose records are not consecutive. */
+const SCATTERED = 'numbered = 0 AND is_scattered';
+/** SQL condition for rows of `transactions` with some records that have an event index and some without. */
+const PARTLY_NUMBERED = 'numbered NOT IN (0, records)';
+/** SQL condition for rows of `transactions` that may have an event index twice: with as many bits as records none is. */
+const UNSURE = 'numbered > 0 AND bit_count(event_bits) <> records';
+
 async function reportTransactions(names: Names, report: Report, store: Store): Promise<void> {
   // Valid input has one row per transaction. The checks below find transactions with several rows.
   await store.run(`CREATE TEMP TABLE transactions AS
@@ -111,17 +131,21 @@ async function reportTransactions(names: Names, report: Report, store: Store): P
       max(ord) - min(ord) + 1 <> count(*) AS is_scattered,
       bit_or(CASE WHEN event_index <= ${MOST_BITS} THEN 1::BIGINT << event_index::INTEGER ELSE 0 END) AS event_bits
     FROM kept GROUP BY block_height, tx_index, tx_id`);
-  // Comparing hashes is faster than comparing ids. Two ids with the same hash only cause one more query.
+  // Comparing hashes is faster than comparing ids. Two ids with the same hash only cause one more query. The filters
+  // tell which of the checks below have nothing to report.
   const counts = await store.row(
-    `SELECT count(*) AS transactions, (SELECT count(DISTINCT hash(tx_id)) FROM transactions) AS ids,
-    (SELECT count(*) FROM (SELECT DISTINCT block_height, tx_index FROM transactions)) AS places FROM transactions`,
-    { transactions: int, ids: int, places: int },
+    `SELECT count(*) AS transactions, count(DISTINCT hash(tx_id)) AS ids,
+       count(*) FILTER (${SCATTERED}) AS scattered, count(*) FILTER (${PARTLY_NUMBERED}) AS partly, count(*) FILTER (${UNSURE}) AS unsure,
+       (SELECT count(*) FROM (SELECT DISTINCT block_height, tx_index FROM transactions)) AS places FROM transactions`,
+    { transactions: int, ids: int, scattered: int, partly: int, unsure: int, places: int },
   );
+  const arePlacesUnique = counts.places === counts.transactions;
   if (counts.ids !== counts.transactions) await reportTwoPlaces(names, report, store);
   await reportKnownElsewhere(names, report, store);
-  if (counts.places !== counts.transactions) await reportSharedPlaces(names, report, store);
-  await reportScattered(names, report, store);
-  await reportEventIndexes(counts.places === counts.transactions, names, report, store);
+  if (!arePlacesUnique) await reportSharedPlaces(names, report, store);
+  if (counts.scattered > 0) await reportScattered(names, report, store);
+  if (counts.partly > 0) await reportPartlyNumbered(names, report, store);
+  if (counts.unsure > 0) await reportRepeatedIndexes(arePlacesUnique, names, report, store);
 }
 
 /** Returns the names of the files that have these blocks, separated by commas. */
@@ -176,7 +200,7 @@ async function reportSharedPlaces(names: Names, report: Report, store: Store): P
  * its records are not consecutive and each is in the file at least twice.
  */
 async function reportScattered(names: Names, report: Report, store: Store): Promise<void> {
-  const scattered = 'SELECT block_height, tx_id FROM transactions WHERE numbered = 0 AND is_scattered';
+  const scattered = `SELECT block_height, tx_id FROM transactions WHERE ${SCATTERED}`;
   for (const row of await store.rows(
     `SELECT block_height AS height, tx_id, min(times) AS times FROM (
        SELECT block_height, tx_id, count(*) AS times FROM kept SEMI JOIN (${scattered}) USING (block_height, tx_id)
@@ -189,12 +213,9 @@ async function reportScattered(names: Names, report: Report, store: Store): Prom
   }
 }
 
-/**
- * Reports missing and repeated event indexes. `arePlacesUnique` is true when no two transactions share a height and
- * tx_index, which are then compared instead of the slower tx_id.
- */
-async function reportEventIndexes(arePlacesUnique: boolean, names: Names, report: Report, store: Store): Promise<void> {
-  for (const row of await store.rows('SELECT * FROM transactions WHERE numbered NOT IN (0, records) ORDER BY block_height, tx_id', {
+/** Reports transactions with an event index on some records only. */
+async function reportPartlyNumbered(names: Names, report: Report, store: Store): Promise<void> {
+  for (const row of await store.rows(`SELECT * FROM transactions WHERE ${PARTLY_NUMBERED} ORDER BY block_height, tx_id`, {
     block_height: int,
     tx_id: text,
     numbered: int,
@@ -205,14 +226,17 @@ async function reportEventIndexes(arePlacesUnique: boolean, names: Names, report
       `tx_id ${row.tx_id}: ${row.numbered} of its ${row.records} records have an event_index; all or none must have one (${files})`,
     ]);
   }
-  // A transaction with as many bits as records has no repeated index. Only the others are compared record by record.
+}
+
+/**
+ * Reports repeated event indexes. `arePlacesUnique` is true when no two transactions share a height and tx_index, which
+ * are then compared instead of the slower tx_id.
+ */
+async function reportRepeatedIndexes(arePlacesUnique: boolean, names: Names, report: Report, store: Store): Promise<void> {
   const key = arePlacesUnique ? 'block_height, tx_index' : 'tx_id';
-  const unsure = `SELECT ${key} FROM transactions WHERE numbered > 0 AND bit_count(event_bits) <> records`;
-  const { any } = await store.row(`SELECT count(*) AS any FROM (${unsure})`, { any: int });
-  if (any === 0) return;
   for (const row of await store.rows(
     `SELECT tx_id, event_index, times, t.block_height AS height FROM (
-       SELECT ${key}, event_index, count(*) AS times FROM kept SEMI JOIN (${unsure}) USING (${key})
+       SELECT ${key}, event_index, count(*) AS times FROM kept SEMI JOIN (SELECT ${key} FROM transactions WHERE ${UNSURE}) USING (${key})
        WHERE event_index IS NOT NULL GROUP BY ALL HAVING count(*) > 1)
      JOIN transactions t USING (${key}) ORDER BY height, tx_id, event_index`,
     { tx_id: text, event_index: int, times: int, height: int },

@@ -101,6 +101,7 @@ export class InputReader {
 
   /** Reads the unchanged files that have a block of the table `affected`. */
   async readRelated(): Promise<void> {
+    if (this.#unchanged.length === 0) return;
     const rows = await this.#store.rows(
       'SELECT DISTINCT source FROM known_held WHERE block_height IN (SELECT block_height FROM affected) ORDER BY source',
       { source: int },

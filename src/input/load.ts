@@ -103,12 +103,8 @@ async function load(
   const holdings = await checkConsistency(reader.names, store);
   await checkRunesAreKnown(reader.ledgers, store);
 
-  const { rest } = await store.row(
-    'SELECT count(*) AS rest FROM known_blocks WHERE block_height NOT IN (SELECT block_height FROM affected)',
-    { rest: int },
-  );
   const sources = readBlocksFiles(files, range);
-  if (holdings.records === 0 && rest === 0 && sources.length === 0) {
+  if (holdings.records === 0 && sources.length === 0 && !(await hasOtherBlocks(store))) {
     const shown = files.slice(0, 10).map((f) => f.name);
     throw new InputError(`the input has no activity records${describeRange(range)}`, [
       `Read: ${shown.join(', ')}.`,
@@ -132,4 +128,13 @@ async function load(
     notices,
     changedFile: () => selection.pins.changed(views)?.name,
   };
+}
+
+/** True when the output has blocks that this build does not change. */
+async function hasOtherBlocks(store: Store): Promise<boolean> {
+  const { rest } = await store.row(
+    'SELECT count(*) AS rest FROM known_blocks WHERE block_height NOT IN (SELECT block_height FROM affected)',
+    { rest: int },
+  );
+  return rest > 0;
 }

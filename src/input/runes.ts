@@ -127,7 +127,8 @@ export function leftOutSelect(ledger: RawSource, range: BlockRange | undefined):
  * `ledgers` has the names of all ledgers by file number, also of ledgers that were not read.
  */
 export async function checkRunesAreKnown(ledgers: ReadonlyMap<number, string>, store: Store): Promise<void> {
-  const isLedger = `source IN (${[...ledgers.keys()].join(', ') || 'NULL'})`;
+  if (ledgers.size === 0) return;
+  const isLedger = `source IN (${[...ledgers.keys()].join(', ')})`;
   const { taken } = await store.row(`SELECT coalesce(sum(records), 0) AS taken FROM all_holds WHERE ${isLedger}`, { taken: int });
   if (taken > 0) return;
   const [row] = await store.rows(

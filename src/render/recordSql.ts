@@ -6,27 +6,24 @@
  */
 import { OPERATIONS } from '../pages/lists.ts';
 import type { Dialect } from '../pages/site.ts';
+import { literal } from '../store/duckdb.ts';
 
 /**
- * Characters that JSON must escape, and their escapes as in JSON.stringify. The backslash is first, so none is escaped
- * twice.
+ * Characters that JSON must escape, each followed by its escape as in JSON.stringify. The backslash is first, so none is
+ * escaped twice.
  */
-const ESCAPES: readonly (readonly [string, string])[] = [
-  ['\\', '\\\\'],
-  ['"', '\\"'],
-  ...Array.from({ length: 0x20 }, (_, code): [string, string] => {
-    const character = String.fromCharCode(code);
-    return [character, JSON.stringify(character).slice(1, -1)];
-  }),
-];
+const ESCAPES = ['\\', '"', ...Array.from({ length: 0x20 }, (_, code) => String.fromCharCode(code))].map(
+  (character) => character + JSON.stringify(character).slice(1, -1),
+);
 
 const CHARACTERS_TO_ESCAPE = '["\\\\\\x00-\\x1f]';
 
-/** SQL that creates the macro `json_text`: escapes a string for JSON, without quotes around it. NULL stays NULL. */
-export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS ${ESCAPES.reduce(
-  (sql, [character, escaping]) => `replace(${sql}, chr(${character.charCodeAt(0)}), '${escaping}')`,
-  'value',
-)}`;
+/**
+ * SQL that creates the macro `json_text`: escapes a string for JSON, without quotes around it. NULL stays NULL. DuckDB
+ * needs 25 ms to plan the five texts of a record with a replace() for each character, and 2 ms with this loop.
+ */
+export const JSON_TEXT = `CREATE OR REPLACE TEMP MACRO json_text(value) AS list_reduce(
+  from_json(${literal(JSON.stringify(ESCAPES))}, '["VARCHAR"]'), lambda text, e: replace(text, left(e, 1), substr(e, 2)), value)`;
 
 /** Columns whose values may contain any character. */
 const TEXTS = ['rune_id', 'rune_name', 'rune_spaced_name', 'address', 'receiver_address'];

@@ -1,4 +1,4 @@
 import { tier } from '../support/tier.ts';
 
-// One browser at a time: two would make each other's pages slow.
-export default tier('test/browser/*.test.ts', { globalSetup: ['test/browser/globalSetup.ts'], fileParallelism: false });
+// Two browsers at once: most of a page's time is the half second without requests that openPage waits for.
+export default tier('test/browser/*.test.ts', { globalSetup: ['test/browser/globalSetup.ts'], maxWorkers: 2 });

@@ -10,13 +10,13 @@ const BY_HANDLE = ['writeSync', 'fsyncSync'] as const;
 export type Call = `${(typeof BY_PATH)[number] | (typeof BY_HANDLE)[number]} ${string}`;
 
 /**
- * Runs `work`, and lets the call number `failing` (from 0) that touches a file below these folders fail with `code`. A write fails when half of it is
- * done. Returns the calls.
+ * Runs `work`, and lets the call number `failing` (from 0) that touches a file below these folders fail with `code`, or every call with the name
+ * `failing`. A write fails when half of it is done. Returns the calls.
  */
 export async function withFault(
   folders: readonly string[],
-  failing: number,
-  code: 'EIO' | 'ENOSPC',
+  failing: number | (typeof BY_PATH)[number],
+  code: 'EIO' | 'ENOSPC' | 'EPERM',
   work: () => Promise<void>,
 ): Promise<Call[]> {
   const calls: Call[] = [];
@@ -26,7 +26,7 @@ export async function withFault(
   const isDue = (name: (typeof BY_PATH)[number] | (typeof BY_HANDLE)[number], path: string): boolean => {
     if (!folders.some((folder) => path === folder || path.startsWith(`${folder}/`))) return false;
     calls.push(`${name} ${path}`);
-    return calls.length - 1 === failing;
+    return name === failing || calls.length - 1 === failing;
   };
   const fault = (name: string, path: string) =>
     Object.assign(new Error(`${code}: i/o error, ${name.replace('Sync', '')} '${path}'`), {

@@ -1,7 +1,7 @@
 /** What the tiers of tests have in common: a folder and a seed for each run, and its slowest files at the end. */
 import { env } from 'node:process';
 import type { ViteUserConfig } from 'vitest/config';
-import type { Reporter, TestModule } from 'vitest/node';
+import { BaseSequencer, type Reporter, type TestModule, type TestSpecification } from 'vitest/node';
 
 /** How many files are listed at the end. */
 const SLOWEST = 10;
@@ -19,6 +19,31 @@ class Slowest implements Reporter {
   }
 }
 
+/**
+ * Runs the slowest files of a tier first, the slowest of all at the front, so that its workers end together. A fresh checkout has no times of earlier
+ * runs, and goes by the sizes of files, which say little. The list that a run prints at its end tells when to change this one.
+ */
+class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const at = SLOW.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`));
+      return at === -1 ? SLOW.length : at;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
+
+/** Files of all tiers that take long, those of each in the order of their times. */
+const SLOW: readonly string[] = [
+  ...['bulk', 'incremental', 'pullMirror', 'inputForms', 'output', 'pull', 'nodePull', 'badInput', 'cli', 'client', 'openapi', 'verify'],
+  ...['blockRange', 'stats', 'compress', 'leftOut'],
+  ...['kill', 'histories', 'pullKill', 'nodeChains', 'packed', 'shellBlocks', 'terminal', 'pullDatabase', 'nodeFollow', 'pullJoined'].map(
+    (name) => `exhaustive/${name}`,
+  ),
+  ...['workflow', 'runtimes', 'upload', 'cloudflare'].map((name) => `hosts/${name}`),
+  ...['lists', 'look', 'docs', 'lookUp'].map((name) => `browser/${name}`),
+];
+
 /** The configuration of a tier. With the variable REPORT, the run also writes a JSON report to that path. */
 export function tier(include: string, more: ViteUserConfig['test'] = {}): ViteUserConfig {
   const { globalSetup = [], ...rest } = more;
@@ -30,6 +55,7 @@ export function tier(include: string, more: ViteUserConfig['test'] = {}): ViteUs
       reporters: ['default', new Slowest(), ...(env['REPORT'] ? [['json', { outputFile: env['REPORT'] }] as ['json', object]] : [])],
       testTimeout: 120_000,
       hookTimeout: 120_000,
+      sequence: { sequencer: SlowestFirst },
       ...rest,
     },
   };
