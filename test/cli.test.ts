@@ -228,7 +228,7 @@ describe('help and documents', () => {
     expect(commands.map(([name]) => `${name}.ts`).sort()).toEqual(scripts.sort());
   });
 
-  /** What `--help` of each command prints: run.cjs in one process, as each of its own takes a second. */
+  /** What `--help` of each command prints: scripts/run.cjs in one process, as each of its own takes a second. */
   const helps = new Map<string, string>();
   beforeAll(() => {
     const names = commands.map(([name]) => name);

@@ -24,8 +24,21 @@ export interface Envelope {
   results: Activity[];
 }
 
-/** The largest pages of every block, as saved responses, and the records in them, in served order. */
-function saved(dialect: Dialect): { responses: string[]; records: Activity[] } {
+/** Saved responses of a build, and the records in them, in served order. */
+interface Saved {
+  readonly responses: readonly string[];
+  readonly records: readonly Activity[];
+}
+const known = new Map<Dialect, Saved>();
+
+/** The largest pages of every block, as saved responses. Read once, because most forms are made of them. */
+function saved(dialect: Dialect): Saved {
+  const all = known.get(dialect) ?? readSaved(dialect);
+  known.set(dialect, all);
+  return all;
+}
+
+function readSaved(dialect: Dialect): Saved {
   const blocks = join(folder, dialect, 'runes/v1/blocks');
   const pages: { text: string; envelope: Envelope }[] = [];
   for (const path of filesBelow(blocks)) {
@@ -91,7 +104,7 @@ const FORMS: Readonly<Record<string, () => Files>> = {
   'saved responses, one a file': () => Object.fromEntries(saved('hiro').responses.map((text, i) => [`${i}.json`, text])),
   'saved responses, pretty-printed': () =>
     Object.fromEntries(saved('contract').responses.map((text, i) => [`page-${i}.json`, JSON.stringify(JSON.parse(text), null, 1)])),
-  'saved responses, one a line, in no order': () => ({ 'a.ndjson': saved('contract').responses.reverse().join('\n') }),
+  'saved responses, one a line, in no order': () => ({ 'a.ndjson': [...saved('contract').responses].reverse().join('\n') }),
   'saved responses in an array': () => ({ 'a.json': `[${saved('hiro').responses.join(',')}]` }),
   'a ledger as Parquet, numbers as text': () => async (into: string) => {
     await copy('FROM ledger', 'ledger.parquet')(into);
