@@ -2,10 +2,10 @@
  * Measures answers: CPU time and files read per kind of request, with the code that the workers run. Files are read
  * synchronously, so that all CPU time of an answer falls between its start and its end.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { FetchMirror } from '../src/hosts/fetch.ts';
-import { BLOCKS_FOLDER, MANIFEST_PATH, POINTERS_FOLDER, TRANSACTIONS_FOLDER } from '../src/pages/paths.ts';
+import { MANIFEST_PATH } from '../src/pages/paths.ts';
 
 /** Cost of one kind of request. */
 export interface AnswerCost {
@@ -15,8 +15,10 @@ export interface AnswerCost {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
-  /** Least and most files read for an answer. */
+  /** Median and maximum of an answer: reads, rounds of reads that wait for each other, and bytes read. */
   readonly reads: readonly [number, number];
+  readonly rounds: readonly [number, number];
+  readonly bytes: readonly [number, number];
 }
 
 /** Yields `count` integers, evenly spread from 0 to `below` - 1 and the same in every run. */
@@ -24,32 +26,30 @@ function* spread(count: number, below: number): Generator<number> {
   for (let i = 0; i < count; i += 1) yield Math.floor((((i + 1) * 0.6180339887498949) % 1) * below);
 }
 
-/** Returns `count` tx ids, spread over the output. */
-function someTransactions(root: string, layout: string, count: number): string[] {
-  const names = readdirSync(join(root, TRANSACTIONS_FOLDER)).filter((name) => name.endsWith('.json'));
-  if (layout === 'files') return [...spread(count, names.length)].map((at) => names[at]?.slice(0, -5) ?? '');
-  return [...spread(count, names.length)].map((at, i) => {
-    const ids = [...readFileSync(join(root, TRANSACTIONS_FOLDER, names[at] ?? ''), 'latin1').matchAll(/\n"([0-9a-fx]+)"/g)];
-    return ids[i % Math.max(ids.length, 1)]?.[1] ?? '';
-  });
-}
-
 /** Measures `count` requests of each kind over the build in `root`. */
 export async function measureAnswers(root: string, count: number): Promise<AnswerCost[]> {
-  const { layout, page_sizes } = JSON.parse(readFileSync(join(root, MANIFEST_PATH), 'utf8')) as { layout: string; page_sizes: number[] };
-  const limit = page_sizes.at(-1) ?? 0;
-  const heights = readdirSync(join(root, layout === 'packed' ? POINTERS_FOLDER : BLOCKS_FOLDER)).filter((name) =>
-    /^[0-9]+[.]json$/.test(name),
+  const manifest = JSON.parse(readFileSync(join(root, MANIFEST_PATH), 'utf8')) as Manifest;
+  const limit = manifest.page_sizes.at(-1) ?? 0;
+  const heights = manifest.heights.flatMap(([first, last]) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
+  const someHeights = [...spread(count, heights.length)].map((at) => heights[at]);
+  const block = (height: number | undefined, query: string) => `/runes/v1/blocks/${height}/activity?${query}`;
+  const mirror = new FetchMirror((path, range) => Promise.resolve(partOfFile(join(root, path), range)), Number.POSITIVE_INFINITY);
+  const ask = async (target: string) => {
+    const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
+    return (await response?.json()) as { total: number; results: { location: { tx_id: string; block_hash: string } }[] };
+  };
+  const places = await Promise.all(
+    someHeights.map(async (height, i) => {
+      const { total } = await ask(block(height, 'limit=1'));
+      const { results } = await ask(block(height, `limit=1&offset=${(i * 7919) % total}`));
+      return results[0]?.location;
+    }),
   );
-  const someHeights = [...spread(count, heights.length)].map((at) => heights[at]?.slice(0, -5));
-  const transactions = someTransactions(root, layout, count);
-  const block = (height: string | undefined, query: string) => `/runes/v1/blocks/${height}/activity?${query}`;
+  const ids = places.map((place) => place?.tx_id ?? '');
   const kinds: [string, string[]][] = [
-    ['a transaction', transactions.map((id) => `/runes/v1/transactions/${id}/activity`)],
-    [
-      'an unknown transaction',
-      transactions.map((id) => `/runes/v1/transactions/${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}/activity`),
-    ],
+    ['a transaction', ids.map((id) => `/runes/v1/transactions/${id}/activity`)],
+    ['an unknown transaction', ids.map((id) => `/runes/v1/transactions/${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}/activity`)],
+    ['a block by its hash', places.map((place) => `/runes/v1/blocks/${place?.block_hash}/activity`)],
     ['an unaligned window of a block', someHeights.map((height, i) => block(height, `limit=${limit}&offset=${1 + (i % 1000)}`))],
     ['a page of a block', someHeights.map((height) => block(height, `limit=${limit}`))],
     [
@@ -58,44 +58,83 @@ export async function measureAnswers(root: string, count: number): Promise<Answe
     ],
   ];
   const costs: AnswerCost[] = [];
-  for (const [kind, targets] of kinds) costs.push(await measure(root, kind, targets));
+  for (const [kind, targets] of kinds) {
+    costs.push(await measure(root, `${kind}, manifest and root in memory`, targets, true));
+    costs.push(await measure(root, `${kind}, nothing in memory`, targets, false));
+  }
   return costs;
 }
 
-async function measure(root: string, kind: string, targets: readonly string[]): Promise<AnswerCost> {
-  let reads = 0;
-  const fetchFile = (path: string): Promise<Response> => {
-    if (path !== MANIFEST_PATH) reads += 1;
+interface Manifest {
+  readonly page_sizes: readonly number[];
+  readonly heights: readonly (readonly [number, number])[];
+}
+
+/** Returns a file, or the part that a Range header names. */
+function partOfFile(path: string, range: string | undefined): Response {
+  const [, start, end] = /^bytes=([0-9]+)-([0-9]+)$/.exec(range ?? '') ?? [];
+  try {
+    if (start === undefined) return new Response(readFileSync(path), { headers: { etag: '"x"' } });
+    const part = Buffer.allocUnsafeSlow(Number(end) - Number(start) + 1);
+    const handle = openSync(path, 'r');
     try {
-      return Promise.resolve(new Response(readFileSync(join(root, path)), { headers: { etag: '"x"' } }));
-    } catch {
-      return Promise.resolve(new Response(null, { status: 404 }));
+      const length = readSync(handle, part, 0, part.length, Number(start));
+      return new Response(part.subarray(0, length), { status: 206, headers: { 'content-range': `bytes ${start}-${end}/*` } });
+    } finally {
+      closeSync(handle);
     }
+  } catch {
+    return new Response(null, { status: 404 });
+  }
+}
+
+async function measure(root: string, kind: string, targets: readonly string[], isWarm: boolean): Promise<AnswerCost> {
+  let [reads, bytes, rounds, pending] = [0, 0, 0, 0];
+  const fetchFile = async (path: string, range?: string): Promise<Response> => {
+    // A read that starts while another is pending does not wait for it, so it is of the same round.
+    if (pending === 0) rounds += 1;
+    pending += 1;
+    reads += 1;
+    await Promise.resolve();
+    const response = partOfFile(join(root, path), range);
+    const content = await response.arrayBuffer();
+    bytes += content.byteLength;
+    pending -= 1;
+    return new Response(response.status === 404 ? null : content, response);
   };
-  let mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
   const times: number[] = [];
-  const numbers: number[] = [];
+  const found = { reads: [] as number[], rounds: [] as number[], bytes: [] as number[] };
   const ask = async (target: string): Promise<void> => {
-    reads = 0;
+    const mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
+    // An unknown height reads the manifest and the root.
+    if (isWarm) await mirror.answer(new Request('http://127.0.0.1/runes/v1/blocks/16777210/activity'));
+    [reads, bytes, rounds] = [0, 0, 0];
     const begin = process.cpuUsage();
     const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
     await response?.arrayBuffer();
     const { user, system } = process.cpuUsage(begin);
     if (response?.status !== 200) throw new Error(`unexpected status ${response?.status} for ${target}`);
     times.push((user + system) / 1000);
-    numbers.push(reads);
+    found.reads.push(reads);
+    found.rounds.push(rounds);
+    found.bytes.push(bytes);
   };
-  // Warm up: a worker also keeps compiled code. The measured requests below start with empty caches.
+  // Warm up: a worker also keeps compiled code.
   for (const target of targets.slice(0, 300)) await ask(target);
-  times.length = 0;
-  numbers.length = 0;
-  for (const target of targets) {
-    mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
-    // Load the manifest first: an instance reads it only once.
-    await mirror.answer(new Request('http://127.0.0.1/runes/v1/blocks/0/activity?limit=0'));
-    await ask(target);
-  }
-  const sorted = times.sort((a, b) => a - b);
-  const at = (part: number) => Number((sorted[Math.floor(part * (sorted.length - 1))] ?? 0).toFixed(3));
-  return { kind, requests: targets.length, p50: at(0.5), p99: at(0.99), max: at(1), reads: [Math.min(...numbers), Math.max(...numbers)] };
+  for (const list of [times, found.reads, found.rounds, found.bytes]) list.length = 0;
+  for (const target of targets) await ask(target);
+  const at = (list: number[], part: number) => {
+    const sorted = list.sort((a, b) => a - b);
+    return Number((sorted[Math.floor(part * (sorted.length - 1))] ?? 0).toFixed(3));
+  };
+  return {
+    kind,
+    requests: targets.length,
+    p50: at(times, 0.5),
+    p99: at(times, 0.99),
+    max: at(times, 1),
+    reads: [at(found.reads, 0.5), at(found.reads, 1)],
+    rounds: [at(found.rounds, 0.5), at(found.rounds, 1)],
+    bytes: [at(found.bytes, 0.5), at(found.bytes, 1)],
+  };
 }

@@ -15,6 +15,13 @@ const SINGLE_BLOCKS = 4;
 export const FORMS = ['parquet', 'ndjson'] as const;
 export type Form = (typeof FORMS)[number];
 
+/**
+ * `real`: most transactions mint, a block has few runes and many records of the same addresses, as on mainnet, so pages
+ * compress well. `random`: every address and amount is another, which is the worst case.
+ */
+export const SHAPES = ['random', 'real'] as const;
+export type Shape = (typeof SHAPES)[number];
+
 /** Generated data. All file names are without folder and extension. */
 export interface Generated {
   readonly records: number;
@@ -37,32 +44,53 @@ const fraction = (hash: string, from: number): string => `(('0x' || substr(${has
 const SIZE = `CASE WHEN u < 0.45 THEN 1 WHEN u < 0.75 THEN 2 WHEN u < 0.88 THEN 3 WHEN u < 0.95 THEN 4 WHEN u < 0.985 THEN 5 + (v * 4)::INTEGER
   WHEN u < 0.9985 THEN 10 + (v * 20)::INTEGER ELSE 100 + (v * 400)::INTEGER END`;
 
+/** SQL of values by shape. `u`, `v` and `w` are fractions of the event, `k` of the transaction, `h` is the event's hash. */
+const SHAPED: Readonly<Record<Shape, Readonly<Record<'size' | 'rune' | 'address' | 'receiver' | 'amount' | 'operation', string>>>> = {
+  random: {
+    size: SIZE,
+    rune: '(pow(v, 3) * 2000)::INTEGER',
+    address: `'bc1p' || substr(h, 1, 58)`,
+    receiver: `'bc1q' || substr(h, 20, 38)`,
+    amount: `('0x' || substr(h, 40, 8))::BIGINT || '.' || lpad((('0x' || substr(h, 50, 8))::BIGINT % 100000)::VARCHAR, 5, '0')`,
+    operation: `CASE WHEN u < 0.02 THEN 'burn' WHEN u < 0.1 THEN 'mint' WHEN u < 0.1005 THEN 'etching' WHEN u < 0.6 THEN 'receive' ELSE 'send' END`,
+  },
+  real: {
+    // Four of five transactions mint: a mint and a receive. The others send to two outputs.
+    size: 'CASE WHEN k < 0.8 THEN 2 WHEN k < 0.99 THEN 4 ELSE 20 + (v * 100)::INTEGER END',
+    rune: '((height * 7 + (pow(k, 3) * 12)::INTEGER) % 2000)::INTEGER',
+    address: `'bc1p' || substr(sha256('holder ' || CASE WHEN k < 0.8 THEN height || ' ' || (k * 150)::INTEGER ELSE (pow(v, 2) * 5000)::INTEGER || '' END), 1, 58)`,
+    receiver: `'bc1q' || substr(sha256('receiver ' || height // 100 || ' ' || (w * 3000)::INTEGER), 1, 38)`,
+    amount: `CASE WHEN k < 0.8 THEN (rune % 9 + 1) * 100 || '.00000' ELSE (w * 1000000)::INTEGER || '.' || lpad((v * 99999)::INTEGER::VARCHAR, 5, '0') END`,
+    operation: `CASE WHEN k < 0.8 AND e % 2 = 0 THEN 'mint' WHEN k < 0.8 THEN 'receive' WHEN u < 0.02 THEN 'burn' WHEN e % 2 = 0 THEN 'send' ELSE 'receive' END`,
+  },
+};
+
 /** SQL of at least `records` flat records. In another `fork`, block hashes and every second transaction differ. */
-const recordsSql = (records: number, fork: string): string => `
+const recordsSql = (records: number, fork: string, shape: Shape): string => `
   WITH sized AS (
-    SELECT t, h, ${SIZE} AS size FROM (
-      SELECT t, h, ${fraction('h', 1)} AS u, ${fraction('h', 9)} AS v FROM (
+    SELECT t, h, k, ${SHAPED[shape].size} AS size FROM (
+      SELECT t, h, ${fraction('h', 1)} AS u, ${fraction('h', 9)} AS v, ${fraction('h', 17)} AS k FROM (
         SELECT t, sha256('transaction ' || t) AS h FROM range(0, ${Math.ceil(records / 2)}) r(t)))),
   placed AS (SELECT *, (sum(size) OVER (ORDER BY t) - size)::BIGINT AS before FROM sized),
   mined AS (
-    SELECT t, size, ${FIRST_HEIGHT} + before // ${RECORDS_PER_BLOCK} AS height,
+    SELECT t, k, size, ${FIRST_HEIGHT} + before // ${RECORDS_PER_BLOCK} AS height,
       CASE WHEN '${fork}' = '' OR t % 2 = 0 THEN h ELSE sha256(h || '${fork}') END AS tx_id
     FROM placed WHERE before < ${records}),
   indexed AS (SELECT *, (row_number() OVER (PARTITION BY height ORDER BY t)) * 2 AS tx_index FROM mined),
   events AS (
-    SELECT height, tx_id, tx_index, e, sha256('event ' || t || ' ' || e) AS h
+    SELECT height, tx_id, tx_index, k, e, sha256('event ' || t || ' ' || e) AS h
     FROM (SELECT *, unnest(range(0, size)) AS e FROM indexed)),
-  drawn AS (
-    SELECT *, ${fraction('h', 1)} AS u, (pow(${fraction('h', 9)}, 3) * 2000)::INTEGER AS rune FROM events)
+  fractions AS (SELECT *, ${fraction('h', 1)} AS u, ${fraction('h', 9)} AS v, ${fraction('h', 33)} AS w FROM events),
+  runes AS (SELECT *, ${SHAPED[shape].rune} AS rune FROM fractions),
+  drawn AS (SELECT *, ${SHAPED[shape].operation} AS operation FROM runes)
   SELECT (840000 + rune // 10) || ':' || (rune % 10) AS rune_id, rune AS rune_number,
     'INVENTEDRUNE' || chr(65 + rune // 676) || chr(65 + rune // 26 % 26) || chr(65 + rune % 26) AS rune_name,
     'INVENTED•RUNE•' || chr(65 + rune // 676) || chr(65 + rune // 26 % 26) || chr(65 + rune % 26) AS rune_spaced_name,
-    'bc1p' || substr(h, 1, 58) AS address,
-    CASE WHEN u >= 0.6 AND u < 0.9 THEN 'bc1q' || substr(h, 20, 38) END AS receiver_address,
-    ('0x' || substr(h, 40, 8))::BIGINT || '.' || substr(lpad((('0x' || substr(h, 50, 8))::BIGINT % 100000)::VARCHAR, 5, '0'), 1, 5) AS amount,
-    CASE WHEN u < 0.02 THEN 'burn' WHEN u < 0.1 THEN 'mint' WHEN u < 0.1005 THEN 'etching' WHEN u < 0.6 THEN 'receive' ELSE 'send' END AS operation,
+    CASE WHEN operation NOT IN ('mint', 'etching') THEN ${SHAPED[shape].address} END AS address,
+    CASE WHEN operation = 'send' AND u < 0.9 THEN ${SHAPED[shape].receiver} END AS receiver_address,
+    CASE WHEN operation <> 'etching' THEN ${SHAPED[shape].amount} END AS amount, operation,
     sha256('block ' || height || '${fork}') AS block_hash, height AS block_height, tx_id, tx_index,
-    CASE WHEN u >= 0.02 AND u < 0.6 THEN e END AS vout, CASE WHEN u >= 0.02 AND u < 0.6 THEN tx_id END AS "output",
+    CASE WHEN operation = 'receive' THEN e END AS vout, CASE WHEN operation = 'receive' THEN tx_id END AS "output",
     1713571767 + (height - ${FIRST_HEIGHT}) * 600 AS "timestamp", e AS event_index
   FROM drawn`;
 
@@ -73,7 +101,12 @@ const ACTIVITY = `{rune: {id: rune_id, number: rune_number, name: rune_name, spa
   "output": '0x' || "output", "timestamp": "timestamp"}}`;
 
 /** Writes about `records` records into `parquet/` and `ndjson/` below `folder`. */
-export async function generate(records: number, folder: string, forms: readonly Form[] = FORMS): Promise<Generated> {
+export async function generate(
+  records: number,
+  folder: string,
+  forms: readonly Form[] = FORMS,
+  shape: Shape = 'random',
+): Promise<Generated> {
   for (const form of forms) mkdirSync(join(folder, form), { recursive: true });
   const database = join(folder, 'generate.duckdb');
   const instance = await DuckDBInstance.create(database, { memory_limit: '2GB', temp_directory: join(folder, 'generate.tmp') });
@@ -81,9 +114,9 @@ export async function generate(records: number, folder: string, forms: readonly 
   try {
     const extra = records + RECORDS_PER_BLOCK * 2;
     await connection.run(
-      `CREATE TABLE main AS SELECT * FROM (${recordsSql(extra, '')}) ORDER BY block_height, tx_index DESC, event_index DESC`,
+      `CREATE TABLE main AS SELECT * FROM (${recordsSql(extra, '', shape)}) ORDER BY block_height, tx_index DESC, event_index DESC`,
     );
-    await connection.run(`CREATE TABLE fork AS SELECT * FROM (${recordsSql(extra, ' fork')})
+    await connection.run(`CREATE TABLE fork AS SELECT * FROM (${recordsSql(extra, ' fork', shape)})
       WHERE block_height > (SELECT max(block_height) FROM main) - 6 ORDER BY block_height, tx_index DESC, event_index DESC`);
     // The tip is the last full block within `records`. The block above it is the new block.
     const tip = FIRST_HEIGHT + Math.max(Math.round(records / RECORDS_PER_BLOCK), SINGLE_BLOCKS + 1) - 1;

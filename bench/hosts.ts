@@ -129,7 +129,7 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
     await started.listening(port);
     return { name, port, isPeer: name === PEER, pids: () => [started.pid] };
   };
-  const npmStart = async (layout: 'files' | 'packed') => {
+  const npmStart = async (layout: 'files' | 'archive') => {
     const port = await freePort();
     const args = ['serve', '--dir', data.builds[layout], '--port', String(port)];
     return node(`npm start, ${layout}`, [join(ROOT, 'scripts/run.cjs'), ...args], port);
@@ -140,14 +140,14 @@ async function startHosts(data: Awaited<ReturnType<typeof makeData>>, folder: st
   const [port, withEtags] = [await freePort(), await freePort()];
   const service = await node(PEER, [SERVICE, database.url, String(port), String(withEtags)], port);
   const peer = { ...service, pids: () => [...service.pids(), database.pid] };
-  const [files, packed] = [await npmStart('files'), await npmStart('packed')];
+  const [files, archive] = [await npmStart('files'), await npmStart('archive')];
   const nginx = await startNginx(data.builds.files, folder, files.port);
   running.started.push(nginx.started);
   return [
     peer,
     { ...peer, name: 'the same with ETags', port: withEtags },
     files,
-    packed,
+    archive,
     // Behind nginx, only windows that are not pages and unknown ids reach npm start.
     { name: 'nginx', port: nginx.port, isPeer: false, pids: (mix) => [nginx.started.pid, ...(mix === 'full' ? files.pids() : [])] },
   ];

@@ -60,7 +60,7 @@ export async function benchPull(flags: Flags, log: Log): Promise<void> {
       report(`PostgreSQL, ${size.toLocaleString('en-US')} rows`, pulled, log);
     }
     const out = join(temporaryFolder(), 'dist');
-    await testBuild(out, { inputs: [input], layout: 'packed', blocks: { from: FIRST, to: FIRST + blocks - 1 } });
+    await testBuild(out, { inputs: [input], layout: 'archive', blocks: { from: FIRST, to: FIRST + blocks - 1 } });
     for (const isMirror of [true, false]) {
       const { base, close } = await serve(out, isMirror);
       const to = join(temporaryFolder(), 'input');

@@ -19,7 +19,7 @@ die() {
 remote=$1 dist=${2:-dist} cache=${3:-.cache}
 case $remote in *:* | */*) ;; *) die "REMOTE is an rclone remote and a bucket, as in r2:my-bucket, not \"$remote\"" ;; esac
 case $remote in *: | */) root=$remote ;; *) root=$remote/ ;; esac
-manifest=runes/v1/manifest.json
+manifest=runes/v1/manifest.json archive=archive
 command -v rclone >/dev/null || die 'rclone is not installed; see https://rclone.org/install/'
 [ -f "$dist/$manifest" ] || die "build not found in $dist: $manifest is missing. Run npm run build first."
 [ -f "$dist/.rune-activity-mirror" ] || die "$dist is not the output folder of a build: .rune-activity-mirror is missing"
@@ -33,6 +33,8 @@ export RCLONE_TRANSFERS="${RCLONE_TRANSFERS:-32}" RCLONE_CHECKERS="${RCLONE_CHEC
 export RCLONE_S3_NO_CHECK_BUCKET=true
 must() { rclone "$@" || die 'rclone failed, see above. Run this again to continue.'; }
 send() { must "$@" --checksum --header-upload 'Cache-Control: public, no-cache, must-revalidate'; }
+# Files of layout archive never change.
+send_archive() { must "$@" --checksum --header-upload 'Cache-Control: public, max-age=31536000, immutable, no-transform'; }
 
 state=$cache/uploaded
 record=$state/$(printf %s "$remote" | cksum | tr ' ' -)
@@ -60,6 +62,7 @@ list_files() {
 paths() { cut -f 1 "$1" | sort -u; }
 
 list_files "$work/now"
+: >"$work/superseded"
 
 # A host that still uses the old manifest would report ids as unknown if their paths changed. So these manifest fields
 # must not change.
@@ -107,23 +110,32 @@ elif [ -f "$record" ]; then
   mv "$work/doubtful" "$record"
   cksum <"$dist/$manifest" >>"$record.manifests"
   take_number
+  grep "^$archive/" "$work/changed" >"$work/archived" || true
   grep '^runes/v1/blocks/' "$work/changed" >"$work/pages" || true
-  grep -v -e '^runes/v1/blocks/' -e "^$manifest\$" "$work/changed" >"$work/others" || true
+  grep -v -e "^$archive/" -e '^runes/v1/blocks/' -e "^$manifest\$" "$work/changed" >"$work/others" || true
   grep "^$manifest\$" "$work/changed" >"$work/last" || true
   # Pages first, then the files that refer to them, then the manifest.
+  if [ -s "$work/archived" ]; then send_archive copy "$dist" "$remote" --no-traverse --files-from-raw "$work/archived"; fi
   for list in pages others last; do
     if [ -s "$work/$list" ]; then send copy "$dist" "$remote" --no-traverse --files-from-raw "$work/$list"; fi
   done
-  if [ -s "$work/gone" ]; then must delete "$remote" --files-from-raw "$work/gone"; fi
-  summary="$(wc -l <"$work/changed" | tr -d ' ') files sent, $(wc -l <"$work/gone" | tr -d ' ') removed"
+  grep "^$archive/" "$work/gone" >"$work/superseded" || true
+  grep -v "^$archive/" "$work/gone" >"$work/removed" || true
+  if [ -s "$work/removed" ]; then must delete "$remote" --files-from-raw "$work/removed"; fi
+  summary="$(wc -l <"$work/changed" | tr -d ' ') files sent, $(wc -l <"$work/removed" | tr -d ' ') removed"
 else
   take_number
+  if [ -d "$dist/$archive" ]; then send_archive copy --fast-list "$dist/$archive" "$root$archive"; fi
   # A bucket cannot choose an encoding for a client, so compressed files are not uploaded.
-  send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks" --exclude '*.json.{gz,br}'
-  send copy --fast-list "$dist" "$remote" --exclude '*.json.{gz,br}' --exclude '/runes/v1/blocks/**' --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
+  if [ -d "$dist/runes/v1/blocks" ]; then send copy --fast-list "$dist/runes/v1/blocks" "${root}runes/v1/blocks" --exclude '*.json.{gz,br}'; fi
+  send copy --fast-list "$dist" "$remote" --exclude '*.json.{gz,br}' --exclude '/runes/v1/blocks/**' --exclude "/$archive/**" --exclude "/$manifest" --exclude '/.rune-activity-mirror*'
   send copyto "$dist/$manifest" "$root$manifest"
   # Only deletes, because the content was compared above. Outside runes/v1/, only old Parquet files are deleted.
   must sync --fast-list "$dist/runes/v1" "${root}runes/v1" --size-only --exclude '*.json.{gz,br}' --delete-excluded
+  must lsf --fast-list "$root$archive" >"$work/archived"
+  while IFS= read -r file; do
+    [ -f "$dist/$archive/$file" ] || echo "$archive/$file" >>"$work/superseded"
+  done <"$work/archived"
   : >"$work/gone"
   must lsf --fast-list "${root}activity" --include '/*.parquet' --include '/index.json' >"$work/bulk"
   while IFS= read -r file; do
@@ -131,6 +143,23 @@ else
   done <"$work/bulk"
   if [ -s "$work/gone" ]; then must delete "$remote" --files-from-raw "$work/gone"; fi
   summary='compared with the bucket'
+fi
+
+# Readers that still have the old manifest need the files that it names. So files of layout archive stay for a day after
+# a build has no use for them. $record.later has the time since when each waits.
+grace=${UPLOAD_GRACE_SECONDS:-86400} time=$(date +%s)
+[ -f "$record.later" ] || : >"$record.later"
+awk -F '\t' -v time="$time" -v OFS='\t' '
+  FILENAME == ARGV[1] { present[$1]; next }
+  { path = FILENAME == ARGV[2] ? $2 : $1 }
+  path == "" || path in present || path in seen { next }
+  { seen[path]; print (FILENAME == ARGV[2] ? $1 : time), path }' "$work/now" "$record.later" "$work/superseded" >"$work/later"
+mv "$work/later" "$record.later"
+awk -F '\t' -v due="$((time - grace))" '$1 <= due { print $2 }' "$record.later" >"$work/due"
+if [ -s "$work/due" ]; then
+  must delete "$remote" --files-from-raw "$work/due"
+  awk -F '\t' -v OFS='\t' -v due="$((time - grace))" '$1 > due' "$record.later" >"$work/later"
+  mv "$work/later" "$record.later"
 fi
 
 list_files "$work/then"

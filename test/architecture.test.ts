@@ -25,12 +25,13 @@ const asText = ({ from, to }: { readonly from: string; readonly to: string }) =>
 describe('imports', () => {
   it('include known imports', () => {
     expect(IMPORTS.map(asText)).toContain('src/pipeline/build.ts imports src/write/pool.ts');
-    expect([...(GRAPH.get('src/contract') ?? [])].sort()).toEqual(['src/pages']);
+    expect([...(GRAPH.get('src/contract') ?? [])].sort()).toEqual(['src/archive', 'src/pages']);
     expect(GRAPH.get('scripts')?.has('src/pipeline')).toBe(true);
   });
 
   it.each([
-    ['src/pages', ['src/pages']],
+    ['src/archive', ['src/archive']],
+    ['src/pages', ['src/pages', 'src/archive']],
     ['src/http', ['src/http', 'src/pages']],
     ['src/runes', ['src/runes', '@scure/base']],
   ])('of %s are limited to %o', (folder, allowed) => {

@@ -15,7 +15,7 @@ let bundled: typeof source;
 
 // All combinations: test/exhaustive/client.test.ts.
 describeRecorded([
-  ['npm start', 'packed', 'hiro'],
+  ['npm start', 'archive', 'hiro'],
   ['a host of files alone', 'files', 'hiro'],
 ]);
 

@@ -129,6 +129,7 @@ describe('the tables of a build', () => {
       const written = { transactions: 1, operations: [], digest: '', files: 1, bytes: 1 };
       await updateBlocks(
         blocks.map((b) => ({ ...written, height: b.block_height, hash: b.block_hash, records: b.records })),
+        'files',
         store,
       );
       await updateInputs(loaded, store);

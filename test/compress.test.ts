@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ENCODINGS, type Encoding, LAYOUTS } from '../src/pages/site.ts';
+import { ENCODINGS, type Encoding } from '../src/pages/site.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { expectCompressedPages } from './support/outputs.ts';
 import { ndjson, record } from './support/records.ts';
@@ -12,32 +12,30 @@ const work = temporaryFolder();
 const without = (files: Record<string, string>) =>
   Object.fromEntries(Object.entries(files).filter(([path]) => !/[.](?:br|gz)$/.test(path)));
 
-describe.each(LAYOUTS)('a build of layout %s with --compress', (layout) => {
-  const [plain, packed] = [join(work, `${layout}-plain`), join(work, `${layout}-packed`)];
+describe('a build with --compress', () => {
+  const [plain, compressed] = [join(work, 'plain'), join(work, 'compressed')];
   beforeAll(async () => {
     for (const [out, compress] of [
       [plain, []],
-      [packed, ENCODINGS],
+      [compressed, ENCODINGS],
     ] as const)
-      await testBuild(out, { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 }, layout, compress });
+      await testBuild(out, { inputs: CONFORMANCE_INPUTS, blocks: { from: 840_002, to: 840_039 }, compress });
   });
 
   it('has the same pages as a build without it, and names the encodings in the manifest', () => {
     const manifest = (out: string) => JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8'));
-    expect(manifest(packed)).toEqual({ ...manifest(plain), compress: ['br', 'gz'] });
-    const [a, b] = [tree(plain), without(tree(packed))];
+    expect(manifest(compressed)).toEqual({ ...manifest(plain), compress: ['br', 'gz'] });
+    const [a, b] = [tree(plain), without(tree(compressed))];
     for (const files of [a, b]) delete files['runes/v1/manifest.json'];
     expect(b).toEqual(a);
   });
 
-  it('compresses each page of three or more records in each encoding, and no other file', () => expectCompressedPages(packed));
+  it('compresses each page of three or more records in each encoding, and no other file', () => expectCompressedPages(compressed));
 
-  if (layout === 'files') {
-    it('has the files of a hash as hard links to those of the height', () => {
-      const [hash = ''] = filesBelow(join(packed, 'runes/v1/blocks')).filter((path) => /^0x[0-9a-f]{64}\/60\/0[.]json[.]gz$/.test(path));
-      expect(statSync(join(packed, 'runes/v1/blocks', hash)).nlink).toBe(2);
-    });
-  }
+  it('has the files of a hash as hard links to those of the height', () => {
+    const [hash = ''] = filesBelow(join(compressed, 'runes/v1/blocks')).filter((path) => /^0x[0-9a-f]{64}\/60\/0[.]json[.]gz$/.test(path));
+    expect(statSync(join(compressed, 'runes/v1/blocks', hash)).nlink).toBe(2);
+  });
 });
 
 describe('compressed files', () => {

@@ -2,7 +2,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { prefixDigitsFor } from '../src/pages/packed.ts';
 import { CASES } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
 import { PAGES, proseOf, readPage as read, withoutBlocks } from './support/pages.ts';
@@ -84,23 +83,6 @@ describe('hosting/README.md', () => {
       .filter((line) => line.startsWith('| ['))
       .join('\n');
     expect(folders.filter((name) => !table.includes(`(${name}/README.md)`))).toEqual([]);
-  });
-
-  const english = (n: number) => n.toLocaleString('en-US');
-  /** Of blocks as they are on average. */
-  const indexOf = (blocks: number) => 16 ** prefixDigitsFor(740 * blocks);
-  const pagesOf = {
-    all: (blocks: number) => (2 * 2000 * blocks) / 60 + 5 * blocks,
-    bare: (blocks: number) => (2000 * blocks) / 60 + 2.5 * blocks,
-  };
-  const filesOf = (blocks: number, kind: keyof typeof pagesOf) => Math.round(pagesOf[kind](blocks)) + indexOf(blocks);
-
-  it('counts the files of a window of 1,000 average blocks', () => {
-    expect(indexOf(1000)).toBe(4096);
-    for (const kind of ['all', 'bare'] as const) has(english(filesOf(1000, kind)));
-    // Netlify's limit of files in a folder is that of the index.
-    expect(indexOf(3500)).toBeLessThan(54_000);
-    expect(indexOf(3600)).toBeGreaterThan(54_000);
   });
 
   const exactWithoutCode = CASES.length - Object.keys(REFUSED_CASES).length;

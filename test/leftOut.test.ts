@@ -67,8 +67,8 @@ describe('rows without a rune', () => {
     expect(log.summaryRows.get('left out')).toMatch(/^5 ledger rows/);
   });
 
-  it('are left out of Parquet, of layout packed and of Parquet files alike', async () => {
-    const { input, out, build } = await example({ layout: 'packed', parquet: true });
+  it('are left out of Parquet, of layout archive and of Parquet files alike', async () => {
+    const { input, out, build } = await example({ layout: 'archive', parquet: true });
     const manifest = await build();
     const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: join(out, '../scratch') });
     for (const name of ['ledger', 'runes']) {

@@ -97,7 +97,7 @@ it('the test data has rows of every kind', () => {
 
 describe.each([
   { layout: 'files', dialect: 'hiro' },
-  { layout: 'packed', dialect: 'contract' },
+  { layout: 'archive', dialect: 'contract' },
 ] as const)('in $layout, $dialect', ({ layout, dialect }) => {
   it('records without an address omit the fields, verify, and rebuild the same mirror', async () => {
     const work = temporaryFolder();

@@ -66,7 +66,7 @@ const documentOf = (changes: Partial<Manifest> = {}) => JSON.parse(openapiText(m
 const VARIANTS: readonly Partial<Manifest>[] = [
   {},
   { dialect: 'hiro' },
-  { layout: 'packed', transaction_prefix: 1 },
+  { layout: 'archive', archive: { root: '3fa04c1b0d5e6f728394a5b6c7d8e9f0', bytes: 1234 } },
   { operation_pages: false },
   { parquet: true },
   { page_sizes: [1] },

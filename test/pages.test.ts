@@ -4,15 +4,16 @@ import { describe, expect, it } from 'vitest';
 import { matchesEtag } from '../src/http/headers.ts';
 import { cutRecords, ENVELOPE_TAIL, envelopeHead, factsOf, PageFormatError, readPage } from '../src/pages/envelope.ts';
 import { type ActivityList, OPERATIONS } from '../src/pages/lists.ts';
-import { editionName, packedPagePath, packedPagesOf, pagePath, pagesOf, shardPath, stemOf } from '../src/pages/paths.ts';
+import { archivePath, pagePath, pagesOf, stemOf } from '../src/pages/paths.ts';
 import { parsePath, parseTarget } from '../src/pages/request.ts';
 import { type Files, MissingFileError, type OpenFile, respond } from '../src/pages/respond.ts';
 import { type BuiltSite, DIALECTS, siteOf } from '../src/pages/site.ts';
 import { exactPage, firstRead, secondRead } from '../src/pages/window.ts';
+import { NO_ARCHIVE } from './support/archives.ts';
 
 const TX = 'ab'.repeat(32);
 const HASH = '00'.repeat(8) + 'cd'.repeat(24);
-const FILES = { layout: 'files', operationPages: true, compress: [], parquet: false, prefixDigits: 0, tip: 1000 } as const;
+const FILES = { layout: 'files', operationPages: true, compress: [], parquet: false, archive: undefined, tip: 1000 } as const;
 const DEFAULT: BuiltSite = { ...FILES, dialect: 'contract', pageSizes: [20, 60] };
 
 /** Records with text that tries to look like the space between two records. */
@@ -36,6 +37,8 @@ interface MemoryFile extends OpenFile {
 class MemoryFiles implements Files<MemoryFile> {
   readonly opened: string[] = [];
   readonly found: string[] = [];
+  readonly read = NO_ARCHIVE.read;
+  readonly inflate = NO_ARCHIVE.inflate;
   constructor(readonly files: ReadonlyMap<string, string>) {}
   async open(path: string): Promise<MemoryFile | undefined> {
     this.opened.push(path);
@@ -150,26 +153,18 @@ describe('a partly written page', () => {
   const tricky = (i: number) => `{"rune":{"id":"1:${i}"},"address":"}]}}}]}"}`;
 
   it.each([
-    ['files', '?limit=4&offset=4', 'blocks/5/4/4.json'],
-    ['files', '', 'blocks/5.json'],
-    ['files', '?limit=3&offset=1', 'blocks/5/4/0.json'],
-    ['files', '?limit=3&offset=3', 'blocks/5/4/4.json'],
-    ['files', '?limit=3&offset=90', 'blocks/5.json'],
-    ['packed', '?limit=4&offset=4', 'blocks/5-0a/4/4.json'],
-    ['packed', '?limit=3&offset=3', 'blocks/5-0a/4/0.json'],
-    ['packed', '?limit=3&offset=3', 'blocks/5-0a/4/4.json'],
-  ] as const)('never gets into an answer: layout %s, %s, %s', async (layout, query, half) => {
-    const site: BuiltSite = { ...DEFAULT, layout, pageSizes: [2, 4], prefixDigits: layout === 'packed' ? 1 : 0 };
+    ['?limit=4&offset=4', 'blocks/5/4/4.json'],
+    ['', 'blocks/5.json'],
+    ['?limit=3&offset=1', 'blocks/5/4/0.json'],
+    ['?limit=3&offset=3', 'blocks/5/4/4.json'],
+    ['?limit=3&offset=90', 'blocks/5.json'],
+  ])('never gets into an answer: %s, %s', async (query, half) => {
+    const site: BuiltSite = { ...DEFAULT, pageSizes: [2, 4] };
     const pageOf = (limit: number, offset: number) => {
       const records = Array.from({ length: Math.min(limit, 7 - offset) }, (_, i) => tricky(offset + i));
       return envelopeHead({ limit, offset }, 7) + records.join(',') + ENVELOPE_TAIL;
     };
-    const pages = layout === 'files' ? pagesOf(7, site) : packedPagesOf(7, site);
-    const stem = `runes/v1/blocks/${layout === 'files' ? '5' : '5-0a'}`;
-    const files = new Map(
-      pages.map((id) => [layout === 'files' ? pagePath(stem, id, site) : packedPagePath(stem, id), pageOf(id.limit, id.offset)]),
-    );
-    files.set('runes/v1/pointers/5.json', '{"edition":"5-0a","records":7,"operations":{}}');
+    const files = new Map(pagesOf(7, site).map((id) => [pagePath('runes/v1/blocks/5', id, site), pageOf(id.limit, id.offset)]));
     const target = `/runes/v1/blocks/5/activity${query}`;
     const path = `runes/v1/${half}`;
     const whole = files.get(path) ?? '';
@@ -290,15 +285,16 @@ describe('a request target', () => {
 });
 
 describe('the options in a manifest', () => {
+  const ARCHIVE = { root: '3fa04c1b0d5e6f728394a5b6c7d8e9f0', bytes: 1234 };
   const MANIFEST = {
     generator: 'rune-activity-mirror',
-    layout: 'packed',
+    layout: 'archive',
     dialect: 'hiro',
     page_sizes: [20, 60],
     operation_pages: false,
     compress: ['br', 'gz'],
     parquet: true,
-    transaction_prefix: 2,
+    archive: ARCHIVE,
     heights: [
       [1, 2],
       [4, 5],
@@ -308,26 +304,23 @@ describe('the options in a manifest', () => {
 
   it('are read, and optional ones have defaults', () => {
     expect(siteOf(MANIFEST)).toEqual({
-      layout: 'packed',
+      layout: 'archive',
       dialect: 'hiro',
       pageSizes: [20, 60],
       operationPages: false,
       compress: ['br', 'gz'],
       parquet: true,
-      prefixDigits: 2,
+      archive: ARCHIVE,
       tip: 9,
     });
-    const { compress: _, parquet: __, transaction_prefix: ___, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
-    expect(siteOf(least)).toMatchObject({ layout: 'files', compress: [], parquet: false, prefixDigits: 0, tip: -1 });
+    const { compress: _, parquet: __, archive: ___, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
+    expect(siteOf(least)).toMatchObject({ layout: 'files', compress: [], parquet: false, archive: undefined, tip: -1 });
   });
 
-  it.each([[{ page_sizes: [1, 100_000] }], [{ transaction_prefix: 1 }], [{ transaction_prefix: 16 }]])(
-    'are read at their limits: %j',
-    (change) => {
-      const { pageSizes, prefixDigits } = siteOf({ ...MANIFEST, ...change });
-      expect({ page_sizes: pageSizes, transaction_prefix: prefixDigits }).toMatchObject(change);
-    },
-  );
+  it('are read at their limits', () => {
+    const page_sizes = [1, 100_000];
+    expect(siteOf({ ...MANIFEST, page_sizes }).pageSizes).toEqual(page_sizes);
+  });
 
   it.each([[{ heights: undefined }], [{ heights: [[1]] }], [{ heights: [[1, '9']] }], [{ heights: [9] }], [{ heights: '9' }]])(
     'with %j mark no block as settled',
@@ -351,10 +344,16 @@ describe('the options in a manifest', () => {
     [{ compress: ['zst'] }],
     [{ compress: 'gz' }],
     [{ parquet: 'true' }],
-    [{ transaction_prefix: undefined }],
-    [{ transaction_prefix: 0 }],
-    [{ transaction_prefix: 17 }],
-    [{ transaction_prefix: 1.5 }],
+    [{ archive: undefined }],
+    [{ archive: '3fa04c1b0d5e6f728394a5b6c7d8e9f0' }],
+    [{ archive: { ...ARCHIVE, root: '../../../../../../../../secret.json' } }],
+    [{ archive: { ...ARCHIVE, root: ARCHIVE.root.toUpperCase() } }],
+    [{ archive: { ...ARCHIVE, root: `${ARCHIVE.root}0` } }],
+    [{ archive: { ...ARCHIVE, root: `${ARCHIVE.root}\n` } }],
+    [{ archive: { root: ARCHIVE.root } }],
+    [{ archive: { ...ARCHIVE, bytes: 0 } }],
+    [{ archive: { ...ARCHIVE, bytes: 1.5 } }],
+    [{ archive: { ...ARCHIVE, bytes: '1234' } }],
   ])('are refused with %j', (change) => {
     expect(() => siteOf({ ...MANIFEST, ...change })).toThrow('not a manifest of this version');
   });
@@ -365,16 +364,15 @@ describe('the options in a manifest', () => {
 });
 
 describe('paths', () => {
-  it('are made of ids and prefixes only', () => {
-    const site: BuiltSite = { ...DEFAULT, layout: 'packed' };
-    for (const txId of [`${TX}/`, TX.slice(1), TX.toUpperCase(), `${TX}\n`, '../x']) {
+  it('are made of ids only', () => {
+    for (const txId of [`${TX}/`, TX.slice(1), TX.toUpperCase(), `${TX}\n`, '../x'])
       expect(() => stemOf({ kind: 'transaction', txId }, DEFAULT)).toThrow('cannot be part of a path');
-      expect(() => editionName(5, txId, 'hiro')).toThrow('cannot be part of a path');
-    }
     for (const block of ['', '-1', '5/..', '5\n', `${HASH}0`])
-      expect(() => stemOf({ kind: 'block', block }, site)).toThrow('cannot be part of a path');
-    for (const prefix of ['', '..', 'A', 'a/', '0'.repeat(17)]) expect(() => shardPath(prefix)).toThrow('cannot be part of a path');
-    expect([editionName(5, TX, 'contract'), shardPath('0f')]).toEqual(['5-0xabababab', 'runes/v1/transactions/0f.json']);
+      expect(() => stemOf({ kind: 'block', block }, DEFAULT)).toThrow('cannot be part of a path');
+    const name = TX.slice(0, 32);
+    for (const other of ['', '..', name.toUpperCase(), `${name}/`, `${name}\n`, TX, `../${name}`])
+      expect(() => archivePath(other)).toThrow('cannot be part of a path');
+    expect(archivePath(name)).toBe(`archive/${name}.bin`);
   });
 
   it('are unique for each page', () => {
@@ -398,8 +396,6 @@ describe('paths', () => {
       ['20/0', '20/20', '20/40', '60/0'],
       ['20/0', '20/20', '20/40', '20/60', '60/0', '60/60'],
     ]);
-    const packed = (total: number) => packedPagesOf(total, DEFAULT).map((page) => packedPagePath('x', page));
-    expect([packed(0), packed(60), packed(61)]).toEqual([[], ['x/60/0.json'], ['x/60/0.json', 'x/60/60.json']]);
   });
 
   it('have the documented spelling', () => {

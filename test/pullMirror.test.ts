@@ -185,7 +185,7 @@ describe('a pull from a mirror', () => {
   });
 
   it('asks again for a manifest that was cut off', async () => {
-    const digest = await mirror(plain(100, 104), { layout: 'packed' });
+    const digest = await mirror(plain(100, 104), { layout: 'archive' });
     const path = join(work, 'dist/runes/v1/manifest.json');
     const whole = readFileSync(path);
     writeFileSync(path, whole.subarray(0, 30));
@@ -291,12 +291,16 @@ describe('a pull from a mirror', () => {
 
   it.each(LAYOUTS)('explains files that are damaged, in layout %s', async (layout) => {
     await mirror(plain(100, 104), { layout });
-    const pages = filesBelow(join(work, 'dist/runes/v1')).filter((path) => /^(?:blocks|pages|pointers)\//.test(path));
-    for (const path of pages) writeFileSync(join(work, 'dist/runes/v1', path), '{"limit":');
+    const pages = filesBelow(join(work, 'dist')).filter((path) => /^(?:runes\/v1\/blocks|archive)\//.test(path));
+    for (const path of pages) writeFileSync(join(work, 'dist', path), '{"limit":');
     const error = await failedPull(base, join(work, 'input'), { retries: 1 });
     expect([error.exitCode, error.message]).toEqual([
       3,
-      expect.stringMatching(/^block 100 cannot be read from the mirror's files.*; tried 2 times$/),
+      expect.stringMatching(
+        layout === 'files'
+          ? /^block 100 cannot be read from the mirror's files.*; tried 2 times$/
+          : /^block 100 needs archive\/[0-9a-f]{32}[.]bin, which is damaged on the mirror; tried 2 times$/,
+      ),
     ]);
   });
 

@@ -13,7 +13,7 @@ const SITE: BuiltSite = {
   operationPages: true,
   compress: [],
   parquet: false,
-  prefixDigits: 0,
+  archive: undefined,
   tip: 9,
 };
 

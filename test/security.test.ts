@@ -4,11 +4,13 @@ import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync,
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Files, MissingFileError, type OpenFile, respond } from '../src/pages/respond.ts';
-import { LAYOUTS, type Layout } from '../src/pages/site.ts';
+import { LAYOUTS, siteOf } from '../src/pages/site.ts';
+import { diskFiles } from './support/archives.ts';
 import { temporaryFolder, testBuild } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
 import { sendRaw } from './support/raw.ts';
+import { recordedOutput } from './support/recorded.ts';
 import { SECURITY_HEADERS } from './support/securityHeaders.ts';
 import { type LocalHost, startServer } from './support/server.ts';
 
@@ -117,36 +119,40 @@ describe('a path that leads out of the folder', () => {
 
   it('never becomes the path of a file', async () => {
     const asked: string[] = [];
-    const source: Files<OpenFile> = { open: (path) => Promise.resolve(void asked.push(path)).then(() => undefined) };
-    const site = (layout: Layout) =>
-      ({
-        layout,
-        dialect: 'contract',
-        pageSizes: [20, 60],
-        operationPages: true,
-        compress: [],
-        parquet: false,
-        prefixDigits: layout === 'packed' ? 2 : 0,
-        tip: 9,
-      }) as const;
     for (const layout of LAYOUTS) {
+      const out = await recordedOutput(layout, 'contract');
+      const site = siteOf(JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')));
+      const files = diskFiles(out);
+      const source: Files<OpenFile> = {
+        open: (path) => Promise.resolve(void asked.push(path)).then(() => undefined),
+        read: (path, offset, length, isWhole) => {
+          asked.push(path);
+          return files.read(path, offset, length, isWhole);
+        },
+        inflate: files.inflate,
+      };
       for (const start of STARTS) {
         for (const spelling of SPELLINGS) {
           for (const end of ENDS) {
-            await respond(start + spelling + end, site(layout), source).catch((error: unknown) => {
+            await respond(start + spelling + end, site, source).catch((error: unknown) => {
               expect(error).toBeInstanceOf(MissingFileError);
             });
           }
         }
       }
-      // So that this test can fail: an id that is one does ask.
-      await respond(`/runes/v1/blocks/${'9'.repeat(5)}/activity?operation_type=mint`, site(layout), source);
+      // So that this test can fail: ids do ask.
+      for (const id of ['blocks/840000', `blocks/${'9'.repeat(64)}`, `transactions/${'9'.repeat(64)}`]) {
+        const before = asked.length;
+        await respond(`/runes/v1/${id}/activity?operation_type=mint&limit=60`, site, source);
+        expect(asked.length).toBeGreaterThan(before);
+      }
     }
-    expect(asked.length).toBeGreaterThan(1);
     expect(
       asked.filter(
         (path) =>
-          !/^runes\/v1\/(?:index|(?:blocks|pointers|transactions)\/[0-9a-fx]+(?:\/(?:[a-z]+|[0-9]+(?:\/[0-9]+)?))*)\.json$/.test(path),
+          !/^(?:runes\/v1\/(?:index|(?:blocks|transactions)\/[0-9a-fx]+(?:\/(?:[a-z]+|[0-9]+(?:\/[0-9]+)?))*)\.json|archive\/[0-9a-f]{32}\.bin)$/.test(
+            path,
+          ),
       ),
     ).toEqual([]);
   });

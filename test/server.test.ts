@@ -26,16 +26,16 @@ describe('the case table', () => {
   it.each(CASES)('$name', (one) => checkCase(host, one));
 });
 
-describe('the case table, layout packed', () => {
-  let packed: LocalHost;
+describe('the case table, layout archive', () => {
+  let archive: LocalHost;
   beforeAll(async () => {
-    const folder = join(temporaryFolder(), 'packed');
-    await testBuild(folder, { inputs: [SAMPLE_INPUT], layout: 'packed' });
-    packed = await startServer(folder);
+    const folder = join(temporaryFolder(), 'archive');
+    await testBuild(folder, { inputs: [SAMPLE_INPUT], layout: 'archive' });
+    archive = await startServer(folder);
   });
-  afterAll(() => packed.close());
+  afterAll(() => archive.close());
 
-  it.each(CASES)('$name', (one) => checkCase(packed, one));
+  it.each(CASES)('$name', (one) => checkCase(archive, one));
 });
 
 describe('the README', () => {

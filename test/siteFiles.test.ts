@@ -5,12 +5,13 @@ import { describe, expect, it } from 'vitest';
 import { manifest as manifestSchema } from '../src/contract/schemas.ts';
 import { cachingHeaders, FILE_HEADERS, fileHeaders } from '../src/http/headers.ts';
 import { ownFiles } from '../src/output/ownFiles.ts';
-import { isRangeFile, LIST_FOLDERS, MARKER_PATH, STATS_PATHS, STATUS_PATH } from '../src/pages/paths.ts';
+import { isArchivePath, isRangeFile, LIST_FOLDERS, MARKER_PATH, STATS_PATHS, STATUS_PATH } from '../src/pages/paths.ts';
 import { BUILD_FILES, type FileKind, isBuiltFile, isOfKind, pageOfFolder } from '../src/pages/siteFiles.ts';
 import { siteAssets } from '../src/site/assets.ts';
 import { openapiText } from '../src/site/openapi.ts';
 import { filesBelow } from './support/build.ts';
 import { ROOT } from './support/cli.ts';
+import { recordedOutput } from './support/recorded.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 const GOLDEN = 'test/fixtures/golden/activity';
@@ -19,24 +20,24 @@ const endingOf = (path: string) => path.slice(path.lastIndexOf('.') + 1);
 const pathsOf = (kinds: readonly FileKind[]) => kinds.map(({ path }) => path);
 const isSent = (kind: FileKind) => kind.isSent ?? true;
 /** Files that hosts without code have. */
-const PLAIN = BUILD_FILES.filter(({ when }) => when !== 'packed');
+const PLAIN = BUILD_FILES.filter(({ when }) => when !== 'archive');
 
 describe('every kind of file of a build', () => {
   it.each([
     ['contract', 'files'],
     ['hiro', 'files'],
-    ['packed', 'packed'],
-  ])('is in the table: the tree %s', (folder, layout) => {
+    ['archive', 'archive'],
+  ])('is in the table: the tree %s', async (folder, layout) => {
     const kinds = BUILD_FILES.filter(({ when = layout }) => when === layout);
-    const files = [...new Set([...filesBelow(join(ROOT, GOLDEN, folder)), 'openapi.json', ...siteAssets().map(([path]) => path)])];
+    const built = layout === 'archive' ? await recordedOutput(layout, 'contract') : join(ROOT, GOLDEN, folder);
+    const files = [...new Set([...filesBelow(built), 'openapi.json', ...siteAssets().map(([path]) => path)])];
     expect(files.filter((file) => kinds.filter((kind) => isOfKind(kind, file)).length !== 1)).toEqual([]);
     expect(pathsOf(kinds.filter((kind) => !files.some((file) => isOfKind(kind, file))))).toEqual([]);
   });
 
   it('has an example of no other kind, which hosts send if the table says so', () => {
     for (const kind of BUILD_FILES) {
-      // A short index file of layout packed may be spelled as a page of layout files.
-      const same = BUILD_FILES.filter((other) => isOfKind(other, kind.path) && (other.when ?? kind.when) === kind.when);
+      const same = BUILD_FILES.filter((other) => isOfKind(other, kind.path));
       expect([kind.path, pathsOf(same)]).toEqual([kind.path, [kind.path]]);
       expect([kind.path, isBuiltFile(kind.path)]).toEqual([kind.path, isSent(kind)]);
     }
@@ -45,7 +46,8 @@ describe('every kind of file of a build', () => {
   it('is verified by its path or by its folder', () => {
     const verified = [...ownFiles(MANIFEST, siteAssets()).map(([path]) => path), ...STATS_PATHS, MARKER_PATH];
     expect(pathsOf(BUILD_FILES.filter(({ pattern, when }) => pattern === undefined && when === undefined)).sort()).toEqual(verified.sort());
-    const isSwept = (path: string) => isRangeFile(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+    const isSwept = (path: string) =>
+      isRangeFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
     const byData = BUILD_FILES.filter(({ pattern, when }) => pattern !== undefined || when !== undefined);
     expect(pathsOf(byData).filter((path) => !isSwept(path))).toEqual([]);
   });

@@ -1,13 +1,15 @@
 /** Stats of a build, and documents made of them: they are what anyone counts in the pages that it serves, however it was made. */
-import { readFileSync, statSync, utimesSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSiteUrl } from '../src/contract/siteUrl.ts';
 import { feed, latestBlocks, stats, statsFile } from '../src/contract/stats.ts';
+import { ARCHIVE_FOLDER } from '../src/pages/paths.ts';
 import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
 import { activityOf } from '../src/stats/activity.ts';
 import { statsDocuments } from '../src/stats/documents.ts';
+import { readArchive } from './support/archives.ts';
 import {
   CONFORMANCE_INPUTS,
   failedBuild,
@@ -33,10 +35,14 @@ const filesOf = (out: string) =>
 
 /** All records of an output, from the largest pages of its blocks: each once, whatever the layout. */
 function recordsOf(out: string): Activity[] {
+  if (existsSync(join(out, ARCHIVE_FOLDER))) {
+    const pages = readArchive(out).blocks.flatMap((block) => block.pages);
+    return pages.flatMap((page) => (JSON.parse(page) as { results: Activity[] }).results);
+  }
   const blocks = new Map<string, { total: number; pages: Map<number, Activity[]> }>();
   for (const path of filesBelow(join(out, 'runes/v1/blocks'))) {
     // No lists by operation, and of the two names of a block the height.
-    const [, height] = /^([0-9]{1,15})(?:-(?:0x)?[0-9a-f]{8})?(?:[.]json|[/][0-9]+[/][0-9]+[.]json)$/.exec(path) ?? [];
+    const [, height] = /^([0-9]{1,15})(?:[.]json|[/][0-9]+[/][0-9]+[.]json)$/.exec(path) ?? [];
     if (height === undefined) continue;
     const page = read(out, `blocks/${path}`) as { total: number; limit: number; offset: number; results: Activity[] };
     const block = blocks.get(height) ?? { total: page.total, pages: new Map() };

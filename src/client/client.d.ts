@@ -39,7 +39,7 @@ export interface ActivityPage {
 export interface MirrorManifest {
     readonly generator: 'rune-activity-mirror';
     readonly version: string;
-    readonly layout: 'files' | 'packed';
+    readonly layout: 'files' | 'archive';
     readonly dialect: 'contract' | 'hiro';
     /** Ascending; the first is the default limit, the last the largest. */
     readonly page_sizes: readonly number[];
@@ -50,7 +50,11 @@ export interface MirrorManifest {
     readonly site_url?: string;
     /** Set when `activity/` also has all records as Parquet files. */
     readonly parquet?: true;
-    readonly transaction_prefix?: number;
+    /** In layout `archive`: the file that names all others, and its size in bytes. */
+    readonly archive?: {
+        readonly root: string;
+        readonly bytes: number;
+    };
     /** Ranges of consecutive heights with activity: first and last height, both inclusive. */
     readonly heights: readonly (readonly [first: number, last: number])[];
     readonly blocks: number;
@@ -98,8 +102,8 @@ export interface MirrorOptions {
     /** Replaces the global `fetch`, for example to send an API key. */
     readonly fetch?: typeof globalThis.fetch | undefined;
     /**
-     * How long the manifest and the index of layout `packed` may be used from memory, in milliseconds; 10,000 by default.
-     * In layout `packed`, a new block or transaction may stay unknown for that long.
+     * How long the manifest may be used from memory, in milliseconds; 10,000 by default.
+     * In layout `archive`, a new block or transaction may stay unknown for that long.
      */
     readonly freshMs?: number | undefined;
 }
@@ -126,9 +130,9 @@ export declare function activity({ base, ...query }: ActivityQuery): Promise<Act
 /**
  * A mirror, identified by the URL before `/runes/v1`. Only its files are fetched, so the host needs no code, but must
  * allow this origin to read them (CORS). Files are revalidated on every read (`cache: 'no-cache'`), except the manifest
- * and the index while they are fresh.
+ * while it is fresh, and the files of layout `archive`, which never change.
  *
- * In layout `packed` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
+ * In layout `archive` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
  * While the host replaces its files, or when its cache mixes builds, these two pages may come from different builds.
  * The client notices this unless the builds have the same block and the same number of records.
  */

@@ -6,6 +6,7 @@
  */
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
+import { inflateText, partOf, rangeOf } from '../web/archiveParts.ts';
 
 /**
  * A file cannot be read: the host is unreachable, refuses the request, or serves no mirror. `cause` is the underlying
@@ -19,6 +20,9 @@ export class UnreadableError extends Error {}
  */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
+/** Some browsers have mixed up parts of a file in their cache. */
+const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
+
 /** A file whose content is in memory. */
 export interface ReadFile extends OpenFile {
   readonly content: string;
@@ -31,17 +35,17 @@ export interface MirrorFiles extends Files<ReadFile> {
 
 /** Returns a reader of the files below `base`, which ends with a slash. */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
-  const read = async (path: string): Promise<string | undefined> => {
+  /** Fetches a file. Resolves to undefined when the host does not have it. `take` gets any other answer without an error. */
+  const get = async <Content>(path: string, init: RequestInit, take: (response: Response) => Promise<Content>) => {
     const { href } = new URL(path, base);
     try {
-      const response = await fetch(href, signal === undefined ? ASK_AGAIN : { ...ASK_AGAIN, signal });
-      if (response.status === 404) {
+      const response = await fetch(href, signal === undefined ? init : { ...init, signal });
+      if (response.ok) return await take(response);
+      if (response.status === 404 || response.status === 416) {
         await response.body?.cancel();
         return undefined;
       }
-      const text = await response.text();
-      if (response.ok) return text;
-      if (response.status === 403 && isMissingObject(response, text)) return undefined;
+      if (response.status === 403 && isMissingObject(response, await response.text())) return undefined;
       throw new UnreadableError(`${href} was answered with status ${response.status}`);
     } catch (error) {
       if (error instanceof UnreadableError || signal?.aborted) throw error;
@@ -54,6 +58,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       );
     }
   };
+  const read = (path: string): Promise<string | undefined> => get(path, ASK_AGAIN, (response) => response.text());
   const checked = async (path: string, fits: (value: unknown) => boolean): Promise<string | undefined> => {
     const text = await read(path);
     if (text === undefined || fits(parse(text))) return text;
@@ -76,6 +81,11 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       return content === undefined ? undefined : { content, text: async () => content };
     },
     file: (path) => checked(path, (value) => value !== undefined),
+    read: (path, offset, length, isWhole) =>
+      get(path, isWhole ? {} : { ...NEVER_KEPT, headers: { range: rangeOf(offset, length) } }, (response) =>
+        partOf(path, response, offset, length),
+      ),
+    inflate: inflateText,
   };
 }
 
@@ -102,6 +112,6 @@ function parse(text: string): unknown {
 function isComplete(value: unknown): boolean {
   const file = Object(value) as Readonly<Record<string, unknown>>;
   const { limit, offset, total, results } = file;
-  if (!Array.isArray(results)) return 'transactions' in file || 'edition' in file || 'server_version' in file;
+  if (!Array.isArray(results)) return 'server_version' in file;
   return results.length === Math.max(Math.min(Number(limit), Number(total) - Number(offset)), 0);
 }

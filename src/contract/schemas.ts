@@ -2,9 +2,9 @@
  * Zod schemas of the input, of responses and of the build's documents. Rules of fields come from fields.ts.
  */
 import { z } from 'zod';
+import { isFileName } from '../archive/root.ts';
 import { messageOf } from '../errors.ts';
 import { OPERATIONS } from '../pages/lists.ts';
-import { prefixDigitsFor } from '../pages/packed.ts';
 import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/site.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
@@ -238,12 +238,13 @@ export const manifest = z
       .literal(true)
       .optional()
       .describe('True if `activity/` has all records as Parquet files, left out if not. `files` and `bytes` do not count these files.'),
-    transaction_prefix: z
-      .int()
-      .min(1)
-      .max(16)
+    archive: z
+      .strictObject({
+        root: z.string().refine(isFileName, { error: 'must be 32 hex digits' }).describe('Name of the root, which names all other files.'),
+        bytes: z.int().min(1).describe('Size of the root, in bytes.'),
+      })
       .optional()
-      .describe("Number of hex digits of a transaction's id that name its index file. Only in layout `packed`."),
+      .describe('The archive with all lists. Only in layout `archive`.'),
     heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),
     blocks: integer.describe('Blocks with activity.'),
     transactions: integer.describe('Transactions with activity.'),
@@ -257,23 +258,16 @@ export const manifest = z
       .optional()
       .describe('Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.'),
     sources: sources.min(1).optional().describe('Which blocks were read, and by which rules, as far as the input says.'),
-    files: integer.describe(
-      'Number of files with pages and pointers, including paths by block hash. The index of layout `packed` has 16^`transaction_prefix` files more.',
-    ),
+    files: integer.describe('Number of files with pages, including paths by block hash. In layout `archive`, number of its files.'),
     bytes: integer.describe('Total size of these files, in bytes.'),
     digest: hex64.describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),
   })
   .describe('Contents and options of a mirror.')
-  .superRefine(({ layout, blocks, transactions, records, transaction_prefix: digits }, context) => {
+  .superRefine(({ layout, blocks, transactions, records, archive }, context) => {
     const misfit = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message });
     if (blocks > transactions) misfit('blocks', `${blocks} blocks cannot have only ${transactions} transactions`);
     if (transactions > records) misfit('transactions', `${transactions} transactions cannot have only ${records} records`);
-    const right = layout === 'packed' ? prefixDigitsFor(transactions) : undefined;
-    if (digits === right) return;
-    misfit(
-      'transaction_prefix',
-      right === undefined ? 'is only valid in layout packed' : `must be ${right} for ${transactions} transactions`,
-    );
+    if ((layout === 'archive') !== (archive !== undefined)) misfit('archive', `does not fit layout ${layout}`);
   });
 export type Manifest = z.infer<typeof manifest>;
 

@@ -2,10 +2,20 @@
  * The page map for hosts that use Request and Response: edge functions and workers. Each host adds only a few lines.
  */
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
-import { API_HEADERS, cachingHeaders, ERROR_HEADERS, etagOfDigest, matchesEtag, PREFLIGHT_HEADERS } from '../http/headers.ts';
+import {
+  API_HEADERS,
+  cachingHeaders,
+  ERROR_HEADERS,
+  etagOfDigest,
+  fileCaching,
+  fileHeaders,
+  matchesEtag,
+  PREFLIGHT_HEADERS,
+} from '../http/headers.ts';
 import { type Reply, reply } from '../http/methods.ts';
 import { MirrorReader } from '../pages/reader.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
+import { inflateText, partOf, rangeOf } from '../web/archiveParts.ts';
 
 /**
  * Reads a file of the build by its path (`runes/v1/...`) and returns the file server's response, whatever its status.
@@ -14,14 +24,14 @@ import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts
 export type FetchFile = (path: string, range?: string) => Promise<Response>;
 
 /**
- * A mirror on top of a file server. It keeps the manifest and index files in memory for a while, so create one per
+ * A mirror on top of a file server. It keeps the manifest and parts of the archive in memory for a while, so create one per
  * instance of the host.
  */
 export class FetchMirror {
   readonly #reader: MirrorReader<FetchedFile>;
 
   /**
-   * `freshMs` is how long the manifest and the index may be answered from memory, in milliseconds. Use infinity when
+   * `freshMs` is how long the manifest may be answered from memory, in milliseconds. Use infinity when
    * the files of a deployment never change.
    */
   constructor(fetchFile: FetchFile, freshMs: number) {
@@ -73,6 +83,9 @@ const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
     if (response.status === 404) return undefined;
     throw new Error(`${path} was answered with status ${response.status}`);
   },
+  read: async (path, offset, length, isWhole) =>
+    partOf(path, await (isWhole ? fetchFile(path) : fetchFile(path, rangeOf(offset, length))), offset, length),
+  inflate: inflateText,
 });
 
 type MoreHeaders = Readonly<Record<string, string>>;
@@ -140,9 +153,14 @@ export async function sendFile(request: Request, file: Response, more: MoreHeade
 }
 
 /** Passes on the file server's answer for a file that is read by ranges: the complete file, a part of it, or a 416. */
-export async function sendByRanges(request: Request, file: Response, more: MoreHeaders): Promise<Response> {
+export async function sendByRanges(request: Request, path: string, file: Response): Promise<Response> {
   const etag = strongEtag(file);
-  const headers = new Headers({ ...cachingHeaders(false), 'accept-ranges': 'bytes', ...more, ...(etag === undefined ? {} : { etag }) });
+  const headers = new Headers({
+    ...fileCaching(path),
+    'accept-ranges': 'bytes',
+    ...fileHeaders(path),
+    ...(etag === undefined ? {} : { etag }),
+  });
   for (const name of ['content-length', 'content-range']) {
     const value = file.headers.get(name);
     if (value !== null) headers.set(name, value);

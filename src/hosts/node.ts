@@ -2,6 +2,7 @@
  * The local server: serves the page map over node:http.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { PartCache } from '../archive/partCache.ts';
 import { messageOf } from '../errors.ts';
 import { errorBody, notFound, RETRY_LATER, shortTarget } from '../http/errors.ts';
 import { FILE_HEADERS, PREFLIGHT_HEADERS } from '../http/headers.ts';
@@ -29,9 +30,10 @@ export interface ServerSettings {
 export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS }: Partial<ServerSettings> = {}): Server {
   const site = new WatchedBuild(dir);
   const files = new BuiltFiles(dir);
+  const cache = new PartCache(CACHED_PARTS);
   const listener = inTurn((request, response) => {
     const exchange = new Exchange(request, response, compresses);
-    answer(exchange, site, files).catch((error: unknown) => {
+    answer(exchange, site, files, cache).catch((error: unknown) => {
       // The client disconnected during the answer.
       if (response.destroyed) return;
       // The reason may contain paths of this machine, so only the log gets it, not the client.
@@ -43,13 +45,17 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
   // Answer normally, although Node would refuse a request with an unknown `Expect` header.
   server.on('checkExpectation', listener);
   limitServer(server, limits);
+  server.on('close', () => files.close());
   return server;
 }
+
+/** Directories and blocks of tables of an archive that stay in memory, in bytes. */
+const CACHED_PARTS = 64 * 1024 * 1024;
 
 const PREFLIGHT = headerList(PREFLIGHT_HEADERS);
 const REDIRECT = headerList(FILE_HEADERS);
 
-async function answer(exchange: Exchange, site: WatchedBuild, files: BuiltFiles): Promise<void> {
+async function answer(exchange: Exchange, site: WatchedBuild, files: BuiltFiles, cache: PartCache): Promise<void> {
   const { method, request } = exchange;
   const hosts = hostHeadersOf(request);
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) {
@@ -58,12 +64,12 @@ async function answer(exchange: Exchange, site: WatchedBuild, files: BuiltFiles)
   }
   if (method === 'OPTIONS') return exchange.sendNothing(204, PREFLIGHT);
   const target = targetOf(request);
-  const found = await reply(method, target, () => answerFromOneBuild(target, site, files));
+  const found = await reply(method, target, () => answerFromOneBuild(target, site, files, cache));
   switch (found.kind) {
     case 'page':
       return exchange.sendFile(found.page, listHeaders(found.isSettled));
     case 'window':
-      return exchange.sendBody(found.body, listHeaders(found.isSettled));
+      return exchange.sendBody(found.body, found.gzip, listHeaders(found.isSettled));
     case 'error':
       return exchange.sendError(found, found.allow === undefined ? [] : ['allow', found.allow]);
     default:
@@ -80,16 +86,18 @@ const ATTEMPTS = 4;
  * only once, after the answer: each attempt begins with the last known manifest. Rejects with a MissingFileError when
  * all attempts fail.
  */
-async function answerFromOneBuild(target: string, site: WatchedBuild, files: BuiltFiles): Promise<Answer<BuiltFile>> {
+async function answerFromOneBuild(target: string, site: WatchedBuild, files: BuiltFiles, cache: PartCache): Promise<Answer<BuiltFile>> {
   let failure: unknown;
   for (let i = 0; i < ATTEMPTS; i += 1) {
     const used = site.last;
     try {
-      const found = await respond(target, used, files);
+      const found = await respond(target, used, files, cache);
       if (site.now() === used) return found;
     } catch (error) {
       // A build may have just removed the file, or the manifest used may be outdated: try again.
       if (site.now() === used && !(error instanceof MissingFileError)) throw error;
+      // An open file of an archive may be damaged while its path has a repaired one.
+      files.close();
       failure = error;
     }
   }

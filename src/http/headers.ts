@@ -39,6 +39,12 @@ export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, stri
     ? { 'cache-control': CACHE_CONTROL, 'cdn-cache-control': `public, max-age=${CDN_SECONDS}` }
     : { 'cache-control': CACHE_CONTROL };
 
+/** Caching headers of files that never change. Proxies must not compress them, because that would change their ranges. */
+const IMMUTABLE = { 'cache-control': 'public, max-age=31536000, immutable, no-transform' };
+
+/** Returns the caching headers of a build's file: files of layout `archive` never change, all others may. */
+export const fileCaching = (path: string): Readonly<Record<string, string>> => (path.endsWith('.bin') ? IMMUTABLE : cachingHeaders(false));
+
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': ALLOWED_METHODS,
@@ -60,6 +66,7 @@ const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   txt: 'text/plain; charset=utf-8',
+  bin: 'application/octet-stream',
   parquet: 'application/vnd.apache.parquet',
   // TypeScript declarations. The registered type of this extension is a video format.
   ts: 'text/plain; charset=utf-8',

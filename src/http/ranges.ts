@@ -10,8 +10,8 @@ export type WantedRange =
   | { readonly kind: 'suffix'; readonly suffix: number }
   | { readonly kind: 'from'; readonly start: number; readonly end: number | undefined };
 
-/** True for files that are read by ranges and therefore never compressed. */
-export const isReadByRanges = (path: string): boolean => path.endsWith('.parquet');
+/** True for files that are read by ranges and therefore never compressed: Parquet files, and files of layout `archive`. */
+export const isReadByRanges = (path: string): boolean => path.endsWith('.parquet') || path.endsWith('.bin');
 
 /** Allows spaces between tokens, but not within a number. */
 const RANGE = /^ *bytes *= *(?:([0-9]{1,15}) *- *([0-9]{1,15})?|- *([0-9]{1,15})) *$/;

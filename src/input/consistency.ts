@@ -14,6 +14,28 @@ export interface Holdings {
   readonly copiedBlocks: number;
 }
 
+/** A transaction of the input that an unchanged block of the last build has too. */
+export interface KnownTransaction {
+  readonly txId: string;
+  /** Height of its block in the input. */
+  readonly height: number;
+  /** Height of the unchanged block. */
+  readonly other: number;
+}
+
+/** Finds the transactions in the table `transactions` that blocks of the last build have, except those in `affected`. */
+export type FindKnown = (store: Store) => Promise<readonly KnownTransaction[]>;
+
+/** Finds them in the state. Layout `archive` has them in its table of ids instead (archiver/knownTransactions.ts). */
+export const findKnownInState: FindKnown = async (store) => {
+  const rows = await store.rows(
+    `SELECT t.tx_id, t.block_height AS height, k.block_height AS other FROM transactions t JOIN known_transactions k ON k.tx_id = t.tx_id
+     WHERE k.block_height NOT IN (SELECT block_height FROM affected)`,
+    { tx_id: text, height: int, other: int },
+  );
+  return rows.map(({ tx_id: txId, height, other }) => ({ txId, height, other }));
+};
+
 /**
  * Throws an InputError that lists contradictions within the files that were read, and with unchanged files. `names` has
  * the file names by file number. Creates three relations:
@@ -21,7 +43,7 @@ export interface Holdings {
  * - `blocks` (block_height, block_hash, records), a table;
  * - `transactions` (tx_id, block_height, tx_index, records and more), a table.
  */
-export async function checkConsistency(names: ReadonlyMap<number, string>, store: Store): Promise<Holdings> {
+export async function checkConsistency(names: ReadonlyMap<number, string>, findKnown: FindKnown, store: Store): Promise<Holdings> {
   const report = new Report();
   const summary = (count: number) => `the input contradicts itself about ${count} block(s)`;
   await store.run(`CREATE TEMP VIEW all_holds AS SELECT * FROM holds
@@ -42,7 +64,7 @@ export async function checkConsistency(names: ReadonlyMap<number, string>, store
   await store.run(`CREATE TEMP TABLE blocks AS
     SELECT block_height, any_value(block_hash) AS block_hash, any_value(records) AS records FROM held GROUP BY block_height ORDER BY block_height`);
 
-  await reportTransactions(names, report, store);
+  await reportTransactions(names, findKnown, report, store);
   report.throwIfAny((count) => `the input contradicts itself about ${count} transaction(s)`);
   const totals = await store.row(
     `SELECT (SELECT coalesce(sum(records), 0) FROM blocks) AS records,
@@ -124,7 +146,7 @@ const PARTLY_NUMBERED = 'numbered NOT IN (0, records)';
 /** SQL condition for rows of `transactions` that may have an event index twice: with as many bits as records none is. */
 const UNSURE = 'numbered > 0 AND bit_count(event_bits) <> records';
 
-async function reportTransactions(names: Names, report: Report, store: Store): Promise<void> {
+async function reportTransactions(names: Names, findKnown: FindKnown, report: Report, store: Store): Promise<void> {
   // Valid input has one row per transaction. The checks below find transactions with several rows.
   await store.run(`CREATE TEMP TABLE transactions AS
     SELECT block_height, tx_index, tx_id, count(*) AS records, count(event_index) AS numbered,
@@ -141,7 +163,7 @@ async function reportTransactions(names: Names, report: Report, store: Store): P
   );
   const arePlacesUnique = counts.places === counts.transactions;
   if (counts.ids !== counts.transactions) await reportTwoPlaces(names, report, store);
-  await reportKnownElsewhere(names, report, store);
+  await reportKnownElsewhere(names, findKnown, report, store);
   if (!arePlacesUnique) await reportSharedPlaces(names, report, store);
   if (counts.scattered > 0) await reportScattered(names, report, store);
   if (counts.partly > 0) await reportPartlyNumbered(names, report, store);
@@ -170,16 +192,14 @@ async function reportTwoPlaces(names: Names, report: Report, store: Store): Prom
 }
 
 /** Reports transactions that an unchanged block has too. */
-async function reportKnownElsewhere(names: Names, report: Report, store: Store): Promise<void> {
-  for (const row of await store.rows(
-    `SELECT t.tx_id, least(t.block_height, k.block_height) AS height, greatest(t.block_height, k.block_height) AS last
-     FROM transactions t JOIN known_transactions k ON k.tx_id = t.tx_id
-     WHERE k.block_height NOT IN (SELECT block_height FROM affected) ORDER BY height, t.tx_id`,
-    { tx_id: text, height: int, last: int },
-  )) {
-    const { height, last } = row;
-    const files = await holdersOf([height, last], names, store);
-    report.add([`tx_id ${row.tx_id} is in two blocks: ${height} and ${last} (${files})`]);
+async function reportKnownElsewhere(names: Names, findKnown: FindKnown, report: Report, store: Store): Promise<void> {
+  const known = (await findKnown(store)).map(({ txId, height, other }) => ({
+    txId,
+    heights: [Math.min(height, other), Math.max(height, other)],
+  }));
+  known.sort((a, b) => (a.heights[0] ?? 0) - (b.heights[0] ?? 0) || (a.txId < b.txId ? -1 : 1));
+  for (const { txId, heights } of known) {
+    report.add([`tx_id ${txId} is in two blocks: ${heights.join(' and ')} (${await holdersOf(heights, names, store)})`]);
   }
 }
 

@@ -12,7 +12,7 @@ import { int, type Store } from '../store/duckdb.ts';
 import { type BlockRange, describeRange } from './blockRange.ts';
 import { readBlocksFiles } from './blocksRead.ts';
 import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
-import { checkConsistency, type Holdings } from './consistency.ts';
+import { checkConsistency, type FindKnown, findKnownInState, type Holdings } from './consistency.ts';
 import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { makeActivity } from './makeActivity.ts';
@@ -63,12 +63,13 @@ export async function loadInput(
   scratch: string,
   store: Store,
   progress: ReadProgress,
+  findKnown: FindKnown = findKnownInState,
 ): Promise<Loaded> {
   const files = await discover(inputs, own);
   const selection = await selectFiles(files, store);
   const reader = new InputReader(selection.unchanged, range, scratch, store, progress);
   try {
-    const loaded = await load(files, selection, reader, range, store);
+    const loaded = await load(files, selection, reader, range, findKnown, store);
     throwIfChanged(selection, reader);
     await selection.checkDigests();
     return loaded;
@@ -90,6 +91,7 @@ async function load(
   selection: Selection,
   reader: InputReader,
   range: BlockRange | undefined,
+  findKnown: FindKnown,
   store: Store,
 ): Promise<Loaded> {
   await store.run(SHIFT_DECIMALS);
@@ -100,7 +102,7 @@ async function load(
   await reader.readRelated();
   const notices = [...reader.notices, ...(await makeActivity(reader.sources, range, store))];
   const { views } = reader;
-  const holdings = await checkConsistency(reader.names, store);
+  const holdings = await checkConsistency(reader.names, findKnown, store);
   await checkRunesAreKnown(reader.ledgers, store);
 
   const sources = readBlocksFiles(files, range);

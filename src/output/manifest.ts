@@ -3,9 +3,9 @@
  * the same input always makes the same bytes.
  */
 
+import type { RootName } from '../archive/reader.ts';
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';
-import { prefixDigitsFor } from '../pages/packed.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import type { Site } from '../pages/site.ts';
 import type { OwnFile } from '../site/assets.ts';
@@ -13,8 +13,21 @@ import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
 
-/** Makes the manifest of all blocks in the state. */
-export async function manifestOf(site: Site, siteUrl: string | undefined, sources: Sources, store: Store): Promise<Manifest> {
+/** The archive of a build in layout `archive`: its root, and the number and size of its files in bytes. */
+export interface ArchiveFacts {
+  readonly name: RootName;
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/** Makes the manifest of all blocks in the state. `archive` is undefined in layout `files`. */
+export async function manifestOf(
+  site: Site,
+  siteUrl: string | undefined,
+  sources: Sources,
+  archive: ArchiveFacts | undefined,
+  store: Store,
+): Promise<Manifest> {
   const runs = await store.rows(
     `SELECT min(block_height) AS first, max(block_height) AS last
      FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM state.blocks) GROUP BY run ORDER BY first`,
@@ -41,15 +54,15 @@ export async function manifestOf(site: Site, siteUrl: string | undefined, source
     ...(site.compress.length > 0 ? { compress: [...site.compress] } : {}),
     ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
     ...(site.parquet ? { parquet: true as const } : {}),
-    ...(site.layout === 'packed' ? { transaction_prefix: prefixDigitsFor(transactions) } : {}),
+    ...(archive === undefined ? {} : { archive: archive.name }),
     heights: runs.map(({ first, last }) => [first, last]),
     blocks,
     transactions,
     records,
     ...(await leftOut(store)),
     ...(sources.length > 0 ? { sources } : {}),
-    files,
-    bytes,
+    files: archive?.files ?? files,
+    bytes: archive?.bytes ?? bytes,
     digest: await buildDigest(store),
   };
 }

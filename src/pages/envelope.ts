@@ -111,6 +111,9 @@ export function cutRecords(text: string, from: number, count: number): { readonl
  */
 export const blockHashOf = (record: string): string | undefined => /"block_hash":"([^"]*)"/.exec(record)?.[1];
 
+/** Returns the tx id of the first record in a text, in the record's own spelling; undefined without one. */
+export const txIdOf = (text: string): string | undefined => /"tx_id":"([^"]*)"/.exec(text)?.[1];
+
 /** Returns the block height of the first record in a text; undefined without one. */
 export function blockHeightOf(text: string): number | undefined {
   const digits = /"block_height":([0-9]{1,16})/.exec(text)?.[1];

@@ -19,16 +19,13 @@
  *     activity/index.json                                  the list of the Parquet files
  *     activity/840000.parquet                              the records of the blocks from 840000 to 840099
  *
- * Layout `packed` replaces the files of the lists:
+ * Layout `archive` replaces the files of the lists:
  *
- *     runes/v1/pointers/840000.json, pointers/0x<hash>.json    the block's current edition and its numbers of records
- *     runes/v1/blocks/840000-0x1a2b3c4d/60/120.json            pages of the largest size of this edition, never changed
- *     runes/v1/blocks/840000-0x1a2b3c4d/mint/60/0.json         the same, filtered by operation
- *     runes/v1/transactions/3fa.json                           index of the transactions with this prefix
+ *     archive/3fa0….bin                                    a segment, a file of a table, or the root (src/archive)
  */
 import { isHeight, spellHex } from './ids.ts';
 import type { ActivityList, Operation } from './lists.ts';
-import { type Dialect, defaultLimit, ENCODINGS, type Encoding, maximumLimit, type Site } from './site.ts';
+import { type Dialect, defaultLimit, ENCODINGS, type Encoding, type Site } from './site.ts';
 
 /** The marker file of an output folder. A build writes it first, so that even an unfinished output is recognised. */
 export const MARKER_PATH = '.rune-activity-mirror';
@@ -51,10 +48,11 @@ export const FEED_PATH = `${API_ROOT}/feed.json`;
 export const STATS_PATHS: readonly string[] = [STATS_PATH, LATEST_PATH, FEED_PATH];
 export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
 export const TRANSACTIONS_FOLDER = `${API_ROOT}/transactions`;
-export const POINTERS_FOLDER = `${API_ROOT}/pointers`;
+/** The files of layout `archive`. They are outside of `runes/`, because many hosts treat everything there as JSON. */
+export const ARCHIVE_FOLDER = 'archive';
 
 /** The folders whose files all come from builds. */
-export const LIST_FOLDERS: readonly string[] = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, POINTERS_FOLDER, DIGESTS_FOLDER, STATS_FOLDER];
+export const LIST_FOLDERS: readonly string[] = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER, STATS_FOLDER];
 
 /** Number of heights in a digests file. */
 export const DIGESTS_PER_FILE = 1000;
@@ -105,7 +103,7 @@ export function stemOf(list: ActivityList, site: Site): string {
 }
 
 /** Returns the name of a requested block in paths: its height, or its hash in the dialect's spelling. */
-export const blockName = (block: string, dialect: Dialect): string => (isHeight(block) ? matched(block, HEIGHT) : idName(block, dialect));
+const blockName = (block: string, dialect: Dialect): string => (isHeight(block) ? matched(block, HEIGHT) : idName(block, dialect));
 
 /**
  * Returns the name of a tx id or block hash in paths. Throws unless it has 64 lower-case hex digits, so that no other
@@ -148,18 +146,6 @@ export function pagesOf(total: number, site: Site): PageId[] {
   return pages;
 }
 
-/**
- * Returns the pages of a list in layout `packed`: only those of the largest size. Their files come from
- * `packedPagePath`, which treats the first page like the others.
- */
-export function packedPagesOf(total: number, site: Site): PageId[] {
-  const limit = maximumLimit(site);
-  return Array.from({ length: Math.ceil(total / limit) }, (_, i) => ({ limit, offset: i * limit }));
-}
-
-/** Returns the file of a page in layout `packed`, e.g. `runes/v1/blocks/840000-0x1a2b3c4d/60/0.json`. */
-export const packedPagePath = (stem: string, page: PageId): string => `${stem}/${page.limit}/${page.offset}.json`;
-
 /** Pages with fewer records fit into one network packet uncompressed. */
 export const LEAST_RECORDS_TO_COMPRESS = 3;
 
@@ -185,29 +171,20 @@ const ENDS_AS_PAGE = new RegExp(`${PAGE_ENDING}$`);
 
 /** True for the path of a page. */
 export const isPagePath = (path: string, site: Site): boolean =>
-  path.endsWith('.json') &&
-  (path.startsWith(`${BLOCKS_FOLDER}/`) || (site.layout === 'files' && path.startsWith(`${TRANSACTIONS_FOLDER}/`)));
+  site.layout === 'files' && path.endsWith('.json') && [BLOCKS_FOLDER, TRANSACTIONS_FOLDER].some((folder) => path.startsWith(`${folder}/`));
 
 /** True for the path of a compressed file of a page. */
 export const isSidecarPath = (path: string): boolean => ENDS_AS_PAGE.test(path) && !path.endsWith('.json');
 
-/** Removes the extensions from the file name of a first page, its compressed files, or a pointer. */
+/** Removes the extensions from the file name of a first page or its compressed files. */
 export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE, '');
 
-/** How many digits of a block's digest are in its edition's name. */
-export const EDITION_DIGITS = 8;
+/** Returns the path of an archive's file by its name. */
+export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matched(name, ARCHIVED)}.bin`;
 
-/**
- * Returns the name of a block's edition, e.g. `840000-0x1a2b3c4d`: its height and the beginning of its digest, in the
- * dialect's spelling. A changed block gets another name, so an index never names pages of another build.
- */
-export const editionName = (height: number, digest: string, dialect: Dialect): string =>
-  `${height}-${spellHex(matched(digest, HASH).slice(0, EDITION_DIGITS), dialect)}`;
+const ARCHIVED = /^[0-9a-f]{32}$/;
 
-/** Returns the pointer of a block in layout `packed`; `name` is its height or hash from `blockName`. */
-export const pointerPath = (name: string): string => `${POINTERS_FOLDER}/${name}.json`;
+const ARCHIVE_FILE = new RegExp(`^${ARCHIVE_FOLDER}/[0-9a-f]{32}[.]bin(?:[.]tmp)?$`);
 
-/** Returns the index file for a prefix of tx ids, in layout `packed`. */
-export const shardPath = (prefix: string): string => `${TRANSACTIONS_FOLDER}/${matched(prefix, PREFIX)}.json`;
-
-const PREFIX = /^[0-9a-f]{1,16}$/;
+/** True for the path of an archive's file, also of one that a killed build did not finish. */
+export const isArchivePath = (path: string): boolean => ARCHIVE_FILE.test(path);

@@ -1,9 +1,8 @@
 /**
- * Answers requests from the files of a mirror, with the manifest and the index in memory. It uses no platform API, so
- * edge functions, workers and the client share it.
+ * Answers requests from the files of a mirror, with the manifest and parts of its archive in memory. It uses no platform
+ * API, so edge functions, workers and the client share it.
  */
-
-import { IndexCache } from './indexCache.ts';
+import { PartCache } from '../archive/partCache.ts';
 import { MANIFEST_PATH } from './paths.ts';
 import { type Answer, type Files, MissingFileError, type OpenFile, respond } from './respond.ts';
 import { type BuiltSite, siteOf } from './site.ts';
@@ -18,13 +17,13 @@ export class MirrorReader<File extends OpenFile> {
   readonly #files: Files<File>;
   readonly #freshMs: number;
   readonly #confirmsAbsence: boolean;
-  readonly #index: IndexCache;
+  readonly #cache = new PartCache();
   /** Concurrent requests share one read of the manifest. */
   #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
 
   /**
-   * `freshMs` is how long the manifest and the index may be answered from memory, in milliseconds. Use infinity when
-   * the files of a deployment never change. With `confirmsAbsence`, the manifest is read again before an id is reported
+   * `freshMs` is how long the manifest may be answered from memory, in milliseconds. Use infinity when the files of a
+   * deployment never change. With `confirmsAbsence`, the manifest is read again before an id of layout `files` is reported
    * as unknown: a build of another dialect or layout has the same ids under other paths. That costs a request for each
    * unknown id.
    */
@@ -32,27 +31,22 @@ export class MirrorReader<File extends OpenFile> {
     this.#files = files;
     this.#freshMs = freshMs;
     this.#confirmsAbsence = confirmsAbsence;
-    this.#index = new IndexCache(freshMs);
   }
 
   /**
    * Answers a request; `target` is its path and query. While a host replaces files, a required file may be missing.
-   * Then the manifest and the index are read again, once. Rejects with a MissingFileError when that does not help, and
+   * Then the manifest is read again, once. Rejects with a MissingFileError when that does not help, and
    * with the error of `files` when they cannot be read. `files` may belong to this request and be abortable. They are
    * not used for the manifest, because other requests may wait for it.
    */
   async answer(target: string, files = this.#files): Promise<Answer<File>> {
-    const used = new Set<string>();
     try {
-      return await this.#answerOnce(target, used, files);
+      return await this.#answerOnce(target, files);
     } catch (error) {
       if (!(error instanceof MissingFileError)) throw error;
     }
-    // Forgets only the index files of this request: a page that stays missing must not empty the cache for all
-    // requests.
     this.#manifest = undefined;
-    for (const path of used) this.#index.forget(path);
-    return this.#answerOnce(target, used, files);
+    return this.#answerOnce(target, files);
   }
 
   /**
@@ -63,21 +57,20 @@ export class MirrorReader<File extends OpenFile> {
     return (await this.#current()).text;
   }
 
-  /** Adds each index file that it reads to `used`. */
-  async #answerOnce(target: string, used: Set<string>, files: Files<File>): Promise<Answer<File>> {
+  async #answerOnce(target: string, files: Files<File>): Promise<Answer<File>> {
     const known = await this.#current();
     let [found, missing] = [0, 0];
-    const count = <T>(file: T | undefined): T | undefined => {
-      if (file === undefined) missing += 1;
-      else found += 1;
-      return file;
+    const counted: Files<File> = {
+      open: async (path) => {
+        const file = await files.open(path);
+        if (file === undefined) missing += 1;
+        else found += 1;
+        return file;
+      },
+      read: (path, offset, length, isWhole) => files.read(path, offset, length, isWhole),
+      inflate: (member, most) => files.inflate(member, most),
     };
-    const counted: Files<File> = { open: async (path) => count(await files.open(path)) };
-    const readIndex = async (path: string) => {
-      used.add(path);
-      return count(await this.#index.get(path, async () => (await files.open(path))?.text()));
-    };
-    const answer = await respond(target, known.site, counted, readIndex);
+    const answer = await respond(target, known.site, counted, this.#cache);
     if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {
       throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
     }

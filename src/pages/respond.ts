@@ -2,10 +2,13 @@
  * The page map: answers a request target from a way to read files. It uses no platform API. Each host (Node, edge
  * functions, workers) adapts it in a few lines.
  */
+import { ArchiveError } from '../archive/error.ts';
+import { PartCache } from '../archive/partCache.ts';
+import { Archive } from '../archive/reader.ts';
+import { windowOf } from './archived.ts';
 import {
   blockHashOf,
   blockHeightOf,
-  cutRecords,
   factsOf,
   type PageFacts,
   PageFormatError,
@@ -14,8 +17,7 @@ import {
   renderEnvelope,
 } from './envelope.ts';
 import type { ActivityList } from './lists.ts';
-import { findEntry, pagesOfRun, type Run, readPointer } from './packed.ts';
-import { blockName, blockStem, type PageId, packedPagePath, pagePath, pointerPath, STATUS_PATH, shardPath, stemOf } from './paths.ts';
+import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './paths.ts';
 import { parseTarget, type Window } from './request.ts';
 import { type BuiltSite, isSettled } from './site.ts';
 import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
@@ -38,13 +40,18 @@ export interface OpenFile {
  */
 export interface Files<File extends OpenFile> {
   open(path: string): Promise<File | undefined>;
+  /**
+   * Reads `length` bytes of a file from `offset` on (layout `archive`); `isWhole` tells that this is the whole file, so
+   * that no range needs to be requested. Resolves to undefined when the file is missing or shorter, and rejects when the
+   * host cannot tell.
+   */
+  read(path: string, offset: number, length: number, isWhole: boolean): Promise<Uint8Array | undefined>;
+  /**
+   * Inflates one gzip member, and decodes it as `text()` does. Rejects for other bytes, a wrong checksum, and content of
+   * more than `most` bytes.
+   */
+  inflate(member: Uint8Array, most: number): Promise<string>;
 }
-
-/**
- * Reads a pointer or an index file (layout `packed`). A host may answer from memory for a while: the pages that an old
- * index names never change, they are only removed.
- */
-export type ReadIndex = (path: string) => Promise<string | undefined>;
 
 /**
  * A required file is missing, or belongs to another build than the files read with it. The build is being replaced or
@@ -70,6 +77,8 @@ interface WindowAnswer {
   readonly kind: 'window';
   readonly body: string;
   readonly isSettled: boolean;
+  /** The body as one gzip member, where the build has it. */
+  readonly gzip?: Uint8Array;
 }
 
 export type Answer<File extends OpenFile> =
@@ -81,14 +90,14 @@ export type Answer<File extends OpenFile> =
   | { readonly kind: 'other' };
 
 /**
- * Answers a request for `target`, a path and query. Rejects with a MissingFileError when a required file is missing or
+ * Answers a request for `target`, a path and query. `cache` keeps parts of an archive between requests. Rejects with a MissingFileError when a required file is missing or
  * incomplete, and with the host's error when a file cannot be read.
  */
 export async function respond<File extends OpenFile>(
   target: string,
   site: BuiltSite,
   files: Files<File>,
-  readIndex: ReadIndex = async (path) => (await files.open(path))?.text(),
+  cache = new PartCache(),
 ): Promise<Answer<File>> {
   const route = parseTarget(target, site);
   if (route.kind === 'outside' || route.kind === 'unknown') return { kind: 'other' };
@@ -98,7 +107,16 @@ export async function respond<File extends OpenFile>(
     if (page === undefined) throw new MissingFileError(STATUS_PATH);
     return { kind: 'page', page, path: STATUS_PATH, isSettled: false };
   }
-  if (site.layout === 'packed') return answerFromRun(await findRun(route.list, site, readIndex), route.window, site, files);
+  if (site.archive !== undefined) {
+    const read = (file: string, offset: number, length: number, isWhole: boolean) => files.read(archivePath(file), offset, length, isWhole);
+    const inflate = (member: Uint8Array, most: number) => files.inflate(member, most);
+    try {
+      const archive = await Archive.open(site.archive, { read, inflate }, cache);
+      return { kind: 'window', ...(await windowOf(route.list, route.window, site, archive)) };
+    } catch (error) {
+      throw error instanceof ArchiveError ? new MissingFileError(ARCHIVE_FOLDER, `cannot be read: ${error.message}`) : error;
+    }
+  }
   return answerList(route.list, route.window, site, files);
 }
 
@@ -116,11 +134,6 @@ export async function readFacts(page: OpenFile, path: string): Promise<PageFacts
   if (facts === undefined) throw incompletePage(path);
   knownFacts.set(page, facts);
   return facts;
-}
-
-async function readCompleteText(page: OpenFile, path: string): Promise<string> {
-  await readFacts(page, path);
-  return page.text();
 }
 
 const incompletePage = (path: string): MissingFileError => new MissingFileError(path, 'is not a complete page');
@@ -206,74 +219,4 @@ function envelopeAnswer(window: Window, total: number, records: readonly string[
     body: renderEnvelope(window, total, records),
     isSettled: height !== undefined && isSettled(height, site),
   };
-}
-
-/** A run of records, and the stem of the list whose pages have them. */
-interface PagedRun extends Run {
-  readonly stem: string;
-  /** True when the run is the complete list, so that an aligned window has a file. */
-  readonly isWhole: boolean;
-}
-
-/** Locates the records of a list in layout `packed` by reading one file. Undefined for an unknown id. */
-async function findRun(list: ActivityList, site: BuiltSite, readIndex: ReadIndex): Promise<PagedRun | undefined> {
-  if (list.kind === 'transaction') {
-    const path = shardPath(list.txId.slice(0, site.prefixDigits));
-    const shard = await readIndex(path);
-    if (shard === undefined) throw new MissingFileError(path);
-    const run = findEntry(shard, list.txId);
-    return run && { ...run, stem: blockStem(run.edition), isWhole: false };
-  }
-  const text = await readIndex(pointerPath(blockName(list.block, site.dialect)));
-  if (text === undefined) return undefined;
-  const { edition, records, operations } = readPointer(text);
-  const total = list.operation === undefined ? records : (operations[list.operation] ?? 0);
-  return { edition, first: 0, total, stem: blockStem(edition, list.operation), isWhole: true };
-}
-
-async function answerFromRun<File extends OpenFile>(
-  run: PagedRun | undefined,
-  window: Window,
-  site: BuiltSite,
-  files: Files<File>,
-): Promise<Answer<File>> {
-  if (run === undefined) return envelopeAnswer(window, 0, [], site);
-  const { pages, from } = pagesOfRun(run, window, site);
-  const paths = pages.map((id) => packedPagePath(run.stem, id));
-  const opened = await openAll(paths, files);
-  const [path, page] = [paths[0], opened[0]];
-  const isPage = run.isWhole && from === 0 && pages[0]?.limit === window.limit;
-  if (isPage && path !== undefined && page !== undefined) {
-    await readFacts(page, path);
-    return { kind: 'page', page, path, isSettled: isSettled(Number.parseInt(run.edition, 10), site) };
-  }
-  const count = Math.max(Math.min(window.limit, run.total - window.offset), 0);
-  const parts: string[] = [];
-  let missing = count;
-  for (const [i, text] of (await Promise.all(opened.map((file, i) => readCompleteText(file, paths[i] ?? '')))).entries()) {
-    const cut = cutRecords(text, i === 0 ? from : 0, missing);
-    parts.push(cut.text);
-    missing -= cut.count;
-  }
-  if (missing > 0) throw new Error(`${run.stem} has fewer records than its index or pointer says`);
-  return envelopeAnswer(window, run.total, parts, site);
-}
-
-/**
- * Opens required pages in parallel. If one fails, the others are released, because an unread response keeps its
- * connection open.
- */
-async function openAll<File extends OpenFile>(paths: readonly string[], files: Files<File>): Promise<File[]> {
-  const outcomes = await Promise.allSettled(
-    paths.map(async (path) => {
-      const page = await files.open(path);
-      if (page === undefined) throw new MissingFileError(path);
-      return page;
-    }),
-  );
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-  const pages = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-  if (failed === undefined) return pages;
-  for (const page of pages) await page.close?.();
-  throw failed.reason;
 }

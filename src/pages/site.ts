@@ -2,16 +2,18 @@
  * Options of a build that readers need: dialect, layout, page sizes, compressed files. A build takes them from its flags,
  * and a reader from the manifest.
  */
+import type { RootName } from '../archive/reader.ts';
+import { isFileName } from '../archive/root.ts';
 
 /** The two spellings of responses; a build uses one of them (docs/api.md, "Dialects"). */
 export const DIALECTS = ['contract', 'hiro'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
 /**
- * How a build stores lists. `files` has a file for every page of every list. `packed` has each record once, in pages of
- * the largest size, and an index of the transactions (pages/packed.ts).
+ * How a build stores lists. `files` has a file for every page of every list. `archive` has each record once, compressed,
+ * in few files (src/archive).
  */
-export const LAYOUTS = ['files', 'packed'] as const;
+export const LAYOUTS = ['files', 'archive'] as const;
 export type Layout = (typeof LAYOUTS)[number];
 
 /** Extensions of the compressed files beside a page, the smallest file first. */
@@ -34,8 +36,8 @@ export interface Site {
 
 /** Options of a build plus facts about its data, as the page map needs them. Read from the build's manifest. */
 export interface BuiltSite extends Site {
-  /** How many hex digits of a tx id select an index file; 0 in layout `files`, which has no index. */
-  readonly prefixDigits: number;
+  /** The root of layout `archive`; undefined in layout `files`. */
+  readonly archive: RootName | undefined;
   /** The highest block height in the data; -1 without data. */
   readonly tip: number;
 }
@@ -55,7 +57,7 @@ export function siteOf(manifest: unknown): BuiltSite {
   const { generator, page_sizes, operation_pages } = fields;
   const dialect = DIALECTS.find((name) => name === fields['dialect']);
   const layout = LAYOUTS.find((name) => name === fields['layout']);
-  const prefixDigits = fields['transaction_prefix'] ?? 0;
+  const archive = fields['archive'];
   const compress = fields['compress'] ?? [];
   const parquet = fields['parquet'] ?? false;
   if (
@@ -66,12 +68,12 @@ export function siteOf(manifest: unknown): BuiltSite {
     !arePageSizes(page_sizes) ||
     !areEncodings(compress) ||
     typeof parquet !== 'boolean' ||
-    !isPrefixLength(prefixDigits, layout)
+    !isArchiveOf(layout, archive)
   ) {
     throw new Error('not a manifest of this version of rune-activity-mirror');
   }
   const tip = tipOf(fields['heights']);
-  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, prefixDigits, tip };
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, archive, tip };
 }
 
 /**
@@ -84,8 +86,12 @@ function tipOf(heights: unknown): number {
   return Number.isSafeInteger(tip) ? Number(tip) : -1;
 }
 
-const isPrefixLength = (digits: unknown, layout: Layout): digits is number =>
-  layout === 'files' ? digits === 0 : Number.isInteger(digits) && Number(digits) >= 1 && Number(digits) <= 16;
+/** True for the root's name in layout `archive`, and for nothing in layout `files`. */
+function isArchiveOf(layout: Layout, archive: unknown): archive is RootName | undefined {
+  if (layout === 'files') return archive === undefined;
+  const { root, bytes } = Object(archive) as Readonly<Record<string, unknown>>;
+  return isFileName(root) && Number.isSafeInteger(bytes) && Number(bytes) > 0;
+}
 
 /** True for distinct encodings in the order of ENCODINGS. */
 export const areEncodings = (value: unknown): value is readonly Encoding[] =>

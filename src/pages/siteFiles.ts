@@ -4,6 +4,7 @@
  * and Caddy. Type and headers follow from the ending (http/headers.ts); clients revalidate every file.
  */
 import {
+  ARCHIVE_FOLDER,
   FEED_PATH,
   LANDING_PATH,
   LATEST_PATH,
@@ -24,7 +25,7 @@ export interface FileKind {
   /** The paths of a kind that has many files. */
   readonly pattern?: RegExp;
   /** The layout or option that writes it; left out when every build does. */
-  readonly when?: 'files' | 'packed' | 'parquet';
+  readonly when?: 'files' | 'archive' | 'parquet';
   /** False when no program sends it by its own path. */
   readonly isSent?: false;
 }
@@ -58,13 +59,11 @@ export const BUILD_FILES: readonly FileKind[] = [
     pattern: /^runes\/v1\/(?:blocks|transactions)\/[0-9a-z]+(?:\/[a-z]+)?(?:\/[0-9]+\/[0-9]+)?\.json$/,
     when: 'files',
   },
-  { path: 'runes/v1/pointers/840000.json', pattern: /^runes\/v1\/pointers\/[0-9a-z]+\.json$/, when: 'packed' },
   {
-    path: 'runes/v1/blocks/840000-0x1a2b3c4d/60/120.json',
-    pattern: /^runes\/v1\/blocks\/[0-9]+-[0-9a-z]+(?:\/[a-z]+)?\/[0-9]+\/[0-9]+\.json$/,
-    when: 'packed',
+    path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f0.bin',
+    pattern: /^archive\/[0-9a-f]{32}\.bin$/,
+    when: 'archive',
   },
-  { path: 'runes/v1/transactions/3fa.json', pattern: /^runes\/v1\/transactions\/[0-9a-f]{1,16}\.json$/, when: 'packed' },
 ];
 
 /** True when the file is of this kind. */
@@ -83,6 +82,7 @@ export const FOLDERS: readonly string[] = [
         .map((_, i, names) => names.slice(0, i + 1).join('/')),
     ),
     ...LIST_FOLDERS,
+    ARCHIVE_FOLDER,
   ]),
 ];
 

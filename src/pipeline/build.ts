@@ -8,6 +8,9 @@
  * 5. Write the other files and the manifest, remove outdated files, commit the state, and mark the output as finished.
  */
 import { dirname, join } from 'node:path';
+import { type ArchiveSink, checkFits, describe, outdatedFiles, type WrittenArchive, writeArchive } from '../archiver/archive.ts';
+import { findKnown } from '../archiver/knownTransactions.ts';
+import { ChangedArchiveError, OldArchive } from '../archiver/oldArchive.ts';
 import { ChangedRangeError, checkRanges, writeRanges } from '../bulk/build.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
@@ -31,6 +34,7 @@ import { statsDocuments } from '../stats/documents.ts';
 import { readStats, writeStats } from '../stats/files.ts';
 import { DUCKDB_VERSION, int, nullable, Store, text } from '../store/duckdb.ts';
 import { withScratch } from '../store/scratch.ts';
+import type { WrittenBlock } from '../write/batchWriter.ts';
 import { explainFiles } from '../write/failure.ts';
 import { PathList } from '../write/pathList.ts';
 import { WriterPool } from '../write/pool.ts';
@@ -39,11 +43,11 @@ import { DiskSink } from '../write/sinks.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../write/sync.ts';
 import type { BuildOptions } from './options.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './report.ts';
-import { writeAllShards, writeChangedShards } from './shards.ts';
-import { outdatedShards, removeOutdated, sweep } from './stale.ts';
+import { removeOutdated, sweep } from './stale.ts';
 
 /**
- * Runs a build. Repeats it as a full build when the cache is damaged or a Parquet file was changed.
+ * Runs a build. Repeats it as a full build when the cache is damaged, or when a Parquet file or the
+ * archive was changed.
  *
  * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects
  * with a BuildError when writing fails. Files written by then stay, and the next build completes the output.
@@ -63,7 +67,7 @@ export async function build(options: BuildOptions, log: Log, progress = new Prog
 
 /** Returns the reason to repeat a failed build in full, if that may help. Moves a damaged cache aside. */
 function reasonToRebuild(error: unknown, { cache }: BuildOptions): string | undefined {
-  if (error instanceof ChangedRangeError) return error.message;
+  if (error instanceof ChangedRangeError || error instanceof ChangedArchiveError) return error.message;
   const damage = damageOf(error, cache);
   return damage === undefined ? undefined : `the cache is damaged (${damage}) and was moved to ${setAside(cache)}`;
 }
@@ -74,6 +78,8 @@ interface Context {
   readonly output: OutputState;
   readonly store: Store;
   readonly state: State;
+  /** The archive of the last build, which an incremental build continues. */
+  readonly old: OldArchive | undefined;
   readonly pool: WriterPool;
   readonly changes: Changes;
   readonly progress: Progress;
@@ -83,26 +89,36 @@ interface Context {
 
 /** Runs the steps of a build once, and closes everything it opened. */
 function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
-  const { inputs, out, cache, site, blocks, threads, memoryLimit, full, dryRun } = options;
+  const { inputs, out, cache, site, blocks, objectSize, threads, memoryLimit, full, dryRun } = options;
+  const isArchive = site.layout === 'archive';
   const output = inspectOutput(out);
   return withScratch(cache, async (scratch) => {
     const clock = new Stopwatch();
     const store = await Store.open({ memoryLimit, threads, scratch });
     const changes = new Changes(cache);
-    const target = (i: number) => ({ root: out, added: changes.addedPart(i), listKept: wasUnfinished(output) });
-    const pool = new WriterPool(site, dryRun ? [undefined] : Array.from({ length: writerThreads(threads) }, (_, i) => target(i)));
+    const target = (i: number) => ({
+      root: dryRun ? undefined : out,
+      added: changes.addedPart(i),
+      listKept: wasUnfinished(output),
+      spool: join(scratch, `blocks-${i}`),
+    });
+    const others = Array.from({ length: writerThreads(threads) - 1 }, (_, i) => target(i + 1));
+    const pool = new WriterPool(site, [target(0), ...(dryRun ? [] : others)]);
     let state: State | undefined;
     let isClaimed = false;
     try {
       // Step 1: attach the state and load the input.
-      const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}) };
+      const compressor = { objectSize, zlib: process.versions.zlib, processor: process.arch };
+      const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...(isArchive ? compressor : {}) };
       state = await State.attach(store, dryRun ? undefined : cache, settings, output.manifest, full ? whyFull : undefined);
-      const context: Context = { options, output, store, state, pool, changes, progress, scratch, log };
+      const old = isArchive && state.whyFull === undefined ? OldArchive.in(out) : undefined;
+      const context: Context = { options, output, store, state, old, pool, changes, progress, scratch, log };
 
       const measure = new ReadProgress();
       progress.watch('load', () => measure.at(store.share));
-      const loaded = await loadInput(inputs, blocks, [out, cache], scratch, store, measure);
+      const loaded = await loadInput(inputs, blocks, [out, cache], scratch, store, measure, old && ((known) => findKnown(old, known)));
       progress.end();
+      if (isArchive) await checkFits(store);
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
 
       // Step 2: stop when nothing changed.
@@ -149,20 +165,20 @@ const wasUnfinished = (output: OutputState): boolean => output.kind === 'ours' &
 const writerThreads = (threads: number): number => Math.min(4, threads);
 
 /** True when the manifest and the files that follow from it already match this build's options and this version. */
-async function isUpToDate({ options, store, output }: Context, { sources }: Loaded): Promise<boolean> {
-  const manifest = await manifestOf(options.site, options.siteUrl, sources, store);
+async function isUpToDate({ options, store, output, old }: Context, { sources }: Loaded): Promise<boolean> {
+  const manifest = await manifestOf(options.site, options.siteUrl, sources, old && describe(old.name, old.root), store);
   if (digestOf(manifestFile(manifest)[1]) !== output.manifest) return false;
   return ownFiles(manifest, siteAssets()).every(([path, content]) => hasBytes(join(options.out, path), content));
 }
 
 /** Keeps the output. Updates the list of inputs when only the times of files changed. Returns the manifest. */
-async function keepOutput({ store, state, output, options }: Context, loaded: Loaded): Promise<Manifest> {
+async function keepOutput({ store, state, output, options, old }: Context, loaded: Loaded): Promise<Manifest> {
   if (loaded.isListStale) {
     await state.begin();
     await updateInputs(loaded, store);
     await state.commit(output.manifest ?? '');
   }
-  return manifestOf(options.site, options.siteUrl, loaded.sources, store);
+  return manifestOf(options.site, options.siteUrl, loaded.sources, old && describe(old.name, old.root), store);
 }
 
 /** Throws a BuildError when an input file changed after it was checked. */
@@ -185,7 +201,7 @@ const blameChangedInput =
 /** Result of step 4. */
 interface Rendered {
   /** Blocks that are new or differ from the state. */
-  readonly blocks: readonly NewBlock[];
+  readonly blocks: readonly (NewBlock & WrittenBlock)[];
   /** Number of their page files that already had the same bytes. */
   readonly kept: number;
 }
@@ -226,11 +242,13 @@ async function renderAndWritePages({ options, store, pool, progress }: Context, 
 }
 
 /** Ends a dry run: updates a state in memory, only to count. */
-async function finishDryRun({ options, state, store }: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
+async function finishDryRun(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
+  const { options, state, store } = context;
   await state.begin();
-  const blocks = await updateBlocks(rendered.blocks, store);
+  const blocks = await updateBlocks(rendered.blocks, options.site.layout, store);
   await updateInputs(loaded, store);
-  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, store);
+  const archive = options.site.layout === 'archive' ? await archiveOf(context, rendered, blocks.heights, () => undefined) : undefined;
+  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks, wasFull: true };
 }
 
@@ -252,11 +270,15 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
   try {
     return await explainFiles(async () => {
       await state.begin();
-      const blocks = await updateBlocks(rendered.blocks, store);
+      const blocks = await updateBlocks(rendered.blocks, site.layout, store);
       await updateInputs(loaded, store);
-      const manifest = await manifestOf(site, siteUrl, loaded.sources, store);
-
       const outdated = await writeDataFiles(context, blocks.heights, sink);
+      // The manifest counts the archive's files.
+      const othersBefore = totals.files - totals.kept;
+      const archive = site.layout === 'archive' ? await writeArchiveFiles(context, rendered, blocks.heights, sink) : undefined;
+      const archiveWritten = totals.files - totals.kept - othersBefore;
+      const manifest = await manifestOf(site, siteUrl, loaded.sources, archive, store);
+      const outdatedArchive = outdatedFiles(out, archive);
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {
         // The manifest is the last file. Sync first, so that it never describes pages that a power cut can lose.
@@ -267,8 +289,8 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       syncFolder(dirname(join(out, MANIFEST_PATH)));
 
       let removed = 0;
-      if (state.whyFull === undefined) removed = await removeOutdated(out, site, outdated, removedList, store);
-      else if (output.kind === 'ours') removed = await sweep(out, site, removedList, store);
+      if (state.whyFull === undefined) removed = await removeOutdated(out, site, [...outdated, ...outdatedArchive], removedList, store);
+      else if (output.kind === 'ours') removed = await sweep(out, site, outdatedArchive, removedList, store);
       if (removed > 0) await syncPages(options, undefined);
 
       await state.commit(digestOf(manifestFile(manifest)[1]));
@@ -278,9 +300,17 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       changes.finish(out);
       finishOutput(out);
 
-      const written = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
+      const pages = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
+      const written = archive === undefined ? pages : archiveWritten;
       const wasFull = state.whyFull !== undefined;
-      return { manifest, kept: manifest.files - written, othersWritten: totals.files - totals.kept, removed, blocks, wasFull };
+      return {
+        manifest,
+        kept: manifest.files - written,
+        othersWritten: totals.files - totals.kept - archiveWritten,
+        removed,
+        blocks,
+        wasFull,
+      };
     });
   } finally {
     for (const list of [removedList, addedList]) list.close();
@@ -302,22 +332,26 @@ async function writeDataFiles(context: Context, heights: readonly number[], sink
   const { options, store, scratch } = context;
   const { out, site, siteUrl } = options;
   const digests = await writeDigests(heights, sink, store);
-  const shards = site.layout === 'packed' ? await updateShards(context, sink) : [];
   const stats = await writeStats(site.dialect, sink, store);
   for (const [path, content] of statsDocuments(await readStats(site.dialect, store), siteUrl)) sink.file(path, content);
   const ranges = site.parquet ? await writeRanges(out, scratch, sink, store) : [];
-  return [digests, shards, stats, ranges].flat();
+  return [digests, stats, ranges].flat();
 }
 
-/**
- * Writes the changed files of the index. Returns the paths of those no longer needed; none in a full build, which
- * sweeps.
- */
-async function updateShards({ options, store, state }: Context, sink: DiskSink): Promise<string[]> {
-  if (state.whyFull !== undefined) {
-    await writeAllShards(options.site, sink, store);
-    return [];
-  }
-  const digits = await writeChangedShards(options.site, sink, store);
-  return digits === undefined ? [] : outdatedShards(options.out, digits);
+/** Writes the files of an archive that the output does not have yet. */
+function writeArchiveFiles(context: Context, rendered: Rendered, heights: readonly number[], sink: DiskSink): Promise<WrittenArchive> {
+  return archiveOf(context, rendered, heights, (path, content) => sink.file(path, content));
+}
+
+/** Makes the archive of all blocks, and passes its new files to `sink`. `heights` are those of replaced blocks. */
+async function archiveOf(
+  { options, store, old }: Context,
+  { blocks }: Rendered,
+  heights: readonly number[],
+  sink: ArchiveSink,
+): Promise<WrittenArchive> {
+  const { tip } = await store.row('SELECT coalesce(max(block_height), -1) AS tip FROM state.blocks', { tip: int });
+  const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
+  const replaced = new Set(heights);
+  return writeArchive(options.site, { spooled, replaced, tip, objectSize: options.objectSize }, old, sink, store);
 }

@@ -36,7 +36,7 @@ export const BUILD_COMMAND: Command = {
       name: 'layout',
       value: 'NAME',
       byDefault: 'files',
-      about: 'files: one file per page; packed: each record once, plus an index.',
+      about: 'files: one file per page; archive: each record once, compressed, in few files.',
     },
     { name: 'dialect', value: 'NAME', byDefault: 'contract', about: 'Spelling of responses: contract or hiro.' },
     {
@@ -50,6 +50,12 @@ export const BUILD_COMMAND: Command = {
       value: 'LIST',
       byDefault: 'none',
       about: 'gz, br or gz,br: adds compressed files beside the pages, for nginx and Caddy.',
+    },
+    {
+      name: 'object-size',
+      value: 'SIZE',
+      byDefault: '8MB',
+      about: 'Largest size of the files of layout archive, 4KB to 1GB. Up to 1MB, readers need no ranges.',
     },
     { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
     { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
@@ -70,7 +76,7 @@ export const BUILD_COMMAND: Command = {
   ],
   examples: [
     { args: '', about: 'Builds input/ into dist/. Later runs write only what changed.' },
-    { args: '--blocks 840000..849999 --layout packed', about: 'Builds ten thousand blocks into few files.' },
+    { args: '--blocks 840000..849999 --layout archive', about: 'Builds ten thousand blocks into few files.' },
     { args: '--input data --out site --dry-run', about: 'Checks the files in data/ and reports what would be written.' },
   ],
   exits: ['done', 'usage', 'badInput', 'buildFailed'],
@@ -89,19 +95,27 @@ export function buildOptions(flags: Flags): BuildOptions {
     throw new UsageError(`--cache ${cache} is in the output folder ${out}, and would be published with it`);
   }
   const blocks = flags.one('blocks');
+  const layout = flags.choice('layout', LAYOUTS);
+  const compress = parseEncodings(flags.one('compress'));
+  if (layout === 'archive' && compress.length > 0)
+    throw new UsageError('--compress is for layout files; layout archive is always compressed');
+  if (layout === 'archive' && flags.has('no-operation-pages'))
+    throw new UsageError('--no-operation-pages is for layout files; in layout archive these lists take no space');
+  if (layout === 'files' && flags.has('object-size')) throw new UsageError('--object-size is for layout archive');
   return {
     blocks: blocks === undefined ? undefined : parseRange(blocks),
     inputs: inputs.length === 0 ? ['input'] : inputs,
     out,
     cache,
     site: {
-      layout: flags.choice('layout', LAYOUTS),
+      layout,
       dialect: flags.choice('dialect', DIALECTS),
       pageSizes: parsePageSizes(flags.one('page-sizes') ?? '20,60'),
       operationPages: !flags.has('no-operation-pages'),
-      compress: parseEncodings(flags.one('compress')),
+      compress,
       parquet: flags.has('parquet'),
     },
+    objectSize: parseObjectSize(flags.one('object-size') ?? '8MB'),
     siteUrl: siteUrlOf(flags.one('site-url')),
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),
@@ -109,6 +123,14 @@ export function buildOptions(flags: Flags): BuildOptions {
     dryRun: flags.has('dry-run'),
     sync: !flags.has('no-sync'),
   };
+}
+
+/** Parses a size from 4 KB to 1 GB. KB, MB and GB are powers of 1,024. */
+function parseObjectSize(text: string): number {
+  const [, number, unit = ''] = /^([0-9]{1,6})([KMG])B$/.exec(text) ?? [];
+  const bytes = Number(number) * 1024 ** ('KMG'.indexOf(unit) + 1);
+  if (bytes >= 4096 && bytes <= 1024 ** 3) return bytes;
+  throw new UsageError(`--object-size ${JSON.stringify(text)} must be a size from 4KB to 1GB, such as 256KB or 8MB`);
 }
 
 function siteUrlOf(text: string | undefined): string | undefined {

@@ -14,6 +14,8 @@ export interface BuildOptions {
   /** Cache folder. */
   readonly cache: string;
   readonly site: Site;
+  /** Size that the files of layout `archive` do not exceed, in bytes. */
+  readonly objectSize: number;
   /** Public URL of the mirror, normalised by parseSiteUrl. */
   readonly siteUrl: string | undefined;
   /** Approximate memory limit, such as `1GB`. */

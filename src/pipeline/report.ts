@@ -13,7 +13,7 @@ import type { BuildOptions } from './options.ts';
 /** Result of a build. */
 export interface BuildResult {
   readonly manifest: Manifest;
-  /** Page files that already had the same bytes. The build wrote all other files that the manifest counts. */
+  /** Files that the manifest counts and that already had the same bytes. The build wrote all others. */
   readonly kept: number;
   /** Written files that are not pages: index, digests, stats, site, manifest. */
   readonly othersWritten: number;
@@ -24,7 +24,7 @@ export interface BuildResult {
   readonly wasFull: boolean;
 }
 
-/** Returns the number of page files that were created or replaced. */
+/** Returns the number of files that the manifest counts and that were created or replaced. */
 const writtenOf = ({ manifest, kept }: BuildResult): number => manifest.files - kept;
 
 /** Reports what was read. `whyFull` is the reason for a full build, undefined for an incremental one. */
@@ -63,7 +63,7 @@ function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[
     ['records', number(manifest.records)],
     ['transactions', number(manifest.transactions)],
     ['blocks', `${number(manifest.blocks)}${changedBlocks}`],
-    ['pages', `${number(manifest.files)}${changedPages}`],
+    [manifest.layout === 'archive' ? 'files' : 'pages', `${number(manifest.files)}${changedPages}`],
     ['bytes', number(manifest.bytes)],
     ...leftOutRows(manifest),
     ...sourceRows(manifest),
@@ -94,9 +94,7 @@ const coverage = ({ transactions, blocks }: Manifest): string => `${count(transa
 function message({ dryRun, out }: BuildOptions, result: BuildResult, seconds: number): string {
   const { manifest, kept, removed, blocks, wasFull } = result;
   const megabytes = (manifest.bytes / 1e6).toFixed(1);
-  const digits = manifest.transaction_prefix;
-  const index = digits === undefined ? '' : ` and ${count(16 ** digits, 'index file')}`;
-  const what = `${count(manifest.files, 'file')} (${megabytes} MB)${index} of ${coverage(manifest)}`;
+  const what = `${count(manifest.files, 'file')} (${megabytes} MB) of ${coverage(manifest)}`;
   if (dryRun) return `Dry run: would write ${what} to ${out}. Nothing was written.`;
   const removals = removed === 0 ? '' : ` ${count(removed, 'old file')} removed.`;
   if (!wasFull)

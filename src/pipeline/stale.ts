@@ -7,30 +7,23 @@ import { dirname, join } from 'node:path';
 import { codeOf } from '../errors.ts';
 import { spellHex } from '../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
-import { prefixDigitsFor, prefixes } from '../pages/packed.ts';
 import {
   ACTIVITY_FOLDER,
   BLOCKS_FOLDER,
   blockStem,
   DIGESTS_FOLDER,
   digestsPath,
-  editionName,
   encodingsOf,
   idName,
   isRangeFile,
   LEAST_RECORDS_TO_COMPRESS,
   LIST_FOLDERS,
   PAGE_ENDING,
-  POINTERS_FOLDER,
-  packedPagePath,
-  packedPagesOf,
   pagePath,
   pagesOf,
-  pointerPath,
   RANGES_PATH,
   rangePath,
   STATS_FOLDER,
-  shardPath,
   statsFilePath,
   TRANSACTIONS_FOLDER,
   withoutEnding,
@@ -145,22 +138,10 @@ const pagePaths = (stem: string, total: number, site: Site): string[] =>
 function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
   const [height, hash] = [String(block.block_height), idName(block.block_hash, site.dialect)];
   const lists = listsOf(block, site);
-  if (site.layout === 'files') {
-    return new Map(
-      [height, hash].map((name) => [name, lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site))]),
-    );
-  }
-  const edition = editionName(block.block_height, block.digest, site.dialect);
-  const pages = lists.flatMap(([operation, total]) =>
-    packedPagesOf(total, site).flatMap((page) => withSidecars(packedPagePath(blockStem(edition, operation), page), page, total, site)),
+  return new Map(
+    [height, hash].map((name) => [name, lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site))]),
   );
-  return new Map([
-    [edition, pages],
-    [height, [pointerPath(height)]],
-    [hash, [pointerPath(hash)]],
-  ]);
 }
-
 /**
  * Removes pages that only the last build had, and the files in `others`. Returns the number of removed files. Tables:
  * `old_blocks` and `old_transactions` are from the last build, `written` has the new blocks and `transactions` all
@@ -175,15 +156,17 @@ export async function removeOutdated(
 ): Promise<number> {
   const remover = new Remover(root, removed);
   const now = new Map<string, string[]>();
-  for (const block of await store.rows('SELECT * FROM written', BLOCK))
-    for (const [name, paths] of filesOfBlock(block, site)) now.set(name, paths);
-  for (const block of await store.rows('SELECT * FROM old_blocks ORDER BY block_height', BLOCK)) {
-    for (const [name, paths] of filesOfBlock(block, site)) {
-      const present = new Set(now.get(name));
-      remover.remove(paths.filter((path) => !present.has(path)));
+  if (site.layout === 'files') {
+    for (const block of await store.rows('SELECT * FROM written', BLOCK))
+      for (const [name, paths] of filesOfBlock(block, site)) now.set(name, paths);
+    for (const block of await store.rows('SELECT * FROM old_blocks ORDER BY block_height', BLOCK)) {
+      for (const [name, paths] of filesOfBlock(block, site)) {
+        const present = new Set(now.get(name));
+        remover.remove(paths.filter((path) => !present.has(path)));
+      }
     }
+    await removeTransactions(site, remover, store);
   }
-  if (site.layout === 'files') await removeTransactions(site, remover, store);
   remover.remove(others);
   remover.flush();
   return remover.count;
@@ -201,21 +184,16 @@ async function removeTransactions(site: Site, remover: Remover, store: Store): P
   }
 }
 
-/** Returns the index files whose prefixes do not have `digits` digits. */
-export function outdatedShards(root: string, digits: number): string[] {
-  return namesIn(join(root, TRANSACTIONS_FOLDER))
-    .filter((name) => name.length !== digits + '.json'.length)
-    .map((name) => `${TRANSACTIONS_FOLDER}/${name}`);
-}
-
 /**
- * Removes every file in the folders of lists that does not follow from the state. Returns the number of removed files.
+ * Removes every file in the folders of lists that does not follow from the state, and the files in `others`. Returns the
+ * number of removed files.
  */
-export async function sweep(root: string, site: Site, removed: PathList, store: Store): Promise<number> {
+export async function sweep(root: string, site: Site, others: readonly string[], removed: PathList, store: Store): Promise<number> {
   const remover = new Remover(root, removed);
   if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
-  else await sweepShards(root, remover, store);
+  else for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
   await sweepBlocks(root, site, remover, store);
+  for (const path of others) remover.removeUnexpected(path, new Set());
   await sweepRanges(root, site, remover, store);
   remover.flush();
   return remover.count;
@@ -247,12 +225,6 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
   }
 }
 
-async function sweepShards(root: string, remover: Remover, store: Store): Promise<void> {
-  const { transactions } = await store.row('SELECT count(*) AS transactions FROM state.transactions', { transactions: int });
-  const expected = new Set([...prefixes(prefixDigitsFor(transactions))].map(shardPath));
-  for (const entry of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${entry}`, expected);
-}
-
 /** Removes the Parquet files of ranges that the state does not have. Other files in that folder stay. */
 async function sweepRanges(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
   const rows = site.parquet ? await store.rows('SELECT first FROM state.ranges', { first: int }) : [];
@@ -267,16 +239,14 @@ async function sweepBlocks(root: string, site: Site, remover: Remover, store: St
   const blocks = new Map<string, BlockRow>();
   const files = new Set<string>();
   for (const block of await store.rows('SELECT * FROM state.blocks', BLOCK)) {
-    for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
+    if (site.layout === 'files') for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
     for (const pathOf of [digestsPath, statsFilePath]) files.add(pathOf(block.block_height));
   }
-  for (const folder of [BLOCKS_FOLDER, POINTERS_FOLDER]) {
-    for (const entry of namesIn(join(root, folder))) {
-      const name = withoutEnding(entry);
-      const block = blocks.get(name);
-      const expected = block === undefined ? [] : (filesOfBlock(block, site).get(name) ?? []);
-      remover.removeUnexpected(`${folder}/${entry}`, new Set(expected));
-    }
+  for (const entry of namesIn(join(root, BLOCKS_FOLDER))) {
+    const name = withoutEnding(entry);
+    const block = blocks.get(name);
+    const expected = block === undefined ? [] : (filesOfBlock(block, site).get(name) ?? []);
+    remover.removeUnexpected(`${BLOCKS_FOLDER}/${entry}`, new Set(expected));
   }
   for (const folder of [DIGESTS_FOLDER, STATS_FOLDER]) {
     for (const entry of namesIn(join(root, folder))) remover.removeUnexpected(`${folder}/${entry}`, files);

@@ -72,6 +72,15 @@ export class Client {
    * Returns statuses that a retry cannot change. Throws a BuildError if the last retry fails too.
    */
   get<T>(url: string, parse: (text: string) => T): Promise<Reply<T>> {
+    return this.#get(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)));
+  }
+
+  /** Gets a URL, as `get` does, without reading the body as text. */
+  getBytes(url: string): Promise<Reply<Uint8Array>> {
+    return this.#get(url, (body) => body);
+  }
+
+  #get<T>(url: string, parse: (body: Uint8Array) => T): Promise<Reply<T>> {
     return this.persist(withoutQuery(url), async () => {
       await this.#turn();
       return this.#attempt(url, parse);
@@ -114,7 +123,7 @@ export class Client {
     if (rate > 0) this.#next = Math.max(this.#next, performance.now()) + 1000 / rate;
   }
 
-  async #attempt<T>(url: string, parse: (text: string) => T): Promise<Reply<T>> {
+  async #attempt<T>(url: string, parse: (body: Uint8Array) => T): Promise<Reply<T>> {
     const { timeoutMs, signal } = this.#options;
     // AbortSignal.any() would leak memory: each request would stay attached to the signal of the whole pull.
     const request = new AbortController();
@@ -129,7 +138,7 @@ export class Client {
     const longest = stopAfter(timeoutMs * LONGEST_ANSWER, 'did not complete within');
     signal.addEventListener('abort', stop);
     let response: Response;
-    let text: string;
+    let body: Uint8Array;
     try {
       // Following a redirect could send an API key to another host.
       response = await fetch(url, {
@@ -137,7 +146,7 @@ export class Client {
         redirect: 'manual',
         signal: request.signal,
       });
-      text = await readBody(response, () => silence.refresh());
+      body = await readBody(response, () => silence.refresh());
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof InputError) throw error;
@@ -156,9 +165,9 @@ export class Client {
         'Redirects are not followed, because they could send API keys to another host. Use the URL that it redirects to.',
       ]);
     }
-    if (status !== 200) return { status, body: undefined, refusal: text.slice(0, 2000) };
+    if (status !== 200) return { status, body: undefined, refusal: new TextDecoder().decode(body).slice(0, 2000) };
     try {
-      return { status, body: parse(text), refusal: '' };
+      return { status, body: parse(body), refusal: '' };
     } catch (error) {
       // The parser's message would quote the body, which may contain a key.
       const why = error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error);
@@ -167,9 +176,9 @@ export class Client {
   }
 }
 
-async function readBody(response: Response, onData: () => void): Promise<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
-  let [text, bytes] = ['', 0];
+async function readBody(response: Response, onData: () => void): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
   for await (const chunk of response.body ?? []) {
     onData();
     bytes += chunk.byteLength;
@@ -178,9 +187,9 @@ async function readBody(response: Response, onData: () => void): Promise<string>
         'No response of this API is that large. Check the URL.',
       ]);
     }
-    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    chunks.push(chunk as Uint8Array);
   }
-  return text + decoder.decode();
+  return Buffer.concat(chunks);
 }
 
 /**

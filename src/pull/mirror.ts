@@ -6,9 +6,11 @@ import { type Manifest, manifest, misfitOf } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';
 import { CliError, InputError } from '../errors.ts';
 import { FetchMirror } from '../hosts/fetch.ts';
+import { isReadByRanges } from '../http/ranges.ts';
 import { type BlockDigest, digestOfBlocks, readDigests } from '../output/digests.ts';
 import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { maximumLimit, siteOf } from '../pages/site.ts';
+import { ArchiveFiles } from './archiveFiles.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
 import { type Client, PassingError } from './client.ts';
 import { type Heights, heightsOf } from './heights.ts';
@@ -110,7 +112,12 @@ export class MirrorSource implements Source {
 
   /** Makes a page map over the mirror's files with an empty cache. */
   #fresh(): FetchMirror {
+    const archive = new ArchiveFiles(this.#base, this.#client);
     return new FetchMirror(async (path) => {
+      if (isReadByRanges(path)) {
+        const file = await archive.read(path);
+        return new Response((file as Uint8Array<ArrayBuffer> | undefined) ?? null, { status: file === undefined ? 404 : 200 });
+      }
       const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text);
       if (status !== 200 && status !== 404) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
       return new Response(body ?? null, { status });

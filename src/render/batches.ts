@@ -21,7 +21,7 @@ export async function* renderBatches(store: Store, site: Site, blocks: readonly 
   // DOUBLE is exact up to 2^53 - 1. Only layout `files` needs tx ids, for the names of files.
   const columns = ['block_height::DOUBLE', 'tx_index::DOUBLE', 'ord::DOUBLE', operationCode, blob(recordJson(site.dialect))];
   const contractAt = site.dialect === 'contract' ? undefined : columns.push(blob(recordJson('contract'))) - 1;
-  const txIdAt = site.layout === 'packed' ? undefined : columns.push(blob('tx_id')) - 1;
+  const txIdAt = site.layout === 'archive' ? undefined : columns.push(blob('tx_id')) - 1;
   for await (const chunk of store.stream(`SELECT ${columns.join(', ')} FROM ${relation}`)) {
     const arrivals: Arrivals = {
       count: chunk.rowCount,

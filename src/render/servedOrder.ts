@@ -36,7 +36,7 @@ export interface Batch extends RecordSlices {
   readonly blocks: readonly BatchBlock[];
   /** Operation of each record, as its index in OPERATIONS. */
   readonly operations: Uint8Array;
-  /** Transactions in served order: TX_ID_LENGTH hex digits (ASCII) each. Empty in layout `packed`. */
+  /** Transactions in served order: TX_ID_LENGTH hex digits (ASCII) each. Empty in layout `archive`. */
   readonly txIds: Uint8Array;
   /** Number of records of each transaction, in the same order. */
   readonly txRecords: Uint32Array;
@@ -53,7 +53,7 @@ export interface Arrivals {
   /** Position in a transaction. Served order is descending. */
   readonly ords: Float64Array;
   readonly operations: Uint8Array;
-  /** TX_ID_LENGTH hex digits without prefix; undefined in layout `packed`. */
+  /** TX_ID_LENGTH hex digits without prefix; undefined in layout `archive`. */
   readonly txIds: Blobs | undefined;
   /** JSON of each record, followed by a comma. */
   readonly json: Blobs;

@@ -16,7 +16,7 @@ import { serverVersion } from '../version.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history and the rules for raising it. */
-export const API_VERSION = '1.2.0';
+export const API_VERSION = '1.3.0';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -3,6 +3,7 @@
  * `commit` of a State.
  */
 import type { Loaded } from '../input/load.ts';
+import type { Layout } from '../pages/site.ts';
 import { countWritten } from '../stats/counting.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { TABLES } from '../store/tables.ts';
@@ -29,10 +30,10 @@ export interface BlockChanges {
 
 /**
  * Replaces the rows of written blocks, and removes the rows of blocks that no input has any more. Creates the tables
- * `old_blocks` and `old_transactions` with the previous rows, `written` with the new rows, and `replaced` with all
- * heights.
+ * `old_blocks` and `old_transactions` with the previous rows, `written` and `placed_transactions` with the new rows, and
+ * `replaced` with all heights.
  */
-export async function updateBlocks(written: Iterable<NewBlock>, store: Store): Promise<BlockChanges> {
+export async function updateBlocks(written: Iterable<NewBlock>, layout: Layout, store: Store): Promise<BlockChanges> {
   const rows = [...written].map((b) => [b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.files, b.bytes]);
   await store.append('written', TABLES.written.columns, rows);
   const isReplaced = 'block_height IN (SELECT block_height FROM replaced)';
@@ -44,12 +45,14 @@ export async function updateBlocks(written: Iterable<NewBlock>, store: Store): P
     DELETE FROM state.transactions WHERE ${isReplaced};
     DELETE FROM state.block_runes WHERE ${isReplaced}`);
   await countWritten(store);
-  // The last transaction of a block is served first.
   await store.run(`INSERT INTO state.blocks SELECT written.*, "timestamp" FROM written JOIN times USING (block_height);
     INSERT INTO state.block_runes SELECT * EXCLUDE ("timestamp") FROM counted;
-    INSERT INTO state.transactions SELECT tx_id, block_height, records,
-        (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT
+    CREATE TEMP VIEW placed_transactions AS SELECT tx_id, block_height, records,
+        -- The last transaction of a block is served first.
+        (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT AS first
       FROM transactions WHERE ${isReplaced}`);
+  // An archive has a table of all transactions, so the state needs none.
+  if (layout === 'files') await store.run('INSERT INTO state.transactions SELECT * FROM placed_transactions');
   const replaced = await store.rows('SELECT block_height FROM replaced ORDER BY block_height', { block_height: int });
   const { gone } = await store.row('SELECT count(*) AS gone FROM old_blocks WHERE block_height NOT IN (SELECT block_height FROM written)', {
     gone: int,

@@ -168,7 +168,7 @@ export const TABLES = {
       'bulk/build.ts',
       'output/digests.ts',
       'output/manifest.ts',
-      'pipeline/shards.ts',
+      'pipeline/build.ts',
       'pipeline/stale.ts',
       'state/update.ts',
       'stats/files.ts',
@@ -184,7 +184,7 @@ export const TABLES = {
     columns: TRANSACTIONS,
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts'],
-    readBy: ['pipeline/shards.ts', 'pipeline/stale.ts', 'state/update.ts'],
+    readBy: ['pipeline/stale.ts', 'state/update.ts'],
   },
   'state.ranges': {
     columns: RANGES,
@@ -215,6 +215,7 @@ export const TABLES = {
     columns: { block_height: 'BIGINT' },
     madeBy: 'input/load.ts',
     readBy: [
+      'archiver/knownTransactions.ts',
       'bulk/build.ts',
       'input/consistency.ts',
       'input/inputReader.ts',
@@ -235,7 +236,7 @@ export const TABLES = {
   blocks: {
     columns: { block_height: 'BIGINT', block_hash: 'VARCHAR', records: 'BIGINT' },
     madeBy: 'input/consistency.ts',
-    readBy: ['pipeline/build.ts', 'state/update.ts'],
+    readBy: ['archiver/archive.ts', 'pipeline/build.ts', 'state/update.ts'],
   },
   /**
    * The transactions of `kept`. `numbered`: records with an event_index; `event_bits`: which event indexes they have;
@@ -252,20 +253,26 @@ export const TABLES = {
       event_bits: 'BIGINT',
     },
     madeBy: 'input/consistency.ts',
-    readBy: ['pipeline/stale.ts', 'state/update.ts'],
+    readBy: ['archiver/archive.ts', 'archiver/knownTransactions.ts', 'pipeline/stale.ts', 'state/update.ts'],
   },
 
   /** Blocks that this build wrote. */
-  written: { columns: WRITTEN, madeBy: 'state/update.ts', readBy: ['bulk/build.ts', 'pipeline/stale.ts', 'stats/counting.ts'] },
+  written: {
+    columns: WRITTEN,
+    madeBy: 'state/update.ts',
+    readBy: ['archiver/tables.ts', 'bulk/build.ts', 'pipeline/stale.ts', 'stats/counting.ts'],
+  },
   /** Blocks whose rows in the state change, because they were written or removed. */
   replaced: {
     columns: { block_height: 'BIGINT' },
     madeBy: 'state/update.ts',
-    readBy: ['bulk/build.ts', 'pipeline/shards.ts', 'stats/files.ts'],
+    readBy: ['bulk/build.ts', 'stats/files.ts'],
   },
   /** Rows of replaced blocks from the state of the last build. */
   old_blocks: { columns: BLOCKS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
-  old_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['pipeline/shards.ts', 'pipeline/stale.ts'] },
+  old_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
+  /** The transactions of the blocks in `written`. */
+  placed_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['archiver/tables.ts'] },
   /** Counts of the blocks in `written`. */
   counted: { columns: { ...BLOCK_RUNES, timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts', readBy: ['state/update.ts'] },
   /** The time of each block in `written`: the lowest of its records. In valid data all are equal. */

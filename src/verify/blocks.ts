@@ -9,11 +9,12 @@ import type { BlockDigest } from '../output/digests.ts';
 import { readPage } from '../pages/envelope.ts';
 import { spellHex } from '../pages/ids.ts';
 import { OPERATIONS } from '../pages/lists.ts';
-import { blockStem, editionName, type PageId, packedPagePath, packedPagesOf, pagePath, pagesOf } from '../pages/paths.ts';
+import { blockStem, type PageId, pagePath, pagesOf } from '../pages/paths.ts';
 import { maximumLimit, type Site } from '../pages/site.ts';
 import { RecordBytes, sliceRecords } from '../render/recordBytes.ts';
 import type { Batch } from '../render/servedOrder.ts';
 import { readRegularFile } from '../write/regularFile.ts';
+import { type ArchiveVerification, orFinding } from './archive.ts';
 import type { Findings } from './findings.ts';
 
 type Envelope = ReturnType<typeof envelope>;
@@ -28,12 +29,23 @@ export interface ReadBlock {
 }
 
 /** Reads all records of a block. If its pages are damaged, adds a finding and returns undefined. */
-export function readBlock(root: string, site: Site, schema: Envelope, block: BlockDigest, findings: Findings): ReadBlock | undefined {
+export function readBlock(
+  root: string,
+  site: Site,
+  archive: ArchiveVerification | undefined,
+  schema: Envelope,
+  block: BlockDigest,
+  findings: Findings,
+): ReadBlock | undefined {
   const records: Activity[] = [];
   const bytes = new RecordBytes(block.records, block.records * 640);
-  for (const [page, path] of largestPages(block, site)) {
+  const pages = archive === undefined ? largestPages(block, site) : archivedPages(block, site);
+  const texts = archive === undefined ? undefined : orFinding(findings, () => archive.pagesOf(block));
+  if (archive !== undefined && texts === undefined) return undefined;
+  for (const [i, [page, named]] of pages.entries()) {
+    const path = texts?.[i]?.[0] ?? named;
     try {
-      const text = readRegularFile(`${root}/${path}`).toString('utf8');
+      const text = texts === undefined ? readRegularFile(`${root}/${path}`).toString('utf8') : textOf(texts[i]);
       const { results, total, limit, offset } = schema.parse(JSON.parse(text));
       if (total !== block.records) throw new Error(`its total is ${total}, but the block has ${block.records} records`);
       if (limit !== page.limit || offset !== page.offset)
@@ -55,12 +67,19 @@ export function readBlock(root: string, site: Site, schema: Envelope, block: Blo
   return { batch: toBatch(records, bytes, block, site), records };
 }
 
+/** Lists the pages of a block in an archive. */
+function archivedPages({ height, records }: BlockDigest, site: Site): [page: PageId, path: string][] {
+  const limit = maximumLimit(site);
+  return Array.from({ length: Math.ceil(records / limit) }, (_, i) => [{ limit, offset: i * limit }, `block ${height}`]);
+}
+
+function textOf(page: readonly [path: string, text: string] | undefined): string {
+  if (page === undefined) throw new Error('a page is missing in the archive');
+  return page[1];
+}
+
 /** Lists the block's pages of the largest size. Together they have all of its records. */
 function largestPages(block: BlockDigest, site: Site): [page: PageId, path: string][] {
-  if (site.layout === 'packed') {
-    const stem = blockStem(editionName(block.height, block.digest, site.dialect));
-    return packedPagesOf(block.records, site).map((page) => [page, packedPagePath(stem, page)]);
-  }
   const stem = blockStem(String(block.height));
   const pages = pagesOf(block.records, site);
   const largest = pages.filter((page) => page.limit === maximumLimit(site));

@@ -2,7 +2,7 @@
  * Verifies an output: reads every block's records from its largest pages, and makes all files of the build from them
  * again. Each file must exist with the same bytes, and there must be no other file.
  */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
@@ -10,16 +10,14 @@ import { InputError, messageOf } from '../errors.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
 import { inspectOutput, LOCK, MARKER } from '../output/folder.ts';
 import { ownFiles } from '../output/ownFiles.ts';
-import { prefixes } from '../pages/packed.ts';
 import {
   DIGESTS_FOLDER,
   digestsPath,
-  editionName,
+  isArchivePath,
   isRangeFile,
   LIST_FOLDERS,
   MANIFEST_PATH,
   STATS_PATHS,
-  shardPath,
   sidecarPath,
   statsFilePath,
 } from '../pages/paths.ts';
@@ -27,16 +25,16 @@ import { type Encoding, type Site, siteOf } from '../pages/site.ts';
 import { siteAssets } from '../site/assets.ts';
 import { emitFiles, type FileSink } from '../write/pageFiles.ts';
 import { readRegularFile } from '../write/regularFile.ts';
+import { ArchiveVerification } from './archive.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { Findings } from './findings.ts';
 import { verifyRanges } from './ranges.ts';
-import { ShardSums } from './shards.ts';
 import { Recount } from './stats.ts';
 
 export interface Verified {
   readonly manifest: Manifest;
-  /** Number of files with pages and pointers. */
+  /** Number of files with pages; in layout `archive`, of its files. */
   readonly files: number;
   /** Heights ascending. */
   readonly blocks: readonly BlockDigest[];
@@ -53,7 +51,8 @@ export async function verify(root: string, progress: Progress): Promise<Verified
 
   const blocks = readBlocks(root, manifest, own, findings);
   const sink = new ComparingSink(root, findings);
-  const shards = site.layout === 'packed' ? new ShardSums(site.prefixDigits, site.dialect) : undefined;
+  const archive = site.layout === 'archive' ? ArchiveVerification.open(root, site, blocks.at(-1)?.height ?? -1, findings) : undefined;
+  if (site.layout === 'archive' && archive === undefined) findings.throwIfAny(root);
   const recount = new Recount(own);
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   const schema = envelope(site.dialect);
@@ -65,7 +64,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
       recount.skip(block.height);
       continue;
     }
-    const read = readBlock(root, site, schema, block, findings);
+    const read = readBlock(root, site, archive, schema, block, findings);
     const [whole] = read?.batch.blocks ?? [];
     if (read === undefined || whole === undefined) {
       recount.skip(block.height);
@@ -76,26 +75,28 @@ export async function verify(root: string, progress: Progress): Promise<Verified
     totals.transactions += whole.transactions;
     if (whole.digest !== block.digest)
       findings.add(`block ${block.height}: its records have the digest ${whole.digest}, expected ${block.digest}`);
-    emitFiles(batch, whole, site, sink);
-    shards?.add(batch, whole, editionName(block.height, block.digest, site.dialect));
+    if (archive === undefined) emitFiles(batch, whole, site, sink);
+    else archive.checkBlock(batch, whole);
   }
   progress.end();
-  if (findings.count === 0) shards?.check(root, findings);
+  if (findings.count === 0) archive?.finish();
+  const archived = archive?.paths ?? [];
+  // The other checks have read every file, so this only counts them.
+  const files = archive === undefined ? sink.files : archived.length;
+  const bytes =
+    archive === undefined
+      ? sink.bytes
+      : archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), 0);
   const bulk = site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, own, findings, progress) : [];
   if (findings.count === 0) {
-    compare(
-      { ...totals, files: sink.files, bytes: sink.bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks) },
-      manifest,
-      findings,
-    );
+    compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks) }, manifest, findings);
     recount.finish(manifest.site_url);
-    const index = shards === undefined ? [] : [...prefixes(site.prefixDigits)].map(shardPath);
     const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
-    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...index, ...bulk];
+    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...archived, ...bulk];
     reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);
-  return { manifest, files: sink.files, blocks };
+  return { manifest, files, blocks };
 }
 
 function readManifest(root: string, findings: Findings): Manifest {
@@ -172,8 +173,8 @@ function expectedPaths(
     file: (path) => add(path),
     link: (path, _target, _length, encodings) => add(path, encodings),
   };
-  for (const block of blocks) {
-    const batch = readBlock(root, site, schema, block, new Findings())?.batch;
+  for (const block of site.layout === 'archive' ? [] : blocks) {
+    const batch = readBlock(root, site, undefined, schema, block, new Findings())?.batch;
     const [whole] = batch?.blocks ?? [];
     if (batch !== undefined && whole !== undefined) emitFiles(batch, whole, site, sink);
   }
@@ -192,7 +193,7 @@ function reportStrangers(root: string, expected: number, paths: () => ReadonlySe
   const known = paths();
   for (const { path } of walk(root)) {
     if (known.has(path)) continue;
-    const isSwept = isRangeFile(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
+    const isSwept = isRangeFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
     findings.add(`${path} is not part of this build${isSwept ? '' : '; builds do not remove it, so remove it yourself'}`);
   }
 }

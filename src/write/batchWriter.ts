@@ -3,17 +3,20 @@
  */
 import type { Site } from '../pages/site.ts';
 import type { Batch } from '../render/servedOrder.ts';
+import { BlockSpool, type SpooledBlock } from './blockSpool.ts';
 import { emitFiles } from './pageFiles.ts';
 import { PathList } from './pathList.ts';
 import { CountingSink, DiskSink } from './sinks.ts';
 
 export interface WriterTarget {
-  /** The output folder. */
-  readonly root: string;
+  /** The output folder; undefined in a dry run, in which files are only counted. */
+  readonly root: string | undefined;
   /** The file that lists the paths of new and changed files. */
   readonly added: string;
   /** Whether unchanged files are listed too. */
   readonly listKept: boolean;
+  /** A new file for the blocks of layout `archive`. */
+  readonly spool: string;
 }
 
 /** Page counts of one block, including the pages of its transactions. */
@@ -21,6 +24,8 @@ export interface WrittenBlock {
   readonly height: number;
   readonly files: number;
   readonly bytes: number;
+  /** Set in layout `archive`. */
+  readonly spooled: SpooledBlock | undefined;
 }
 
 export interface WrittenBatch {
@@ -34,12 +39,13 @@ export class BatchWriter {
   readonly #site: Site;
   readonly #list: PathList | undefined;
   readonly #sink: DiskSink | CountingSink;
+  readonly #spool: BlockSpool | undefined;
 
-  /** `target` is undefined in a dry run: files are then counted and not written. */
-  constructor(site: Site, target: WriterTarget | undefined) {
+  constructor(site: Site, { root, added, listKept, spool }: WriterTarget) {
     this.#site = site;
-    this.#list = target && new PathList(target.added);
-    this.#sink = target === undefined ? new CountingSink() : new DiskSink(target.root, this.#list, target.listKept);
+    this.#list = root === undefined ? undefined : new PathList(added);
+    this.#sink = root === undefined ? new CountingSink() : new DiskSink(root, this.#list, listKept);
+    this.#spool = site.layout === 'archive' ? new BlockSpool(spool) : undefined;
   }
 
   /** Writes the files of a batch and appends their paths to the list. Throws system errors. */
@@ -49,8 +55,9 @@ export class BatchWriter {
     const keptBefore = totals.kept;
     for (const block of batch.blocks) {
       const { files, bytes } = totals;
-      emitFiles(batch, block, this.#site, this.#sink);
-      blocks.push({ height: block.height, files: totals.files - files, bytes: totals.bytes - bytes });
+      const spooled = this.#spool?.add(batch, block, this.#site);
+      if (spooled === undefined) emitFiles(batch, block, this.#site, this.#sink);
+      blocks.push({ height: block.height, files: totals.files - files, bytes: totals.bytes - bytes, spooled });
     }
     this.#sink.flush();
     return { blocks, kept: totals.kept - keptBefore };
@@ -58,5 +65,6 @@ export class BatchWriter {
 
   close(): void {
     this.#list?.close();
+    this.#spool?.close();
   }
 }

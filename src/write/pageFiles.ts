@@ -1,25 +1,10 @@
 /**
  * Turns a batch of rendered records into the page files of its lists. Paths and page sizes come from the page map. The
  * body of a page is a slice of the batch's bytes; only lists by operation copy their records together first.
- *
- * In layout `packed`, a block has pages of the largest size and two pointers. Its transactions have no files of their
- * own: pipeline/shards.ts writes their index after all blocks.
  */
 import { envelopeHead } from '../pages/envelope.ts';
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
-import { renderPointer } from '../pages/packed.ts';
-import {
-  blockStem,
-  editionName,
-  encodingsOf,
-  idName,
-  packedPagePath,
-  packedPagesOf,
-  pagePath,
-  pagesOf,
-  pointerPath,
-  stemOf,
-} from '../pages/paths.ts';
+import { blockStem, encodingsOf, idName, pagePath, pagesOf, stemOf } from '../pages/paths.ts';
 import type { Encoding, Site } from '../pages/site.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from '../render/recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
@@ -39,10 +24,6 @@ export interface FileSink {
 
 /** Passes all files of a block and of its transactions to the sink. */
 export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: FileSink): void {
-  if (site.layout === 'packed') {
-    emitPacked(batch, block, site, sink);
-    return;
-  }
   let first = block.first;
   const ids = Buffer.from(batch.txIds.buffer, batch.txIds.byteOffset, batch.txIds.length);
   for (let i = block.firstTx; i < block.firstTx + block.transactions; i += 1) {
@@ -57,22 +38,6 @@ export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: Fil
   for (const [operation, list] of listsOf(batch, block, site)) {
     emitList(blockStem(byHeight, operation), list, site, sink, blockStem(byHash, operation));
   }
-}
-
-function emitPacked(batch: Batch, block: BatchBlock, site: Site, sink: FileSink): void {
-  const edition = editionName(block.height, block.digest, site.dialect);
-  for (const [operation, { total, slice }] of listsOf(batch, block, site)) {
-    const stem = blockStem(edition, operation);
-    for (const page of packedPagesOf(total, site)) {
-      const records = slice(page.offset, Math.min(page.offset + page.limit, total));
-      sink.page(packedPagePath(stem, page), envelopeHead(page, total), records, encodingsOf(page, total, site));
-    }
-  }
-  // Pointers come last, so that a reader of a pointer finds the pages.
-  const byHeight = pointerPath(String(block.height));
-  const pointer = Buffer.from(renderPointer(block, edition, site.dialect));
-  sink.file(byHeight, pointer);
-  sink.link(pointerPath(idName(block.hash, site.dialect)), byHeight, pointer.length, []);
 }
 
 /** The records of a list. */

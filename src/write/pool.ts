@@ -28,7 +28,7 @@ export interface Written {
 /** Distributes batches over writer threads. */
 export class WriterPool {
   readonly #site: Site;
-  readonly #targets: readonly (WriterTarget | undefined)[];
+  readonly #targets: readonly [WriterTarget, ...WriterTarget[]];
   #own: BatchWriter | undefined;
   readonly #writers: Writer[] = [];
   readonly #blocks = new Map<number, WrittenBlock>();
@@ -41,9 +41,8 @@ export class WriterPool {
 
   /**
    * Starts at most one thread per target, when needed. With one target, everything is written in this thread.
-   * The target `undefined` only counts files, for a dry run.
    */
-  constructor(site: Site, targets: readonly (WriterTarget | undefined)[]) {
+  constructor(site: Site, targets: readonly [WriterTarget, ...WriterTarget[]]) {
     this.#site = site;
     this.#targets = targets;
   }
@@ -65,7 +64,8 @@ export class WriterPool {
   }
 
   #writeHere(batch: Batch): void {
-    this.#own ??= new BatchWriter(this.#site, this.#targets[0]);
+    // The first thread has the same target, but needs a spool of its own.
+    this.#own ??= new BatchWriter(this.#site, { ...this.#targets[0], spool: `${this.#targets[0].spool}-first` });
     try {
       this.#count(batch, this.#own.write(batch));
     } catch (error) {
@@ -78,12 +78,13 @@ export class WriterPool {
     for (;;) {
       const idle = this.#writers.find((w) => w.busy === undefined);
       if (idle !== undefined) return idle;
-      if (this.#writers.length < this.#targets.length) return this.#start(this.#targets[this.#writers.length]);
+      const target = this.#targets[this.#writers.length];
+      if (target !== undefined) return this.#start(target);
       await Promise.race(this.#writers.map((w) => w.busy));
     }
   }
 
-  #start(target: WriterTarget | undefined): Writer {
+  #start(target: WriterTarget): Writer {
     const data: WriterData = { site: this.#site, target };
     const worker = new Worker(new URL('./writerThread.cjs', import.meta.url), { workerData: data });
     worker.on('error', (error) => {

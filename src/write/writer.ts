@@ -10,7 +10,7 @@ import { BatchWriter, type WriterTarget, type WrittenBatch } from './batchWriter
 /** Start data of a writer thread. */
 export interface WriterData {
   readonly site: Site;
-  readonly target: WriterTarget | undefined;
+  readonly target: WriterTarget;
 }
 
 /** Reply of a writer thread to each batch. */

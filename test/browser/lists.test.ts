@@ -14,7 +14,7 @@ const folder = temporaryFolder();
 const BUILDS = {
   files: { layout: 'files', dialect: 'contract' },
   hiro: { layout: 'files', dialect: 'hiro' },
-  packed: { layout: 'packed', dialect: 'contract' },
+  archive: { layout: 'archive', dialect: 'contract' },
 } as const;
 const hosts = new Map<string, LocalHost>();
 const open: OpenPage[] = [];
@@ -219,7 +219,7 @@ it('a record without an address says so, and one that never has any says nothing
   expect(problems).toEqual([]);
 });
 
-describe.each(['files', 'packed'])('files alone, below a folder, layout %s', (name) => {
+describe.each(['files', 'archive'])('files alone, below a folder, layout %s', (name) => {
   it('are a whole explorer', async () => {
     const site = await filesBelowFolder(join(folder, name));
     const opened = await openAt(`${site.url}/`);

@@ -48,13 +48,16 @@ describe('after any change of the input', () => {
           operationPages: fc.boolean(),
           compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
           parquet: fc.boolean(),
+          // So small that most blocks have segments of their own, and some have several; and all in few.
+          objectSize: fc.constantFrom(4096, 8 * 1024 * 1024),
         }),
-        async (numbers, steps, site) => {
+        async (numbers, steps, { compress, ...site }) => {
           const work = temporaryFolder();
           const [out, input, remote] = [join(work, 'out'), join(work, 'in'), join(work, 'remote')];
           const history = new History(() => numbers.next().value);
           const written = new Map<string, string>();
-          const options: TestBuild = { inputs: [input], ...site, pageSizes: [2, 4] };
+          const compressed = site.layout === 'files' ? { compress } : {};
+          const options: TestBuild = { inputs: [input], ...site, ...compressed, pageSizes: [2, 4] };
           for (const [i, changes] of [[], ...steps].entries()) {
             for (const change of changes) history[change]();
             history.write(input, written);
@@ -152,7 +155,7 @@ describe('while a tree is uploaded over an older one', () => {
           for (const [i, step] of [[], changes].entries()) {
             for (const change of step) history[change]();
             history.write(join(work, 'in'), written);
-            for (const layout of ['packed', 'files'] as const) {
+            for (const layout of ['archive', 'files'] as const) {
               await testBuild(join(work, layout), { inputs: [join(work, 'in')], layout, pageSizes: [2, 4] });
               trees.push(join(work, `${layout}-${i}`));
               cpSync(join(work, layout), join(work, `${layout}-${i}`), { recursive: true });
@@ -172,8 +175,8 @@ describe('while a tree is uploaded over an older one', () => {
           cpSync(before, remote, { recursive: true });
           const [a, b] = [tree(before), tree(after)];
           const changed = [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((path) => a[path] !== b[path]);
-          // As it should be: pages, then the index, then the manifest, then removals. Or in any order at all.
-          const rank = (path: string) => (b[path] === undefined ? 3 : path.endsWith('manifest.json') ? 2 : /\/blocks\//.test(path) ? 0 : 1);
+          // As it should be: the archive, then the manifest, then removals. Or in any order at all.
+          const rank = (path: string) => (b[path] === undefined ? 3 : path.endsWith('manifest.json') ? 2 : 1);
           const order = changed.map((path) => ({ path, at: isOrdered ? rank(path) + random() / 2 : random() })).sort((x, y) => x.at - y.at);
           // One mirror has everything old in memory, another reads all anew.
           const mirrors = [new FetchMirror(fetchFrom(remote), 3_600_000), new FetchMirror(fetchFrom(remote), 0)];
@@ -188,7 +191,7 @@ describe('while a tree is uploaded over an older one', () => {
                 const answer = await ask(mirror, targets[n] ?? '');
                 expect([old[n], fresh[n], '503'], `${targets[n]} after ${path}`).toContain(answer);
                 outcomes[answer === '503' ? 'later' : answer === old[n] ? 'old' : 'new'] += 1;
-                // Pages come before what names them: a client is never sent away before old pages go.
+                // Files come before what names them: a client is never sent away before old files go.
                 if (isOrdered && b[path] !== undefined) expect(answer).not.toBe('503');
               }
             }

@@ -117,8 +117,8 @@ function prepare(out: string, layout: Layout, isIncremental: boolean): string {
 describe.each([
   ['a first build, layout files,', 'files', false],
   ['an incremental build, layout files,', 'files', true],
-  ['a first build, layout packed,', 'packed', false],
-  ['an incremental build, layout packed,', 'packed', true],
+  ['a first build, layout archive,', 'archive', false],
+  ['an incremental build, layout archive,', 'archive', true],
 ] as const)('%s that is killed', (_, layout, isIncremental) => {
   const times = Math.ceil(KILLS / 4);
   it(`leaves old or new bytes at every path that was there, and the next build makes all whole (${times} times)`, async () => {

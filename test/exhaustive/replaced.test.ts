@@ -17,9 +17,9 @@ describe('an output that becomes another under the local server', () => {
   /** Some builds of the same data. */
   const BUILDS = {
     files: { layout: 'files', dialect: 'contract' },
-    packed: { layout: 'packed', dialect: 'contract' },
+    archive: { layout: 'archive', dialect: 'contract' },
     'files-hiro': { layout: 'files', dialect: 'hiro' },
-    'packed-hiro': { layout: 'packed', dialect: 'hiro' },
+    'archive-hiro': { layout: 'archive', dialect: 'hiro' },
   } as const;
   type Name = keyof typeof BUILDS;
   const NAMES = Object.keys(BUILDS) as Name[];
@@ -57,10 +57,10 @@ describe('an output that becomes another under the local server', () => {
   });
 
   it.each<[string, typeof build, Name, Name]>([
-    ['a build of another layout', build, 'files', 'packed'],
+    ['a build of another layout', build, 'files', 'archive'],
     ['a build in another dialect', build, 'files', 'files-hiro'],
-    ['a build in another dialect, layout packed', build, 'packed', 'packed-hiro'],
-    ['a build in another layout and dialect', build, 'packed-hiro', 'files'],
+    ['a build in another dialect, layout archive', build, 'archive', 'archive-hiro'],
+    ['a build in another layout and dialect', build, 'archive-hiro', 'files'],
   ])('by %s: every answer is the old one, the new one, or a 503', async (_, make, from, to) => {
     const out = join(temporaryFolder(), 'out');
     cpSync(built(from), out, { recursive: true });
@@ -93,10 +93,10 @@ describe('an output that becomes another under the local server', () => {
   });
 
   it.each<[Name, Name]>([
-    ['files', 'packed'],
-    ['files', 'packed-hiro'],
-    ['packed', 'files'],
-    ['packed', 'packed-hiro'],
+    ['files', 'archive'],
+    ['files', 'archive-hiro'],
+    ['archive', 'files'],
+    ['archive', 'archive-hiro'],
   ])('from %s to %s between the beginning of a request and its first file: the answer is the new one', async (from, to) => {
     const folder = temporaryFolder();
     const at = (name: string) => join(folder, name);

@@ -48,7 +48,7 @@ const EXEMPTIONS: readonly Exemption[] = [
     reason: 'it builds what the block before pulled',
     ranBy: ['test/support/nodePulls.ts', 'testBuild'],
   },
-  { page: 'docs/node.md', needs: '--follow -- --layout packed', reason: 'it needs a node, and does not end' },
+  { page: 'docs/node.md', needs: '--follow -- --layout archive', reason: 'it needs a node, and does not end' },
   { page: 'docs/node.md', needs: 'sudo systemctl', reason: 'it installs a service on this machine' },
   {
     page: 'bench/peers/README.md',

@@ -18,13 +18,13 @@ describe('what a build made', () => {
       for (const layout of LAYOUTS) {
         const [out, plain] = [join(temporaryFolder(), 'out'), join(temporaryFolder(), 'plain')];
         const options = { inputs: CONFORMANCE_INPUTS, dialect, layout, pageSizes: [10, 25, 60] };
-        await testBuild(out, { ...options, compress: ENCODINGS });
+        await testBuild(out, { ...options, compress: layout === 'files' ? ENCODINGS : [] });
         await testBuild(plain, { ...options, operationPages: false });
         for (const folder of [out, plain]) {
           const { files, manifest } = await check(folder);
           expect(files).toBe(manifest.files);
         }
-        expectCompressedPages(out);
+        if (layout === 'files') expectCompressedPages(out);
         const pages = Object.entries(tree(plain)).filter(([path]) => isPage(path));
         expect(tree(out)).toMatchObject(Object.fromEntries(pages));
       }

@@ -14,7 +14,7 @@ const PARALLEL = [
     'nodeChains',
     'nodeFollow',
     'nodeKill',
-    'packed',
+    'archive',
   ],
   ...['pullDatabase', 'pullJoined', 'pullKill', 'shellBlocks', 'terminal', 'verify'],
 ].map((name) => `test/exhaustive/${name}.test.ts`);

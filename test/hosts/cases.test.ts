@@ -24,7 +24,7 @@ describe.each(LAYOUTS)('the case table on Netlify, layout %s', (layout) => {
 
 it('the recorded requests are answered on Netlify as recorded, or as a rule decides; 14 are outside of /runes, where Netlify answers', async () => {
   const dist = join(temporaryFolder(), 'dist');
-  await testBuild(dist, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'packed' });
+  await testBuild(dist, { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'archive' });
   const host = await startNetlify({ dist, edge: 'on' });
   try {
     const wrong = await wrongVectors(host, ['Accept-Encoding']);

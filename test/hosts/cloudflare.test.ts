@@ -7,6 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import worker from '../../src/hosts/cloudflare/worker.ts';
 import { LAYOUTS } from '../../src/pages/site.ts';
+import { readArchive } from '../support/archives.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { CASES, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
 import { checkRanges } from '../support/ranges.ts';
@@ -48,13 +49,13 @@ async function overR2(name: string, settings: Readonly<Record<string, string>> =
 const RETRY = { status: 503, headers: { 'retry-after': '5', 'cache-control': 'no-store', 'access-control-allow-origin': '*' } };
 
 describe.each(LAYOUTS)('R2, layout %s', (layout) => {
-  const host = using(() => overR2(layout, layout === 'packed' ? {} : { PREFIX: 'a/mirror' }));
+  const host = using(() => overR2(layout, layout === 'archive' ? {} : { PREFIX: 'a/mirror' }));
   it.each(CASES)('$name', (one) => checkCase(host(), one));
 });
 
 describe('R2, the 720 recorded vectors', () => {
   const host = using(async () => {
-    await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'packed' });
+    await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'archive' });
     return overR2('vectors');
   });
 
@@ -85,11 +86,11 @@ describe('Parquet files', () => {
 });
 
 describe('R2, the files themselves', () => {
-  const host = using(() => overR2('packed'));
-  const text = (path: string) => readFileSync(join(dist('packed'), path), 'utf8');
+  const host = using(() => overR2('archive'));
+  const text = (path: string) => readFileSync(join(dist('archive'), path), 'utf8');
 
   it('are served by their own paths', async () => {
-    const paths = filesBelow(dist('packed')).filter((path) => path.startsWith('runes/'));
+    const paths = filesBelow(dist('archive')).filter((path) => /^(?:runes|archive)\//.test(path));
     for (const path of ['index.html', ...paths]) {
       const answer = await host().send('GET', `/${path}?x=1`);
       expect({ path, status: answer.status, body: answer.body }).toEqual({ path, status: 200, body: text(path) });
@@ -120,18 +121,16 @@ describe('R2, the files themselves', () => {
 });
 
 describe('R2 while it is not as it should be', () => {
-  it('is a 503 with Retry-After when a page is missing, and is right again when it is back', async () => {
-    const host = await overR2('packed');
+  it('is a 503 with Retry-After when a file is missing, and is right again when it is back', async () => {
+    const host = await overR2('archive');
     try {
-      const [page = ''] = filesBelow(dist('packed')).filter(
-        (path) => path.startsWith('runes/v1/blocks/2000007-') && path.endsWith('/60/0.json'),
-      );
-      await host.remove([page]);
+      const segment = readArchive(dist('archive')).root.segments.find(({ first, last }) => first <= 2000007 && last >= 2000007);
+      await host.remove([`archive/${segment?.file}.bin`]);
       const target = '/runes/v1/blocks/2000007/activity';
       expect(await host.send('GET', target)).toMatchObject(RETRY);
       expect(await host.send('HEAD', target)).toMatchObject({ ...RETRY, body: '' });
-      expect((await host.send('GET', `${target}?offset=400`)).status).toBe(200);
-      await host.put(dist('packed'));
+      expect((await host.send('GET', '/runes/v1/blocks/840000/activity')).status).toBe(200);
+      await host.put(dist('archive'));
       expect((await host.send('GET', target)).status).toBe(200);
     } finally {
       await host.close();
@@ -144,7 +143,7 @@ describe('R2 while it is not as it should be', () => {
       expect(await host.send('GET', '/runes/v1/blocks/1/activity')).toMatchObject(RETRY);
       expect(await host.send('GET', '/')).toMatchObject(RETRY);
       expect(host.log()).toContain('runes/v1/manifest.json is missing');
-      await host.put(dist('packed'));
+      await host.put(dist('archive'));
       expect((await host.send('GET', '/')).status).toBe(200);
     } finally {
       await host.close();
@@ -175,7 +174,7 @@ describe('R2 after a new upload', () => {
       ['new', 5],
     ] as const) {
       writeFiles(work, { [`in-${name}/7.ndjson`]: block(records) });
-      await testBuild(dist(name), { inputs: [dist(`in-${name}`)], layout: 'packed' });
+      await testBuild(dist(name), { inputs: [dist(`in-${name}`)], layout: 'archive' });
     }
   });
 
@@ -237,7 +236,7 @@ async function startFiles(
 }
 
 describe('an HTTP origin', () => {
-  const files = using(() => startFiles(dist('packed')));
+  const files = using(() => startFiles(dist('archive')));
   const host = using(() => startCloudflare({ ORIGIN: `http://127.0.0.1:${files().port}/mirror`, FRESH_SECONDS: '0' }));
 
   it.each(CASES)('$name', (one) => checkCase(host(), one));
@@ -290,9 +289,9 @@ describe('a private S3 bucket', () => {
   let s3: S3Server;
   beforeAll(async () => {
     s3 = await startS3();
-    for (const path of filesBelow(dist('packed'))) {
+    for (const path of filesBelow(dist('archive'))) {
       s3.objects.set(`mirror/${path}`, {
-        bytes: readFileSync(join(dist('packed'), path)),
+        bytes: readFileSync(join(dist('archive'), path)),
         headers: { etag: `"${hex(path).slice(0, 32)}"` },
       });
     }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import worker from '../../src/hosts/cloudflare/worker.ts';
 import { LAYOUTS } from '../../src/pages/site.ts';
+import { MANIFEST, readArchive } from '../support/archives.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
 import { CASES, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
 import { checkRanges } from '../support/ranges.ts';
@@ -38,7 +39,7 @@ describe.each(LAYOUTS)('layout %s', (layout) => {
   it.each(CASES)('$name', (one) => checkCase(host(), one));
 
   it('serves every file of the API by its own path, and says nothing', async () => {
-    for (const path of ['index.html', ...filesBelow(dist(layout)).filter((path) => path.startsWith('runes/'))]) {
+    for (const path of ['index.html', ...filesBelow(dist(layout)).filter((path) => /^(?:runes|archive)\//.test(path))]) {
       const { status, body } = await host().send('GET', `/${path}?x=1`);
       expect({ path, status, body }).toEqual({ path, status: 200, body: readFileSync(join(dist(layout), path), 'utf8') });
     }
@@ -73,7 +74,7 @@ describe.each(LAYOUTS)('layout %s', (layout) => {
 });
 
 it('answers the 720 recorded vectors as recorded, or as a rule decides', async () => {
-  await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'packed' });
+  await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro', layout: 'archive' });
   const host = await startCloudflareAssets(dist('vectors'));
   try {
     // The runtime compresses answers by itself, as Cloudflare does.
@@ -84,14 +85,15 @@ it('answers the 720 recorded vectors as recorded, or as a rule decides', async (
   }
 });
 
-it('is a 503 with Retry-After when a page was not deployed', async () => {
-  await testBuild(dist('hole'), { inputs: [SAMPLE_INPUT], layout: 'packed' });
-  for (const path of filesBelow(dist('hole'))) if (/\/2000007-[^/]*\/60\/0\.json$/.test(path)) rmSync(join(dist('hole'), path));
+it('is a 503 with Retry-After when a file was not deployed', async () => {
+  await testBuild(dist('hole'), { inputs: [SAMPLE_INPUT], layout: 'archive' });
+  const segment = readArchive(dist('hole')).root.segments.find(({ first, last }) => first <= 2000007 && last >= 2000007);
+  rmSync(join(dist('hole'), `archive/${segment?.file}.bin`));
   const host = await startCloudflareAssets(dist('hole'));
   try {
     const target = '/runes/v1/blocks/2000007/activity';
     expect(await host.send('GET', target)).toMatchObject({ status: 503, headers: { 'retry-after': '5', 'cache-control': 'no-store' } });
-    expect((await host.send('GET', `${target}?offset=400`)).status).toBe(200);
+    expect((await host.send('GET', '/runes/v1/blocks/840000/activity')).status).toBe(200);
   } finally {
     await host.close();
   }
@@ -106,18 +108,19 @@ describe('what is read of the files', () => {
       fetch: (request) => {
         const path = new URL(request.url).pathname.slice(1);
         paths.push(path);
-        return Promise.resolve(new Response(readFileSync(join(dist('packed'), path)), { headers: { etag: '"a"' } }));
+        return Promise.resolve(new Response(readFileSync(join(dist('archive'), path)), { headers: { etag: '"a"' } }));
       },
     };
   }
   const ask = (settings: Parameters<typeof worker.fetch>[1]) =>
     worker.fetch(new Request('https://m.example/runes/v1/blocks/2000007/activity?limit=60'), settings, { waitUntil: () => {} });
 
-  it('are manifest and index once, and then only pages: a deployment never changes', async () => {
+  it('are manifest, root and directory once, and then only pages: a deployment never changes', async () => {
     const ASSETS = counted();
     for (let i = 0; i < 3; i += 1) expect((await ask({ ASSETS })).status).toBe(200);
-    const count = (path: string) => ASSETS.paths.filter((one) => one.startsWith(`runes/v1/${path}`)).length;
-    expect([count('manifest.json'), count('pointers/'), count('blocks/')]).toEqual([1, 1, 3]);
+    const count = (path: string) => ASSETS.paths.filter((one) => one.startsWith(path)).length;
+    const { archive } = JSON.parse(readFileSync(join(dist('archive'), MANIFEST), 'utf8')) as { archive: { root: string } };
+    expect([count(MANIFEST), count(`archive/${archive.root}`), count('archive/')]).toEqual([1, 1, 1 + 1 + 3]);
   });
 
   it('are read again when FRESH_SECONDS says so', async () => {

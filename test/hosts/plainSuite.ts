@@ -311,12 +311,12 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       expect(await answerOf(temporaryFolder(), UNKNOWN)).toMatchObject({ status: 503, headers: NO_STORE });
     });
 
-    it('says that layout packed needs code', async () => {
-      const dist = join(folder, 'packed');
-      await testBuild(dist, { inputs: CONFORMANCE_INPUTS, layout: 'packed' });
+    it('says that layout archive needs code', async () => {
+      const dist = join(folder, 'archive');
+      await testBuild(dist, { inputs: CONFORMANCE_INPUTS, layout: 'archive' });
       for (const target of [`${BLOCK}/activity`, UNKNOWN]) {
         const answer = await answerOf(dist, target);
-        expect(answer).toMatchObject({ status: 503, headers: NO_STORE, body: expect.stringContaining('packed') });
+        expect(answer).toMatchObject({ status: 503, headers: NO_STORE, body: expect.stringContaining('archive') });
       }
     });
 

@@ -144,6 +144,8 @@ function start(dist: string, more: Readonly<Record<string, string>> = {}, args =
     RCLONE_RETRIES: '1',
     RCLONE_LOW_LEVEL_RETRIES: '1',
     RCLONE_TRANSFERS: '4',
+    // Files of an archive would stay for a day.
+    UPLOAD_GRACE_SECONDS: '0',
     ...more,
   };
   // A process group of its own, so that rclone dies with the script.
@@ -225,7 +227,7 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
 
     const changes = changesOf(s3.requests);
     const rank = (line: string) =>
-      line.startsWith('DELETE') ? 3 : line.endsWith(MANIFEST) ? 2 : line.startsWith('PUT runes/v1/blocks/') ? 0 : 1;
+      line.startsWith('DELETE') ? 3 : line.endsWith(MANIFEST) ? 2 : /^PUT (?:runes\/v1\/blocks|archive)\//.test(line) ? 0 : 1;
     expect(changes.map(rank)).toEqual(changes.map(rank).sort());
     const differing = [...new Set([...before.keys(), ...s3.objects.keys()])].filter(
       (key) => key !== NUMBER && before.get(key)?.bytes.equals(s3.objects.get(key)?.bytes ?? Buffer.alloc(0)) !== true,
@@ -386,9 +388,32 @@ describe.each(LAYOUTS)('an upload of layout %s', (layout) => {
   });
 });
 
+describe('the files of an archive that a new build does not have', () => {
+  it('stay for the readers of the old manifest, for as long as UPLOAD_GRACE_SECONDS says, with a record and without', async () => {
+    const dist = newDist();
+    await build(dist, 'before', 'archive');
+    await upload(dist);
+    const old = filesBelow(dist).filter((path) => path.startsWith('archive/'));
+    const answers = await answersOf(dist);
+    const remembering = new FetchMirror((path) => fetch(`http://127.0.0.1:${s3.port}/${BUCKET}/${path}`), 600_000);
+    await ask(remembering, TARGETS[0] ?? '');
+    for (const [input, more] of [
+      ['after', {}],
+      ['later', { UPLOAD: 'all' }],
+    ] as const) {
+      await build(dist, input, 'archive');
+      await upload(dist, { UPLOAD_GRACE_SECONDS: '3600', ...more });
+      expect(old.filter((path) => !s3.objects.has(path))).toEqual([]);
+      for (const [i, target] of TARGETS.entries()) expect(await ask(remembering, target)).toBe(answers[i]);
+    }
+    await upload(dist);
+    expectSame(dist);
+  });
+});
+
 describe('an upload that cannot be done', () => {
   const dist = join(work, 'dist-bad');
-  beforeAll(() => build(dist, 'before', 'packed'));
+  beforeAll(() => build(dist, 'before', 'archive'));
 
   const failure = async (args: readonly string[], env = {}) => {
     const { code, stderr } = await finished(start(dist, env, [...args]));
@@ -398,12 +423,14 @@ describe('an upload that cannot be done', () => {
 
   it('says so when files could not be sent, and sends them the next time', async () => {
     await upload(dist);
-    await build(dist, 'after', 'packed');
-    s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key.includes('/pointers/8') ? 503 : undefined);
+    await build(dist, 'after', 'archive');
+    const { archive } = JSON.parse(readFileSync(join(dist, MANIFEST), 'utf8')) as { archive: { root: string } };
+    s3.requests.length = 0;
+    s3.intercept = (method, key) => Promise.resolve(method === 'PUT' && key.includes(archive.root) ? 503 : undefined);
     const { code, stderr } = await finished(start(dist));
     expect(code).not.toBe(0);
-    expect(stderr).toContain('pointers/8.json');
-    expect(changesOf(s3.requests)).not.toContain(`DELETE runes/v1/pointers/5.json`);
+    expect(stderr).toContain(`${archive.root}.bin`);
+    expect(changesOf(s3.requests).filter((change) => change.startsWith('DELETE') || change.includes(MANIFEST))).toEqual([]);
     s3.intercept = () => Promise.resolve(undefined);
     await upload(dist);
     expectSame(dist);
@@ -428,10 +455,10 @@ describe('an upload that cannot be done', () => {
   });
 
   it.each(['at the beginning', 'at the end'])('removes nothing when the files cannot be listed %s', async (when) => {
-    await build(dist, 'after', 'packed');
+    await build(dist, 'after', 'archive');
     await upload(dist, { UPLOAD: 'all' });
     const old = new Map(s3.objects);
-    await build(dist, 'before', 'packed');
+    await build(dist, 'before', 'archive');
     // A `find` that breaks off, as at a folder that may not be read, once there is a file that says so.
     const bin = join(work, `find ${when}`);
     const isBroken = join(bin, 'broken');
@@ -459,9 +486,9 @@ describe('an upload that cannot be done', () => {
 
   it.each([
     { layout: 'files' },
-    { layout: 'packed', dialect: 'hiro' },
-    { layout: 'packed', pageSizes: [20, 100] },
-    { layout: 'packed', operationPages: false },
+    { layout: 'archive', dialect: 'hiro' },
+    { layout: 'archive', pageSizes: [20, 100] },
+    { layout: 'archive', operationPages: false },
   ] as const)('does not touch a bucket with a build of other choices: %j', async (other) => {
     await upload(dist);
     const strange = newDist();
@@ -471,7 +498,8 @@ describe('an upload that cannot be done', () => {
   });
 
   it('leaves compressed files out', async () => {
-    await testBuild(dist, { inputs: [join(work, 'before')], layout: 'packed', compress: ['gz'] });
+    const dist = newDist();
+    await testBuild(dist, { inputs: [join(work, 'before')], compress: ['gz'] });
     const isCompressed = (path: string) => path.endsWith('.gz');
     expect(filesBelow(dist).some(isCompressed)).toBe(true);
     await upload(dist);
@@ -503,13 +531,13 @@ describe('an upload that cannot be done', () => {
   });
 
   it('notices a build that changes the files meanwhile, and makes the bucket whole the next time', async () => {
-    await build(dist, 'after', 'packed');
+    await build(dist, 'after', 'archive');
     await upload(dist, { UPLOAD: 'all' });
-    await build(dist, 'before', 'packed');
+    await build(dist, 'before', 'archive');
     let building: Promise<unknown> | undefined;
     s3.intercept = async (method) => {
       if (method !== 'DELETE') return undefined;
-      building ??= build(dist, 'later', 'packed');
+      building ??= build(dist, 'later', 'archive');
       await building;
       return undefined;
     };

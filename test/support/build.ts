@@ -64,6 +64,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       dryRun: false,
       // A disk that other work writes to takes seconds for it.
       sync: false,
+      objectSize: 8 * 1024 * 1024,
       ...rest,
     },
     log,

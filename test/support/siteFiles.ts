@@ -1,7 +1,8 @@
 /** The files of a build that are not of the API, on every host: the pages for people, their scripts, documents and bulk data. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
 import { isBuiltFile } from '../../src/pages/siteFiles.ts';
 import { filesBelow } from './build.ts';
 import { SECURITY_HEADERS } from './securityHeaders.ts';
@@ -10,6 +11,7 @@ const PARQUET = 'application/vnd.apache.parquet';
 
 /** What a file is sent with, by its ending. */
 const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  bin: { ...SECURITY_HEADERS.other, 'content-type': 'application/octet-stream' },
   css: { ...SECURITY_HEADERS.other, 'content-type': 'text/css; charset=utf-8' },
   html: SECURITY_HEADERS.page,
   js: { ...SECURITY_HEADERS.other, 'content-type': 'text/javascript; charset=utf-8' },
@@ -35,13 +37,14 @@ export async function checkSiteFiles({ port, hasOwnTypes = false }: SiteHost, di
   const origin = `http://127.0.0.1:${port}`;
   const paths = sitePaths(dist);
   // The explorer and its parts, the documents, and at least one bulk file.
-  expect(new Set(paths.map(endingOf))).toEqual(new Set(Object.keys(HEADERS)));
+  const endings = Object.keys(HEADERS).filter((ending) => ending !== 'bin' || existsSync(join(dist, ARCHIVE_FOLDER)));
+  expect(new Set(paths.map(endingOf))).toEqual(new Set(endings));
   const expectHeaders = (path: string, response: Response) => {
     const { 'content-type': type = '', ...others } = HEADERS[endingOf(path)] ?? {};
     const found = Object.fromEntries(Object.keys(others).map((name) => [name, response.headers.get(name)]));
     expect([path, found]).toEqual([path, others]);
     const [bare = ''] = type.split(';');
-    if (hasOwnTypes && ['parquet', 'ts'].includes(endingOf(path))) return;
+    if (hasOwnTypes && ['bin', 'parquet', 'ts'].includes(endingOf(path))) return;
     expect(response.headers.get('content-type')?.replace('application/javascript', 'text/javascript')).toContain(hasOwnTypes ? bare : type);
   };
   for (const path of paths) {

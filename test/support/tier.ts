@@ -37,7 +37,7 @@ class SlowestFirst extends BaseSequencer {
 const SLOW: readonly string[] = [
   ...['bulk', 'incremental', 'pullMirror', 'inputForms', 'output', 'pull', 'nodePull', 'badInput', 'cli', 'client', 'openapi', 'verify'],
   ...['blockRange', 'stats', 'compress', 'leftOut'],
-  ...['kill', 'histories', 'pullKill', 'nodeChains', 'packed', 'shellBlocks', 'terminal', 'pullDatabase', 'nodeFollow', 'pullJoined'].map(
+  ...['kill', 'histories', 'pullKill', 'nodeChains', 'archive', 'shellBlocks', 'terminal', 'pullDatabase', 'nodeFollow', 'pullJoined'].map(
     (name) => `exhaustive/${name}`,
   ),
   ...['workflow', 'runtimes', 'upload', 'cloudflare'].map((name) => `hosts/${name}`),

@@ -62,7 +62,7 @@ async function serveFile(request: Request, fetchFile: FetchFile): Promise<Respon
   throw new Error(`${path} was answered with status ${file.status}`);
 }
 
-/** Serves a Parquet file or a part of it. */
+/** Serves a file that is read by ranges, or a part of it. */
 async function serveByRanges(request: Request, path: string, fetchFile: FetchFile): Promise<Response> {
   const range = request.method === 'GET' ? request.headers.get('range') : null;
   let file = range !== null && wantedRange(range) !== undefined ? await fetchFile(path, range) : await fetchFile(path);
@@ -72,7 +72,7 @@ async function serveByRanges(request: Request, path: string, fetchFile: FetchFil
     await file.body?.cancel();
     file = await fetchFile(path);
   }
-  if (file.ok) return sendByRanges(request, file, fileHeaders(path));
+  if (file.ok) return sendByRanges(request, path, file);
   await file.body?.cancel();
   if (file.status === 416) {
     const place = file.headers.get('content-range');

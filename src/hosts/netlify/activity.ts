@@ -23,7 +23,13 @@ let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 export default async function activity(request: Request): Promise<Response> {
   const { origin } = new URL(request.url);
   if (last?.origin !== origin) {
-    last = { origin, mirror: new FetchMirror((path) => fetch(new URL(`/${path}`, origin)), Number.POSITIVE_INFINITY) };
+    last = {
+      origin,
+      mirror: new FetchMirror(
+        (path, range) => fetch(new URL(`/${path}`, origin), range === undefined ? {} : { headers: { range } }),
+        Number.POSITIVE_INFINITY,
+      ),
+    };
   }
   // Answer 404 here: the redirect rules would treat a path with a stray slash as an API request.
   return (await last.mirror.answer(request)) ?? jsonNotFound(request);

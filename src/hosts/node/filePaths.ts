@@ -3,7 +3,7 @@
  * folder's owner added.
  */
 import { extname } from 'node:path';
-import { API_HEADERS, cachingHeaders, FILE_HEADERS, fileHeaders } from '../../http/headers.ts';
+import { API_HEADERS, cachingHeaders, FILE_HEADERS, fileCaching, fileHeaders } from '../../http/headers.ts';
 import { isBuiltFile, pageOfFolder } from '../../pages/siteFiles.ts';
 import { type Headers, headerList } from './send.ts';
 
@@ -62,7 +62,7 @@ export function headersOf(path: string): Headers {
   if (!isBuiltFile(path)) return [...OTHER, 'content-type', TYPES[type] ?? 'application/octet-stream'];
   const known = BUILT.get(type);
   if (known !== undefined) return known;
-  const headers = headerList({ ...fileHeaders(path), ...CACHING });
+  const headers = headerList({ ...fileHeaders(path), ...fileCaching(path) });
   BUILT.set(type, headers);
   return headers;
 }

@@ -7,10 +7,11 @@ import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSy
 import { lstat, readFile, realpath } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { gunzipSync, gzip } from 'node:zlib';
 import { codeOf, messageOf } from '../../errors.ts';
 import { etagOfDigest } from '../../http/headers.ts';
 import type { Files, OpenFile } from '../../pages/respond.ts';
+import { OpenFiles } from './openFiles.ts';
 
 /** Larger files are streamed; smaller ones are cheaper to read at once. */
 const STREAM_FROM_BYTES = 256 * 1024;
@@ -178,6 +179,7 @@ export class BuiltFiles implements Files<BuiltFile> {
   /** By path, least recently used first. */
   readonly #cached = new Map<string, BuiltFile>();
   #cachedBytes = 0;
+  readonly #opened = new OpenFiles();
   #slowReads = 0;
   #readsInThreads = 0;
 
@@ -196,14 +198,32 @@ export class BuiltFiles implements Files<BuiltFile> {
     return this.#open(path, IN_THREADS);
   }
 
+  async read(path: string, offset: number, length: number): Promise<Uint8Array | undefined> {
+    if (!this.#opened.has(path)) {
+      const reading = this.#readsInThreads === 0 ? AT_ONCE : IN_THREADS;
+      const found = await this.#locate(path, reading);
+      if (found === undefined) return undefined;
+      await this.#check(path, found[0], found[1], reading);
+      if (!this.#opened.has(path)) this.#opened.open(path, found[0]);
+    }
+    if (this.#readsInThreads === 0) return this.#timed(() => this.#opened.readAtOnce(path, offset, length));
+    this.#readsInThreads -= 1;
+    return this.#opened.readInThread(path, offset, length);
+  }
+
+  /** Closes the files of layout `archive`. */
+  close(): void {
+    this.#opened.close();
+  }
+
+  async inflate(member: Uint8Array, most: number): Promise<string> {
+    return gunzipSync(member, { maxOutputLength: most }).toString('latin1');
+  }
+
   async #open(path: string, reading: Reading): Promise<BuiltFile | undefined> {
-    const { lstat, realpath } = reading;
-    const named = `${this.#dir}/${path}`;
-    const found = await lstat(named);
+    const found = await this.#locate(path, reading);
     if (found === undefined) return undefined;
-    const followed: [string, Stats] | undefined = found.isSymbolicLink() ? await follow(named, reading) : [named, found];
-    if (followed === undefined) return undefined;
-    const [real, stats] = followed;
+    const [real, stats] = found;
     const cached = this.#cached.get(path);
     if (cached !== undefined && isSame(cached.stats, stats)) {
       this.#cached.delete(path);
@@ -211,19 +231,36 @@ export class BuiltFiles implements Files<BuiltFile> {
       return cached;
     }
     if (cached !== undefined) this.#drop(path, cached);
-    // Opening a pipe would block until another process writes to it.
-    if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file; remove it and build again`);
-    if (!(await this.#isInside(dirname(real), realpath)))
-      throw new ForeignFileError(`${path} leads out of the served folder through a symbolic link; replace the link with the file itself`);
+    await this.#check(path, real, stats, reading);
     const isLarge = stats.size >= STREAM_FROM_BYTES;
     const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#read(real, reading));
     if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#cache(path, file);
     return file;
   }
 
+  /** Returns where a path leads, with symbolic links followed; undefined when it does not exist. */
+  async #locate(path: string, reading: Reading): Promise<[real: string, stats: Stats] | undefined> {
+    const named = `${this.#dir}/${path}`;
+    const found = await reading.lstat(named);
+    return found?.isSymbolicLink() === true ? follow(named, reading) : found && [named, found];
+  }
+
+  /** Throws a ForeignFileError unless this is a file inside the build's folder. */
+  async #check(path: string, real: string, stats: Stats, { realpath }: Reading): Promise<void> {
+    // Opening a pipe would block until another process writes to it.
+    if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file; remove it and build again`);
+    if (!(await this.#isInside(dirname(real), realpath)))
+      throw new ForeignFileError(`${path} leads out of the served folder through a symbolic link; replace the link with the file itself`);
+  }
+
   async #read(real: string, { read }: Reading): Promise<Buffer> {
+    return this.#timed(() => read(real));
+  }
+
+  /** Reads, and notices when the disk is slow. */
+  async #timed<Result>(read: () => Result | Promise<Result>): Promise<Result> {
     const start = performance.now();
-    const bytes = await read(real);
+    const bytes = await read();
     this.#slowReads = performance.now() - start > SLOW_MS ? this.#slowReads + 1 : 0;
     if (this.#slowReads >= SLOW_IN_A_ROW && this.#readsInThreads === 0) {
       this.#slowReads = 0;

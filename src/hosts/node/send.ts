@@ -100,14 +100,17 @@ export class Exchange {
     return condition === undefined || condition === etag;
   }
 
-  /** Sends a body that was made for this request, as a 200 or 304. `text` has one character per byte. */
-  async sendBody(text: string, headers: Headers): Promise<void> {
+  /**
+   * Sends a body that was made for this request, as a 200 or 304. `text` has one character per byte. `gzip` is its
+   * compressed form, if there is one.
+   */
+  async sendBody(text: string, gzip: Uint8Array | undefined, headers: Headers): Promise<void> {
     const bytes = Buffer.from(text, 'latin1');
     const etag = etagOf(bytes);
     const isZipped = this.#isZipped(bytes.length);
     const known = this.#knownTag(etag, isZipped);
     if (known !== undefined) return this.#sendNotModified(known, headers);
-    this.#sendWhole(isZipped ? await gzipped(bytes) : bytes, etag, isZipped, headers);
+    this.#sendWhole(isZipped ? (gzip ?? (await gzipped(bytes))) : bytes, etag, isZipped, headers);
   }
 
   /** Sends an error of the API. */
@@ -152,7 +155,7 @@ export class Exchange {
     this.#response.end();
   }
 
-  #sendWhole(bytes: Buffer, etag: string, isZipped: boolean, headers: Headers): void {
+  #sendWhole(bytes: Uint8Array, etag: string, isZipped: boolean, headers: Headers): void {
     const form = ['content-length', String(bytes.length), ...(isZipped ? ZIPPED : [])];
     this.#writeHead(200, [...headers, ...this.#validators(isZipped ? compressedEtag(etag) : etag), ...form]);
     this.#response.end(this.method === 'HEAD' ? undefined : bytes);

@@ -132,7 +132,7 @@ function sourceOf(view: ListView, result: Result): HTMLElement {
 }
 
 /**
- * Returns the file with exactly this answer, which also works on hosts without code. Undefined in layout `packed`, for
+ * Returns the file with exactly this answer, which also works on hosts without code. Undefined in layout `archive`, for
  * a window that is not a page or is past the end, and for an empty list.
  */
 function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Result): string | undefined {

@@ -1,0 +1,7 @@
+/**
+ * A file of an archive is missing, shorter than it must be, or damaged. While a host replaces files, the manifest may
+ * name an archive that is not there any more, so a reader reads the manifest again and tries once more.
+ */
+export class ArchiveError extends Error {
+  override readonly name = 'ArchiveError';
+}

@@ -1,0 +1,317 @@
+/**
+ * Reads blocks, pages and ids from an archive. It uses no platform API: a host reads parts of files and inflates them.
+ *
+ * An answer takes at most three rounds of reads that wait for each other: table, directory, pages. Reads of one round
+ * run at the same time.
+ */
+import { type PlacedBlock, parseDirectory } from './directory.ts';
+import { ArchiveError } from './error.ts';
+import { PartCache } from './partCache.ts';
+import { isFileName, type Level, MOST_INFLATED, parseRoot, type Root, type Segment } from './root.ts';
+import {
+  BLOCK_BYTES,
+  checkBlocks,
+  ENTRIES_PER_BLOCK,
+  entriesPerFile,
+  fileBytes,
+  findEntries,
+  keyOf,
+  type TableEntry,
+} from './sortedTable.ts';
+
+/** How a host reads an archive. */
+export interface ArchiveFiles {
+  /**
+   * Reads `length` bytes of a file from `offset` on; `isWhole` tells that this is the whole file, so that no range needs
+   * to be requested. Resolves to undefined when the file is missing or shorter. Rejects when the host cannot tell.
+   */
+  read(file: string, offset: number, length: number, isWhole: boolean): Promise<Uint8Array | undefined>;
+  /**
+   * Inflates one gzip member, and decodes it as the host decodes pages (pages/respond.ts). Rejects for other bytes, a
+   * wrong checksum, and content of more than `most` bytes.
+   */
+  inflate(member: Uint8Array, most: number): Promise<string>;
+}
+
+/** Names the root of an archive. The manifest has it. */
+export interface RootName {
+  readonly root: string;
+  /** Size of the root's file, in bytes. */
+  readonly bytes: number;
+}
+
+/** Files of at most this size are read whole, so they need a host without ranges only to send files. */
+const LARGEST_READ_WHOLE = 1024 * 1024;
+
+/** Pages this near to each other are read at once. A request costs more than these bytes. */
+const NEAR_BYTES = 64 * 1024;
+
+/** A page as it lies in its segment: a gzip member that holds a complete response. */
+export interface StoredPage {
+  readonly text: string;
+  readonly gzip: Uint8Array;
+}
+
+export class Archive {
+  readonly root: Root;
+  readonly #files: ArchiveFiles;
+  readonly #cache: PartCache;
+
+  private constructor(root: Root, files: ArchiveFiles, cache: PartCache) {
+    this.root = root;
+    this.#files = files;
+    this.#cache = cache;
+  }
+
+  /** Opens an archive. Archives of one mirror share a cache. Rejects with an ArchiveError when the root is missing or damaged. */
+  static async open({ root: name, bytes }: RootName, files: ArchiveFiles, cache = new PartCache()): Promise<Archive> {
+    if (!isFileName(name)) throw new ArchiveError('the manifest names no root of an archive');
+    const root = await cache.get(name, async () => {
+      const text = await inflate(await read(name, 0, bytes, true, files), files);
+      return { value: parseRoot(text), bytes: text.length * 2 };
+    });
+    return new Archive(root, files, cache);
+  }
+
+  /**
+   * Returns a block; undefined when the archive does not have it. `page` is a page that the caller will read: a block
+   * in several files is opened at that page.
+   */
+  async block(height: number, page = 0): Promise<ArchivedBlock | undefined> {
+    const segments = this.#segmentsAt(height);
+    if (segments.length === 0) return undefined;
+    const opened = segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY)) ?? segments[0];
+    const block = opened && (await this.directory(opened)).get(height);
+    return block && new ArchivedBlock(this, segments, block);
+  }
+
+  /** Returns the entries of all ids that end like this one, of 64 hex digits. The caller checks which is of this id. */
+  async entries(id: string): Promise<TableEntry[]> {
+    const readBlocks = (level: Level, from: number, to: number) => this.#tableBlocks(level, from, to);
+    const found = await Promise.all(this.root.ids.map((level) => findEntries(level, keyOf(id), readBlocks)));
+    return found.flat();
+  }
+
+  /** Reads the directory of a segment: its blocks by height. */
+  directory(segment: Segment): Promise<Map<number, PlacedBlock>> {
+    return this.#cache.get(`${segment.file} directory`, () =>
+      this.forgetIfDamaged(segment.file, async () => {
+        const offset = segment.bytes - segment.directory;
+        const text = await inflate(await this.part(segment.file, segment.bytes, offset, segment.directory), this.#files);
+        return { value: parseDirectory(text, segment), bytes: text.length * 4 };
+      }),
+    );
+  }
+
+  /** Reads a part of a file of `size` bytes. Small files are read whole and kept. */
+  async part(file: string, size: number, offset: number, length: number): Promise<Uint8Array> {
+    if (this.root.objectSize > LARGEST_READ_WHOLE) return read(file, offset, length, length === size, this.#files);
+    const whole = await this.#cache.get(file, async () => ({ value: await read(file, 0, size, true, this.#files), bytes: size }));
+    return whole.subarray(offset, offset + length);
+  }
+
+  /** Inflates a page. Rejects with an ArchiveError when it is damaged. */
+  page(gzip: Uint8Array): Promise<string> {
+    return inflate(gzip, this.#files);
+  }
+
+  /** Returns the segments that have pages of this height: several only for a block in parts. */
+  #segmentsAt(height: number): Segment[] {
+    const { segments } = this.root;
+    let [low, high] = [0, segments.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((segments[middle]?.last ?? 0) < height) low = middle + 1;
+      else high = middle;
+    }
+    const found: Segment[] = [];
+    for (let segment = segments[low]; segment !== undefined && segment.first <= height; segment = segments[low]) {
+      found.push(segment);
+      low += 1;
+    }
+    return found;
+  }
+
+  /** Reads blocks of a table, which may be in two files. */
+  async #tableBlocks(level: Level, from: number, to: number): Promise<Uint8Array> {
+    const perFile = entriesPerFile(this.root.objectSize) / ENTRIES_PER_BLOCK;
+    const parts: Promise<Uint8Array>[] = [];
+    for (let at = from; at < to; ) {
+      const index = Math.floor(at / perFile);
+      const end = Math.min((index + 1) * perFile, to);
+      const file = level.files[index];
+      if (file === undefined) throw new ArchiveError('the root of the archive is damaged');
+      const [offset, length] = [(at - index * perFile) * BLOCK_BYTES, (end - at) * BLOCK_BYTES];
+      parts.push(this.#checkedBlocks(file, fileBytes(level, index, this.root.objectSize), offset, length));
+      at = end;
+    }
+    return joined(await Promise.all(parts));
+  }
+
+  #checkedBlocks(file: string, size: number, offset: number, length: number): Promise<Uint8Array> {
+    return this.#cache.get(`${file} ${offset} ${length}`, () =>
+      this.forgetIfDamaged(file, async () => {
+        const value = await this.part(file, size, offset, length);
+        checkBlocks(value);
+        return { value, bytes: length };
+      }),
+    );
+  }
+
+  /** Reads from a file. Forgets its content when it is damaged, so that the next attempt reads it again. */
+  async forgetIfDamaged<Result>(file: string, read: () => Promise<Result>): Promise<Result> {
+    try {
+      return await read();
+    } catch (error) {
+      if (error instanceof ArchiveError) this.#cache.forget(file);
+      throw error;
+    }
+  }
+}
+
+/** A block of an archive. */
+export class ArchivedBlock {
+  readonly #archive: Archive;
+  readonly #segments: readonly Segment[];
+  readonly #block: PlacedBlock;
+
+  constructor(archive: Archive, segments: readonly Segment[], block: PlacedBlock) {
+    this.#archive = archive;
+    this.#segments = segments;
+    this.#block = block;
+  }
+
+  get height(): number {
+    return this.#block.height;
+  }
+
+  /** 64 hex digits, no prefix. */
+  get hash(): string {
+    return this.#block.hash;
+  }
+
+  /** Number of records. */
+  get records(): number {
+    return this.#block.records;
+  }
+
+  /** Number of records of an operation. */
+  total(operation: string): number {
+    if (this.#segments.length === 1) return sum(this.#block.operations[operation] ?? []);
+    return sum(this.#segments.map(({ part }) => part?.operations[operation] ?? 0));
+  }
+
+  /** Reads these pages, whose numbers ascend. Rejects with an ArchiveError when one is missing or damaged. */
+  async pages(numbers: readonly number[]): Promise<StoredPage[]> {
+    const pages = await Promise.all(
+      [...this.#bySegment(numbers)].map(async ([segment, wanted]) => this.#pagesOf(segment, await this.#placed(segment), wanted)),
+    );
+    return pages.flat();
+  }
+
+  /**
+   * Returns the pages that have the records `from` to `to - 1` of an operation, and how many of its records are before
+   * the first of these pages.
+   */
+  async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
+    const numbers: number[] = [];
+    let [count, before] = [0, 0];
+    // Counts of whole segments come first, so that only directories with records of the window are read.
+    const wanted: { readonly segment: Segment; readonly before: number }[] = [];
+    for (const segment of this.#segments) {
+      const here = this.#segments.length === 1 ? this.total(operation) : (segment.part?.operations[operation] ?? 0);
+      if (here > 0 && count < to && count + here > from) wanted.push({ segment, before: count });
+      count += here;
+    }
+    const read = await Promise.all(wanted.map(async (one) => ({ ...one, block: await this.#placed(one.segment) })));
+    for (const { block, before: start } of read) {
+      count = start;
+      for (const [i, here] of (block.operations[operation] ?? []).entries()) {
+        if (here > 0 && count < to && count + here > from) {
+          if (numbers.length === 0) before = count;
+          numbers.push((block.page ?? 0) + i);
+        }
+        count += here;
+      }
+    }
+    return { numbers, before };
+  }
+
+  async #placed(segment: Segment): Promise<PlacedBlock> {
+    const block = (await this.#archive.directory(segment)).get(this.height);
+    if (block?.hash !== this.hash) throw new ArchiveError(`${segment.file} does not have block ${this.height}`);
+    return block;
+  }
+
+  #bySegment(numbers: readonly number[]): Map<Segment, number[]> {
+    const found = new Map<Segment, number[]>();
+    for (const number of numbers) {
+      const index = this.#segments.findIndex((_, i) => number < (this.#segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
+      const segment = this.#segments[index];
+      if (segment !== undefined) found.set(segment, [...(found.get(segment) ?? []), number]);
+    }
+    return found;
+  }
+
+  /** Reads pages of one segment. Pages near to each other are one read. */
+  async #pagesOf(segment: Segment, block: PlacedBlock, numbers: readonly number[]): Promise<StoredPage[]> {
+    const places = numbers.map((number) => {
+      const [offset, length] = [block.offsets[number - (block.page ?? 0)], block.pages[number - (block.page ?? 0)]];
+      if (offset === undefined || length === undefined) throw new ArchiveError(`block ${this.height} has no page ${number}`);
+      return { offset, length };
+    });
+    const reads: { begin: number; end: number; places: typeof places }[] = [];
+    for (const place of places) {
+      const last = reads.at(-1);
+      if (last !== undefined && place.offset - last.end <= NEAR_BYTES) {
+        last.end = place.offset + place.length;
+        last.places.push(place);
+      } else {
+        reads.push({ begin: place.offset, end: place.offset + place.length, places: [place] });
+      }
+    }
+    const pages = await Promise.all(
+      reads.map(({ begin, end, places: wanted }) =>
+        this.#archive.forgetIfDamaged(segment.file, async () => {
+          const bytes = await this.#archive.part(segment.file, segment.bytes, begin, end - begin);
+          return Promise.all(
+            wanted.map(async ({ offset, length }) => {
+              const gzip = bytes.subarray(offset - begin, offset - begin + length);
+              return { text: await this.#archive.page(gzip), gzip };
+            }),
+          );
+        }),
+      ),
+    );
+    return pages.flat();
+  }
+}
+
+async function read(file: string, offset: number, length: number, isWhole: boolean, files: ArchiveFiles): Promise<Uint8Array> {
+  const bytes = await files.read(file, offset, length, isWhole);
+  if (bytes?.length !== length) throw new ArchiveError(`the archive's file ${file} is missing or too short`);
+  return bytes;
+}
+
+/** Inflates a member. Any failure means that it is damaged. */
+async function inflate(member: Uint8Array, files: ArchiveFiles): Promise<string> {
+  try {
+    return await files.inflate(member, MOST_INFLATED);
+  } catch (error) {
+    throw new ArchiveError(`a file of the archive is damaged (${error instanceof Error ? error.message : String(error)})`);
+  }
+}
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0);
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return only;
+  const all = new Uint8Array(sum(parts.map((part) => part.length)));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

@@ -1,0 +1,98 @@
+/**
+ * The root of an archive: names all of its files. docs/archive.md describes the format.
+ *
+ * Every file of an archive is named by its content and never changes. The manifest names the root, the root names the
+ * segments and the files of the sorted tables. So a reader that has a root sees a single build, while the host
+ * replaces files.
+ */
+import { ArchiveError } from './error.ts';
+
+/** A file with the pages of the blocks from height `first` to `last`, and the directory of these pages at its end. */
+export interface Segment {
+  readonly first: number;
+  readonly last: number;
+  readonly file: string;
+  /** Size of the file, in bytes. */
+  readonly bytes: number;
+  /** Size of the directory, in bytes. */
+  readonly directory: number;
+  /**
+   * Set when the pages of a block are in several files: the number of the file's first page in the block, and how many
+   * records of each operation the file has.
+   */
+  readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
+}
+
+/** One level of a sorted table: the entries of the blocks from height `first` to `last`. */
+export interface Level {
+  readonly first: number;
+  readonly last: number;
+  /** Number of entries by the first bits of their key. The number of counts is a power of two. */
+  readonly counts: readonly number[];
+  /** All files have the same number of entries, except the last. */
+  readonly files: readonly string[];
+}
+
+export interface Root {
+  /** Records in a page. */
+  readonly pageSize: number;
+  /** Size that files do not exceed, in bytes; only a single page may be larger. */
+  readonly objectSize: number;
+  /** Ascending by height and page. */
+  readonly segments: readonly Segment[];
+  /** The table of transaction ids and block hashes. The level with the most entries comes first. */
+  readonly ids: readonly Level[];
+}
+
+/** Heights have 3 bytes in the tables, and the largest value marks unused space. */
+export const HIGHEST_HEIGHT = 2 ** 24 - 2;
+
+/** The largest size of an inflated page, directory or root, in bytes. Limits the memory that a damaged file can take. */
+export const MOST_INFLATED = 64 * 1024 * 1024;
+
+/** Makes the text of a root. */
+export const renderRoot = (root: Root): string =>
+  `${JSON.stringify({ page_size: root.pageSize, object_size: root.objectSize, segments: root.segments, ids: root.ids })}\n`;
+
+/** Parses a root. Throws an ArchiveError for any other text. */
+export function parseRoot(text: string): Root {
+  try {
+    const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    const root = { pageSize: fields['page_size'], objectSize: fields['object_size'], segments: fields['segments'], ids: fields['ids'] };
+    if (isRoot(root)) return root;
+  } catch {
+    // Not JSON: the same error as for a wrong form.
+  }
+  throw new ArchiveError('the root of the archive is damaged');
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+const isList = (value: unknown, isItem: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(isItem);
+
+function isRoot(root: { readonly [Key in keyof Root]: unknown }): root is Root {
+  return (
+    isCount(root.pageSize) && root.pageSize > 0 && isCount(root.objectSize) && isList(root.segments, isSegment) && isList(root.ids, isLevel)
+  );
+}
+
+function isSegment(value: unknown): boolean {
+  const { first, last, file, bytes, directory, part } = Object(value) as Readonly<Record<string, unknown>>;
+  const isPlaced = isCount(first) && isCount(last) && isCount(bytes) && isCount(directory) && directory <= bytes;
+  return isPlaced && isFileName(file) && (part === undefined || isPart(part));
+}
+
+function isPart(value: unknown): boolean {
+  const { page, operations } = Object(value) as Readonly<Record<string, unknown>>;
+  return isCount(page) && typeof operations === 'object' && operations !== null && Object.values(operations).every(isCount);
+}
+
+function isLevel(value: unknown): boolean {
+  const { first, last, counts, files } = Object(value) as Readonly<Record<string, unknown>>;
+  const isPlaced = isCount(first) && isCount(last) && isList(files, isFileName);
+  return isPlaced && isList(counts, isCount) && Number.isInteger(Math.log2((counts as readonly number[]).length));
+}
+
+const FILE_NAME = /^[0-9a-f]{32}$/;
+
+/** Whether a text can be the name of an archive's file: the first 32 hex digits of the SHA-256 of its content. */
+export const isFileName = (value: unknown): value is string => typeof value === 'string' && FILE_NAME.test(value);

@@ -1,0 +1,174 @@
+/**
+ * Sorted tables in levels, as in an LSM tree: entries of 16 bytes, ascending by key. A key that may have an entry is
+ * searched in every level, at the same time.
+ *
+ * A file is a sequence of blocks of 4,096 bytes. A block has 255 entries, 12 zero bytes, and the CRC-32 of all that.
+ * An entry has the key (6 bytes), height (3), first (4) and count (3), all big-endian. Unused entries at the end of the
+ * last file have only bits that are set.
+ *
+ * Keys are the ends of ids, which are evenly distributed. So the place of a key is computed from the counts of the
+ * level, and one read of a few blocks almost always has it. Keys that were chosen on purpose only need more reads.
+ */
+import { crc32 } from './crc32.ts';
+import { ArchiveError } from './error.ts';
+import type { Level } from './root.ts';
+
+export interface TableEntry {
+  /** A number of 48 bits. */
+  readonly key: number;
+  readonly height: number;
+  readonly first: number;
+  readonly count: number;
+}
+
+export const ENTRY_BYTES = 16;
+export const BLOCK_BYTES = 4096;
+export const ENTRIES_PER_BLOCK = 255;
+const KEY_BITS = 48;
+
+/** Marks unused entries. */
+export const UNUSED_HEIGHT = 0xffffff;
+
+/** Returns the key of an id of 64 hex digits: its last 12. Block hashes begin with zeros, so the end is used. */
+export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
+
+/** Number of entries in a file of this size, in bytes. */
+export const entriesPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1) * ENTRIES_PER_BLOCK;
+
+/** Entries by the first bits of their key: at most this many on average, so that one read of 16 KB finds a key. */
+const ENTRIES_PER_COUNT = 25_000;
+
+/** Returns how many first bits of the key a level of this size counts by. */
+export function countedBits(entries: number): number {
+  let bits = 0;
+  while (entries > ENTRIES_PER_COUNT * 2 ** bits) bits += 1;
+  return bits;
+}
+
+export const totalOf = ({ counts }: Level): number => counts.reduce((sum, count) => sum + count, 0);
+
+/** Returns the size of a level's file in bytes; `index` is its position in the level. */
+export function fileBytes(level: Level, index: number, objectSize: number): number {
+  const each = entriesPerFile(objectSize);
+  const entries = Math.min(totalOf(level) - index * each, each);
+  return Math.ceil(entries / ENTRIES_PER_BLOCK) * BLOCK_BYTES;
+}
+
+/** Reads and checks blocks `from` to `to - 1` of a level, counted over all of its files. */
+export type ReadBlocks = (level: Level, from: number, to: number) => Promise<Uint8Array>;
+
+/** The expected place of a key misses its real one by half the root of the number of entries, times five to be sure. */
+const SPREAD = 2.5;
+
+/** Finds all entries of a level with this key. Rejects when blocks cannot be read. */
+export async function findEntries(level: Level, key: number, readBlocks: ReadBlocks): Promise<TableEntry[]> {
+  const bits = Math.log2(level.counts.length);
+  const width = 2 ** (KEY_BITS - bits);
+  const bucket = Math.floor(key / width);
+  // All entries before position `low` have a smaller key; the entry at `high`, if there is one, has not.
+  let low = 0;
+  for (let i = 0; i < bucket; i += 1) low += level.counts[i] ?? 0;
+  const end = low + (level.counts[bucket] ?? 0);
+  let high = end;
+  let [lowKey, highKey] = [bucket * width, (bucket + 1) * width];
+  for (let round = 0; low < high; round += 1) {
+    // Later rounds halve the rest instead of computing the place, because these keys are not evenly distributed.
+    const share = round < 2 ? (key - lowKey) / Math.max(highKey - lowKey, 1) : 0.5;
+    const guess = low + share * (high - low);
+    const margin = SPREAD * Math.sqrt(high - low) + 1;
+    const from = Math.floor(Math.max(guess - margin, low) / ENTRIES_PER_BLOCK);
+    const to = Math.ceil(Math.min(guess + margin, high) / ENTRIES_PER_BLOCK);
+    const read = new Entries(await readBlocks(level, from, to), from * ENTRIES_PER_BLOCK);
+    const [begin, stop] = [Math.max(read.begin, low), Math.min(read.end, high)];
+    if (begin > low && read.keyAt(begin) >= key) {
+      [high, highKey] = [begin, read.keyAt(begin)];
+    } else if (stop < high && read.keyAt(stop - 1) < key) {
+      [low, lowKey] = [stop, read.keyAt(stop - 1)];
+    } else {
+      let at = begin;
+      while (at < stop && read.keyAt(at) < key) at += 1;
+      return entriesFrom(level, at, end, key, read, readBlocks);
+    }
+  }
+  return entriesFrom(level, high, end, key, undefined, readBlocks);
+}
+
+/** Returns the entries with this key, the first of which is at position `at`. */
+async function entriesFrom(
+  level: Level,
+  at: number,
+  end: number,
+  key: number,
+  known: Entries | undefined,
+  readBlocks: ReadBlocks,
+): Promise<TableEntry[]> {
+  const found: TableEntry[] = [];
+  let entries = known;
+  for (let i = at; i < end; i += 1) {
+    if (entries === undefined || i >= entries.end) {
+      const block = Math.floor(i / ENTRIES_PER_BLOCK);
+      entries = new Entries(await readBlocks(level, block, block + 1), block * ENTRIES_PER_BLOCK);
+    }
+    const entry = entries.at(i);
+    if (entry.key !== key) break;
+    found.push(entry);
+  }
+  return found;
+}
+
+/** Entries of some consecutive blocks. */
+export class Entries {
+  readonly #view: DataView;
+  /** Position of the first entry in the level, and of the one after the last. */
+  readonly begin: number;
+  readonly end: number;
+
+  /** `blocks` were checked with `checkBlocks`. */
+  constructor(blocks: Uint8Array, begin: number) {
+    this.#view = new DataView(blocks.buffer, blocks.byteOffset, blocks.byteLength);
+    this.begin = begin;
+    this.end = begin + (blocks.length / BLOCK_BYTES) * ENTRIES_PER_BLOCK;
+  }
+
+  #offset(position: number): number {
+    const i = position - this.begin;
+    return Math.floor(i / ENTRIES_PER_BLOCK) * BLOCK_BYTES + (i % ENTRIES_PER_BLOCK) * ENTRY_BYTES;
+  }
+
+  keyAt(position: number): number {
+    const at = this.#offset(position);
+    return this.#view.getUint32(at) * 0x10000 + this.#view.getUint16(at + 4);
+  }
+
+  at(position: number): TableEntry {
+    const at = this.#offset(position);
+    const view = this.#view;
+    return {
+      key: this.keyAt(position),
+      height: view.getUint16(at + 6) * 0x100 + view.getUint8(at + 8),
+      first: view.getUint32(at + 9),
+      count: view.getUint16(at + 13) * 0x100 + view.getUint8(at + 15),
+    };
+  }
+}
+
+/** Throws an ArchiveError unless these bytes are whole blocks with the right checksums. */
+export function checkBlocks(blocks: Uint8Array): void {
+  const view = new DataView(blocks.buffer, blocks.byteOffset, blocks.byteLength);
+  for (let at = 0; at < blocks.length; at += BLOCK_BYTES) {
+    const sum = at + BLOCK_BYTES - 4;
+    if (sum + 4 > blocks.length || view.getUint32(sum) !== crc32(blocks, at, sum))
+      throw new ArchiveError('a table of the archive is damaged');
+  }
+}
+
+/** Writes an entry into a view. */
+export function writeEntry(view: DataView, at: number, { key, height, first, count }: TableEntry): void {
+  view.setUint32(at, Math.floor(key / 0x10000));
+  view.setUint16(at + 4, key % 0x10000);
+  view.setUint16(at + 6, height >>> 8);
+  view.setUint8(at + 8, height & 0xff);
+  view.setUint32(at + 9, first);
+  view.setUint16(at + 13, count >>> 8);
+  view.setUint8(at + 15, count & 0xff);
+}

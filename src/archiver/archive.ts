@@ -1,0 +1,97 @@
+/**
+ * Writes the archive of a build: segments, tables and root. Files are named by their content, so nothing that a reader
+ * of the last build needs is changed. The manifest switches readers to the new root, and only then the
+ * files that it does not name are removed.
+ */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { RootName } from '../archive/reader.ts';
+import { HIGHEST_HEIGHT, type Root, renderRoot } from '../archive/root.ts';
+import { fileBytes } from '../archive/sortedTable.ts';
+import { codeOf, InputError } from '../errors.ts';
+import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/paths.ts';
+import { maximumLimit, type Site } from '../pages/site.ts';
+import { int, type Store } from '../store/duckdb.ts';
+import { gzipMember } from '../write/blockSpool.ts';
+import { nameOf, type OldArchive } from './oldArchive.ts';
+import { type ArchivedBlocks, writeSegments } from './segments.ts';
+import { writeIds } from './tables.ts';
+
+/** An archive as the manifest describes it. */
+export interface WrittenArchive {
+  readonly name: RootName;
+  /** Number and total size of its files, in bytes. */
+  readonly files: number;
+  readonly bytes: number;
+  /** The paths of all files. */
+  readonly paths: ReadonlySet<string>;
+}
+
+/** Receives the files of an archive by their paths. */
+export type ArchiveSink = (path: string, content: Uint8Array) => void;
+
+/** Throws an InputError when the tables of an archive cannot have a block or transaction of the input. */
+export async function checkFits(store: Store): Promise<void> {
+  const { tip, records } = await store.row(
+    `SELECT coalesce((SELECT max(block_height) FROM blocks), 0) AS tip, coalesce((SELECT max(records) FROM transactions), 0) AS records`,
+    { tip: int, records: int },
+  );
+  const advice = ['Build with --layout files, or leave the block out with --blocks.'];
+  if (tip > HIGHEST_HEIGHT)
+    throw new InputError(`block ${tip} is too high for layout archive, whose highest block is ${HIGHEST_HEIGHT}`, advice);
+  if (records > MOST_RECORDS) {
+    throw new InputError(`a transaction has ${records} records, more than the ${MOST_RECORDS} that layout archive allows`, advice);
+  }
+}
+
+/** The tables have 3 bytes for the number of records of a transaction. */
+const MOST_RECORDS = 2 ** 24 - 1;
+
+/** Writes the files that the last build does not have. Needs the tables that `writeIds` reads. */
+export async function writeArchive(
+  site: Site,
+  blocks: ArchivedBlocks,
+  old: OldArchive | undefined,
+  sink: ArchiveSink,
+  store: Store,
+): Promise<WrittenArchive> {
+  const put = (content: Uint8Array): string => {
+    const name = nameOf(content);
+    sink(archivePath(name), content);
+    return name;
+  };
+  const segments = writeSegments(blocks, old, put);
+  const ids = await writeIds(blocks, old, put, store);
+  const root: Root = { pageSize: maximumLimit(site), objectSize: blocks.objectSize, segments, ids };
+  const content = gzipMember(Buffer.from(renderRoot(root)));
+  return describe({ root: put(content), bytes: content.length }, root);
+}
+
+/** Describes an archive from its root. */
+export function describe(name: RootName, root: Root): WrittenArchive {
+  const sizes = sizesOf(name, root);
+  return {
+    name,
+    files: sizes.size,
+    bytes: [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0),
+    paths: new Set([...sizes.keys()].map(archivePath)),
+  };
+}
+
+/** Returns the files that a root names, and itself, with their sizes. */
+function sizesOf(name: RootName, { segments, ids, objectSize }: Root): Map<string, number> {
+  const tables = ids.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize)] as const));
+  return new Map([[name.root, name.bytes], ...segments.map(({ file, bytes }) => [file, bytes] as const), ...tables]);
+}
+
+/** Lists the files of archives in an output folder that this archive does not have. Without one, lists all. */
+export function outdatedFiles(out: string, archive: WrittenArchive | undefined): string[] {
+  try {
+    return readdirSync(join(out, ARCHIVE_FOLDER))
+      .map((name) => `${ARCHIVE_FOLDER}/${name}`)
+      .filter((path) => isArchivePath(path) && archive?.paths.has(path) !== true);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * The archive that the last build left in the output folder. Blocks that did not change are copied from it, and its
+ * tables are merged with the new entries.
+ */
+import { createHash } from 'node:crypto';
+import { readSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { type PlacedBlock, parseDirectory } from '../archive/directory.ts';
+import { ArchiveError } from '../archive/error.ts';
+import type { RootName } from '../archive/reader.ts';
+import { MOST_INFLATED, parseRoot, type Root, type Segment } from '../archive/root.ts';
+import { codeOf } from '../errors.ts';
+import { archivePath, MANIFEST_PATH } from '../pages/paths.ts';
+import { siteOf } from '../pages/site.ts';
+import { NotAFileError, openRegularFile, readRegularFile } from '../write/regularFile.ts';
+
+/** A file of the archive was changed since the last build, so an incremental build cannot copy from it. */
+export class ChangedArchiveError extends Error {
+  override readonly name = 'ChangedArchiveError';
+}
+
+/** Returns the name of a file with this content. */
+export const nameOf = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex').slice(0, 32);
+
+export class OldArchive {
+  readonly #out: string;
+  readonly name: RootName;
+  readonly root: Root;
+
+  /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when its root is damaged. */
+  static in(out: string): OldArchive {
+    const { archive } = siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString()));
+    if (archive === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
+    return new OldArchive(out, archive);
+  }
+
+  /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */
+  constructor(out: string, name: RootName) {
+    this.#out = out;
+    this.name = name;
+    this.root = this.#orChanged(name.root, () =>
+      parseRoot(gunzipSync(this.read(name.root), { maxOutputLength: MOST_INFLATED }).toString()),
+    );
+  }
+
+  /** Reads a whole file, and compares its content with its name. */
+  read(file: string): Buffer {
+    return this.#orChanged(file, () => {
+      const content = readRegularFile(this.#pathOf(file));
+      if (nameOf(content) !== file) throw new ArchiveError('does not have the content that its name says');
+      return content;
+    });
+  }
+
+  /** Returns the pages and the directory of a segment. */
+  segment(segment: Segment): { readonly pages: Buffer; readonly blocks: Map<number, PlacedBlock> } {
+    const content = this.read(segment.file);
+    return this.#orChanged(segment.file, () => {
+      const end = segment.bytes - segment.directory;
+      const text = gunzipSync(content.subarray(end), { maxOutputLength: MOST_INFLATED }).toString();
+      return { pages: content.subarray(0, end), blocks: parseDirectory(text, segment) };
+    });
+  }
+
+  /** Opens a file for reading in parts. The caller closes the handle. */
+  open(file: string): number {
+    return this.#orChanged(file, () => openRegularFile(this.#pathOf(file)));
+  }
+
+  /** Reads a part of an opened file. `check` throws an ArchiveError when it is damaged. */
+  readPart(handle: number, file: string, offset: number, length: number, check: (part: Uint8Array) => void): Buffer {
+    return this.#orChanged(file, () => {
+      const part = Buffer.allocUnsafe(length);
+      if (readSync(handle, part, 0, length, offset) !== length) throw new ArchiveError('is too short');
+      check(part);
+      return part;
+    });
+  }
+
+  #pathOf(file: string): string {
+    return join(this.#out, archivePath(file));
+  }
+
+  /** Runs `read`. Throws a ChangedArchiveError for a file that is missing, damaged, or not a file. */
+  #orChanged<Result>(file: string, read: () => Result): Result {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof ChangedArchiveError) throw error;
+      const code = codeOf(error);
+      const isDamage =
+        error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');
+      if (!isDamage && code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
+      throw new ChangedArchiveError(`${this.#pathOf(file)} was changed since the last build`);
+    }
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Files of layout `archive`, which are read in parts. They never change, so they stay open for a while: opening a file
+ * takes longer than reading a part of it.
+ */
+import { closeSync, openSync, read, readSync } from 'node:fs';
+import { promisify } from 'node:util';
+
+/** Files that are open at once, of the thousand that a process may usually have. */
+const MOST_OPEN = 256;
+
+const readInThread = promisify(read);
+
+interface Opened {
+  readonly handle: number;
+  /** Number of reads in other threads that have not ended. */
+  reads: number;
+  isClosed: boolean;
+}
+
+export class OpenFiles {
+  /** By path, least recently used first. */
+  readonly #opened = new Map<string, Opened>();
+
+  /** Whether a file is open. */
+  has(path: string): boolean {
+    return this.#opened.has(path);
+  }
+
+  /** Opens a file. Throws system errors. */
+  open(path: string, real: string): void {
+    this.#opened.set(path, { handle: openSync(real, 'r'), reads: 0, isClosed: false });
+    for (const [oldest, file] of this.#opened) {
+      if (this.#opened.size <= MOST_OPEN) return;
+      this.#opened.delete(oldest);
+      end(file);
+    }
+  }
+
+  /** Reads a part of an open file; undefined when the file is shorter. */
+  readAtOnce(path: string, offset: number, length: number): Buffer | undefined {
+    const file = this.#use(path);
+    const part = Buffer.allocUnsafeSlow(length);
+    return readSync(file.handle, part, 0, length, offset) === length ? part : undefined;
+  }
+
+  /** The same in another thread, for slow disks. */
+  async readInThread(path: string, offset: number, length: number): Promise<Buffer | undefined> {
+    const file = this.#use(path);
+    const part = Buffer.allocUnsafeSlow(length);
+    file.reads += 1;
+    try {
+      const { bytesRead } = await readInThread(file.handle, part, 0, length, offset);
+      return bytesRead === length ? part : undefined;
+    } finally {
+      file.reads -= 1;
+      if (file.isClosed) end(file);
+    }
+  }
+
+  #use(path: string): Opened {
+    const file = this.#opened.get(path);
+    if (file === undefined) throw new Error(`${path} is not open`);
+    this.#opened.delete(path);
+    this.#opened.set(path, file);
+    return file;
+  }
+
+  /** Closes all files. */
+  close(): void {
+    for (const file of this.#opened.values()) end(file);
+    this.#opened.clear();
+  }
+}
+
+/** Closes a file that nothing reads, or else marks it to be closed after the last read. */
+function end(file: Opened): void {
+  file.isClosed = true;
+  if (file.reads === 0) closeSync(file.handle);
+}

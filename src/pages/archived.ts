@@ -1,0 +1,103 @@
+/**
+ * Answers requests for lists from layout `archive`: finds the block of a list and cuts the window out of its pages.
+ */
+import type { Archive, ArchivedBlock, StoredPage } from '../archive/reader.ts';
+import type { TableEntry } from '../archive/sortedTable.ts';
+import { cutRecords, readPage, renderEnvelope, txIdOf } from './envelope.ts';
+import { isHeight, spellHex } from './ids.ts';
+import type { ActivityList, Operation } from './lists.ts';
+import type { Window } from './request.ts';
+import { type BuiltSite, isSettled } from './site.ts';
+
+/** An answer's body. `gzip` is its compressed form where the archive has it. */
+export interface ArchivedWindow {
+  readonly body: string;
+  readonly isSettled: boolean;
+  readonly gzip?: Uint8Array;
+}
+
+/** Answers a request for a list. Rejects with an ArchiveError when a file is missing or damaged. */
+export async function windowOf(list: ActivityList, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
+  if (list.kind === 'transaction') return windowOfTransaction(list.txId, window, site, archive);
+  const block = await findBlock(list.block, window, archive);
+  if (block === undefined) return answer(window, 0, '', undefined, site);
+  return list.operation === undefined
+    ? windowOfBlock(block, window, site, archive)
+    : windowOfOperation(block, list.operation, window, site);
+}
+
+/** Finds a block by its height or hash. A block in several files is opened at the page where the window begins. */
+async function findBlock(id: string, window: Window, archive: Archive): Promise<ArchivedBlock | undefined> {
+  const page = Math.floor(window.offset / archive.root.pageSize);
+  if (isHeight(id)) return archive.block(Number(id), page);
+  const entries = await archive.entries(id);
+  const blocks = await Promise.all(entries.filter(isBlock).map(({ height }) => archive.block(height, page)));
+  return blocks.find((block) => block?.hash === id);
+}
+
+/** The table has transactions, which have at least one record, and blocks. */
+const isBlock = ({ count }: TableEntry): boolean => count === 0;
+
+async function windowOfBlock(block: ArchivedBlock, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
+  const { limit, offset } = window;
+  const pages = await pagesAt(block, offset, Math.min(offset + limit, block.records), archive);
+  const [first] = pages;
+  if (first !== undefined && limit === archive.root.pageSize && offset % limit === 0) {
+    return { body: first.text, gzip: first.gzip, isSettled: isSettled(block.height, site) };
+  }
+  return answer(window, block.records, cutPages(pages, offset % archive.root.pageSize, limit), block.height, site);
+}
+
+/** Reads the pages that have the records `from` to `to - 1` of a block. */
+function pagesAt(block: ArchivedBlock, from: number, to: number, { root: { pageSize } }: Archive): Promise<StoredPage[]> {
+  if (from >= to) return Promise.resolve([]);
+  const first = Math.floor(from / pageSize);
+  return block.pages(Array.from({ length: Math.ceil(to / pageSize) - first }, (_, i) => first + i));
+}
+
+/** Cuts `count` records out of consecutive pages, from record `from` of the first page on. */
+function cutPages(pages: readonly StoredPage[], from: number, count: number): string {
+  const parts: string[] = [];
+  let [skipped, missing] = [from, count];
+  for (const { text } of pages) {
+    const cut = cutRecords(text, skipped, missing);
+    if (cut.count > 0) parts.push(cut.text);
+    missing -= cut.count;
+    skipped = 0;
+  }
+  return parts.join(',');
+}
+
+async function windowOfOperation(block: ArchivedBlock, operation: Operation, window: Window, site: BuiltSite): Promise<ArchivedWindow> {
+  const total = block.total(operation);
+  const end = Math.min(window.offset + window.limit, total);
+  if (window.offset >= end) return answer(window, total, '', block.height, site);
+  const { numbers, before } = await block.pagesWith(operation, window.offset, end);
+  const pages = await block.pages(numbers);
+  const hits = pages.flatMap(({ text }) => readPage(text).records.filter((record) => record.includes(`"operation":"${operation}"`)));
+  return answer(window, total, hits.slice(window.offset - before, end - before).join(','), block.height, site);
+}
+
+async function windowOfTransaction(txId: string, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
+  const spelled = spellHex(txId, site.dialect);
+  const entries = (await archive.entries(txId)).filter((entry) => !isBlock(entry));
+  const found = await Promise.all(
+    entries.map(async ({ height, first, count }) => {
+      const from = first + Math.min(window.offset, count);
+      // A window past the end still needs a record, which tells whether the entry is of this transaction.
+      const at = window.offset < count ? from : first;
+      const records = Math.min(window.limit, first + count - at);
+      const block = await archive.block(height, Math.floor(at / archive.root.pageSize));
+      if (block === undefined) return undefined;
+      const cut = cutPages(await pagesAt(block, at, at + records, archive), at % archive.root.pageSize, records);
+      if (txIdOf(cut) !== spelled) return undefined;
+      return answer(window, count, at === from ? cut : '', height, site);
+    }),
+  );
+  return found.find((one) => one !== undefined) ?? answer(window, 0, '', undefined, site);
+}
+
+function answer(window: Window, total: number, records: string, height: number | undefined, site: BuiltSite): ArchivedWindow {
+  const isKnown = height !== undefined && records !== '';
+  return { body: renderEnvelope(window, total, records === '' ? [] : [records]), isSettled: isKnown && isSettled(height, site) };
+}

@@ -1,0 +1,68 @@
+/**
+ * Reads an archive with the functions of the web platform, which browsers, Node.js, Deno, Bun and workers share.
+ */
+
+/** Value of the Range header for these bytes. */
+export const rangeOf = (offset: number, length: number): string => `bytes=${offset}-${offset + length - 1}`;
+
+/**
+ * Returns the bytes `offset` to `offset + length - 1` of a file, from the answer to a request for this range or for the
+ * whole file. Hosts may ignore a range and send everything: then the part is cut out, and the rest is not read.
+ * Undefined when the file is missing or shorter. Rejects for any other status; `path` is for that message.
+ */
+export async function partOf(path: string, response: Response, offset: number, length: number): Promise<Uint8Array | undefined> {
+  const { status } = response;
+  if (status === 200) return bytesOf(response, offset, length);
+  if (status === 206 && startsAt(response, offset)) return bytesOf(response, 0, length);
+  await response.body?.cancel();
+  if (status === 404 || status === 416 || status === 206) return undefined;
+  throw new Error(`${path} was answered with status ${status}`);
+}
+
+/** True unless the header, which other origins may hide, names another start. */
+function startsAt(response: Response, offset: number): boolean {
+  const range = response.headers.get('content-range');
+  return range === null || range.startsWith(`bytes ${offset}-`);
+}
+
+async function bytesOf({ body }: Response, skip: number, length: number): Promise<Uint8Array | undefined> {
+  const bytes = new Uint8Array(length);
+  if (body === null) return undefined;
+  const reader = body.getReader();
+  let at = -skip;
+  try {
+    while (at < length) {
+      const { done, value } = await reader.read();
+      if (done) return undefined;
+      const from = Math.max(-at, 0);
+      const to = Math.min(value.length, length - at);
+      if (to > from) bytes.set(value.subarray(from, to), at + from);
+      at += value.length;
+    }
+    return bytes;
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Inflates one gzip member to text. Rejects for other bytes, a wrong checksum, and more than `most` bytes. */
+export async function inflateText(member: Uint8Array, most: number): Promise<string> {
+  const stream = new DecompressionStream('gzip');
+  const writer = stream.writable.getWriter();
+  // A failure shows when the result is read. Without these handlers, it would also count as unhandled.
+  writer.write(member).catch(() => undefined);
+  writer.close().catch(() => undefined);
+  const reader = (stream.readable as ReadableStream<Uint8Array>).getReader();
+  const decoder = new TextDecoder();
+  let [text, length] = ['', 0];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    length += value.length;
+    if (length > most) {
+      await reader.cancel();
+      throw new Error(`inflates to more than ${most} bytes`);
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}

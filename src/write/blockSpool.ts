@@ -1,0 +1,120 @@
+/**
+ * Compresses the pages of blocks for layout `archive`. A writer thread appends them to a file of its own, because the
+ * segments that they belong to are only known when all blocks are rendered (archiver/segments.ts).
+ *
+ * For each block, the spool has its pages and then its line of the directory.
+ */
+import { closeSync, openSync, writeSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
+import { renderEntry } from '../archive/directory.ts';
+import { MOST_INFLATED } from '../archive/root.ts';
+import { BuildError } from '../errors.ts';
+import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
+import { OPERATIONS } from '../pages/lists.ts';
+import { maximumLimit, type Site } from '../pages/site.ts';
+import { sliceRecords } from '../render/recordBytes.ts';
+import type { Batch, BatchBlock } from '../render/servedOrder.ts';
+
+/** Where a block is in a spool. All sizes are in bytes. */
+export interface SpooledBlock {
+  readonly file: string;
+  readonly offset: number;
+  /** Size of all pages. */
+  readonly bytes: number;
+  /** Size of the line of the directory that follows the pages. */
+  readonly entry: number;
+}
+
+/** The fastest level: pages are a tenth larger than with the default, which takes twice the time. */
+const LEVEL = 1;
+/** More memory for the compressor makes it a sixth faster. */
+const MEMORY_LEVEL = 9;
+/** The place in a gzip header where zlib names the operating system. 255 stands for unknown: the bytes are the same everywhere. */
+const SYSTEM_AT = 9;
+
+/** Pages that are written at once. */
+const MEMBERS_AT_ONCE = 256;
+
+/** Makes one gzip member. Its bytes depend on the version of zlib. */
+export function gzipMember(bytes: Uint8Array): Buffer {
+  if (bytes.length > MOST_INFLATED) {
+    throw new BuildError(`a page has ${bytes.length} bytes, more than the ${MOST_INFLATED} that layout archive allows`, [
+      'Use a smaller largest page size with --page-sizes, or layout files.',
+    ]);
+  }
+  const member = gzipSync(bytes, { level: LEVEL, memLevel: MEMORY_LEVEL });
+  member[SYSTEM_AT] = 255;
+  return member;
+}
+
+/** Counts the records of each operation in some pages of a block, in the order of OPERATIONS. Absent operations are left out. */
+export function countOperations(
+  batch: Batch,
+  block: BatchBlock,
+  limit: number,
+  pages: { readonly from: number; readonly to: number },
+): Record<string, number[]> {
+  const counts = OPERATIONS.map(() => new Array<number>(pages.to - pages.from).fill(0));
+  for (let i = pages.from * limit; i < Math.min(pages.to * limit, block.records); i += 1) {
+    const ofOperation = counts[batch.operations[block.first + i] ?? -1];
+    if (ofOperation === undefined) throw new Error(`record ${i} of block ${block.height} has no operation`);
+    const page = Math.floor(i / limit) - pages.from;
+    ofOperation[page] = (ofOperation[page] ?? 0) + 1;
+  }
+  const named = OPERATIONS.map((operation, code) => [operation, counts[code] ?? []] as const);
+  return Object.fromEntries(named.filter(([, ofOperation]) => ofOperation.some((count) => count > 0)));
+}
+
+/** Appends blocks to a file. */
+export class BlockSpool {
+  readonly #file: string;
+  readonly #handle: number;
+  #offset = 0;
+  #page = Buffer.allocUnsafeSlow(1 << 16);
+
+  /** Creates the file. Throws system errors. */
+  constructor(file: string) {
+    this.#file = file;
+    this.#handle = openSync(file, 'wx');
+  }
+
+  /** Compresses and appends a block of a batch. Throws a BuildError for a page that is too large, and system errors. */
+  add(batch: Batch, block: BatchBlock, site: Site): SpooledBlock {
+    const limit = maximumLimit(site);
+    const members: Buffer[] = [];
+    for (let offset = 0; offset < block.records; offset += limit) {
+      const end = Math.min(offset + limit, block.records);
+      const head = envelopeHead({ limit, offset }, block.records);
+      members.push(gzipMember(this.#pageOf(head, batch, block.first + offset, block.first + end)));
+    }
+    const operations = countOperations(batch, block, limit, { from: 0, to: members.length });
+    const { height, hash, records } = block;
+    const entry = Buffer.from(renderEntry({ height, hash, records, pages: members.map(({ length }) => length), operations }));
+    const bytes = members.reduce((sum, { length }) => sum + length, 0);
+    const place = { file: this.#file, offset: this.#offset, bytes, entry: entry.length };
+    // In portions, because a block may have a hundred megabytes.
+    for (let i = 0; i < members.length; i += MEMBERS_AT_ONCE) this.#append(Buffer.concat(members.slice(i, i + MEMBERS_AT_ONCE)));
+    this.#append(entry);
+    return place;
+  }
+
+  #append(content: Uint8Array): void {
+    for (let written = 0; written < content.length; ) written += writeSync(this.#handle, content, written);
+    this.#offset += content.length;
+  }
+
+  /** Returns a page with these records of a batch. Valid until the next call. */
+  #pageOf(head: string, batch: Batch, from: number, to: number): Buffer {
+    const records = sliceRecords(batch, from, to);
+    const length = head.length + records.length + ENVELOPE_TAIL.length;
+    if (length > this.#page.length) this.#page = Buffer.allocUnsafeSlow(length * 2);
+    this.#page.write(head, 0, 'latin1');
+    this.#page.set(records, head.length);
+    this.#page.write(ENVELOPE_TAIL, length - ENVELOPE_TAIL.length, 'latin1');
+    return this.#page.subarray(0, length);
+  }
+
+  close(): void {
+    closeSync(this.#handle);
+  }
+}

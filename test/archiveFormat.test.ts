@@ -1,0 +1,108 @@
+/** What a reader takes of the files of an archive and of the answers of hosts, and what it refuses. */
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { parseDirectory } from '../src/archive/directory.ts';
+import { ArchiveError } from '../src/archive/error.ts';
+import { type Level, parseRoot, type Root, renderRoot, type Segment } from '../src/archive/root.ts';
+import { inflateText, partOf } from '../src/web/archiveParts.ts';
+import { hex } from './support/records.ts';
+
+const MB = 1024 * 1024;
+
+describe('a root', () => {
+  const segment: Segment = { first: 4, last: 7, file: 'a'.repeat(32), bytes: 100, directory: 20 };
+  const level: Level = { first: 0, last: 7, counts: [3, 1], files: ['b'.repeat(32)] };
+  const root: Root = { pageSize: 60, objectSize: 4096, segments: [segment], ids: [level] };
+
+  it('is read as it was written', () => {
+    const parted: Root = { ...root, segments: [{ ...segment, part: { page: 3, operations: { mint: 4 } } }] };
+    for (const one of [root, parted]) expect(parseRoot(renderRoot(one))).toEqual(one);
+  });
+
+  it.each<[string, unknown]>([
+    ['no page size', { ...root, pageSize: 0 }],
+    ['half a record in a page', { ...root, pageSize: 1.5 }],
+    ['no object size', { ...root, objectSize: undefined }],
+    ['no segments', { ...root, segments: undefined }],
+    ['a path as a file', { ...root, segments: [{ ...segment, file: '../../../secret.json'.padEnd(32, 'a') }] }],
+    ['a directory larger than its file', { ...root, segments: [{ ...segment, directory: 101 }] }],
+    ['a size that is text', { ...root, segments: [{ ...segment, bytes: '100' }] }],
+    ['a part without a page', { ...root, segments: [{ ...segment, part: { operations: {} } }] }],
+    ['a part without counts', { ...root, segments: [{ ...segment, part: { page: 0, operations: null } }] }],
+    ['counts that are no power of two', { ...root, ids: [{ ...level, counts: [1, 2, 3] }] }],
+    ['no counts', { ...root, ids: [{ ...level, counts: [] }] }],
+    ['a count below zero', { ...root, ids: [{ ...level, counts: [-1, 2] }] }],
+    ['a table in no file of an archive', { ...root, ids: [{ ...level, files: ['manifest'] }] }],
+  ])('is refused with %s', (_, wrong) => {
+    expect(() => parseRoot(renderRoot(wrong as Root))).toThrow(ArchiveError);
+  });
+
+  it('is refused when it is none', () => {
+    for (const text of ['', '<!doctype html>', 'null', '[]', renderRoot(root).slice(0, -3)])
+      expect(() => parseRoot(text), text).toThrow(ArchiveError);
+  });
+
+  it('names directories, which are refused when they do not fit', () => {
+    const line = JSON.stringify({ height: 4, hash: hex('x'), records: 3, pages: [30, 50], operations: { mint: [1, 2] } });
+    expect(parseDirectory(`${line}\n`, segment).get(4)).toMatchObject({ offsets: [0, 30] });
+    for (const text of [
+      '',
+      `${line}\n${line}\n`,
+      line.slice(1),
+      line.replace('50', '51'),
+      line.replace('[30,50]', '80'),
+      line.replace(/"operations".*/, '"a":1}'),
+    ])
+      expect(() => parseDirectory(text, segment), text).toThrow(ArchiveError);
+  });
+});
+
+describe('a part of a file', () => {
+  const content = Buffer.from('0123456789');
+  const response = (bytes: Uint8Array | null, status: number, headers: Record<string, string> = {}) =>
+    new Response(bytes === null ? null : new Uint8Array(bytes), { status, headers });
+
+  it.each<[string, Response, string | undefined]>([
+    ['of the part', response(content.subarray(2, 6), 206, { 'content-range': 'bytes 2-5/10' }), '2345'],
+    ['of the part, without a Content-Range', response(content.subarray(2, 6), 206), '2345'],
+    ['of the whole file', response(content, 200), '2345'],
+    ['of another part', response(content.subarray(0, 4), 206, { 'content-range': 'bytes 0-3/10' }), undefined],
+    ['of less than the part', response(content.subarray(2, 5), 206, { 'content-range': 'bytes 2-4/5' }), undefined],
+    ['of a file that ends before', response(content.subarray(0, 5), 200), undefined],
+    ['that is empty', response(null, 200), undefined],
+    ['that the file is shorter', response(null, 416), undefined],
+    ['that the file is missing', response(Buffer.from('<h1>no</h1>'), 404), undefined],
+  ])('is taken from an answer %s', async (_, answer, expected) => {
+    const part = await partOf('file', answer, 2, 4);
+    expect(part && Buffer.from(part).toString()).toBe(expected);
+  });
+
+  it('is not known after any other answer', async () => {
+    for (const status of [500, 403, 301])
+      await expect(partOf('file', response(content, status), 2, 4)).rejects.toThrow(`file was answered with status ${status}`);
+  });
+
+  it('comes in pieces of any length, and the rest is not read', async () => {
+    for (const size of [1, 3, 4, 100]) {
+      let isCancelled = false;
+      const body = new ReadableStream<Uint8Array>({
+        pull: (controller) => controller.enqueue(new Uint8Array(Buffer.alloc(size, 'x'))),
+        cancel: () => {
+          isCancelled = true;
+        },
+      });
+      const part = await partOf('file', new Response(body), 20, 7);
+      expect([Buffer.from(part ?? []).toString(), isCancelled]).toEqual(['xxxxxxx', true]);
+    }
+  });
+
+  it('is inflated when it is one whole member, up to a size', async () => {
+    const member = gzipSync('•'.repeat(1000));
+    expect(await inflateText(member, 3000)).toBe('•'.repeat(1000));
+    await expect(inflateText(member, 2999)).rejects.toThrow('inflates to more than 2999 bytes');
+    const damaged = Buffer.from(member);
+    damaged[damaged.length - 8] = (damaged[damaged.length - 8] ?? 0) ^ 1;
+    for (const wrong of [damaged, member.subarray(0, -1), Buffer.concat([member, Buffer.from('x')]), Buffer.from('no gzip')])
+      await expect(inflateText(wrong, MB)).rejects.toThrow();
+  });
+});

@@ -1,0 +1,125 @@
+/** Archives of builds: files in the ways that the page map reads them, and a reader that knows nothing but docs/archive.md. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import type { Root, Segment } from '../../src/archive/root.ts';
+import type { FetchFile } from '../../src/hosts/fetch.ts';
+import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
+import type { Files, OpenFile } from '../../src/pages/respond.ts';
+import { filesBelow } from './build.ts';
+
+/** For files that no archive is read from. */
+export const NO_ARCHIVE: Pick<Files<OpenFile>, 'read' | 'inflate'> = {
+  read: (path) => Promise.reject(new Error(`${path} is read as a part of an archive`)),
+  inflate: () => Promise.reject(new Error('a page of an archive is inflated')),
+};
+
+export const MANIFEST = 'runes/v1/manifest.json';
+
+/** Paths of the archive's files in an output. */
+export const archiveFiles = (out: string): string[] => filesBelow(out).filter((path) => path.startsWith(`${ARCHIVE_FOLDER}/`));
+
+const inflate = async (member: Uint8Array, most: number) => gunzipSync(member, { maxOutputLength: most }).toString();
+
+/** Reads files of an output from the disk, as a host does. */
+export function diskFiles(out: string): Files<OpenFile> {
+  const contentOf = (path: string) => (existsSync(join(out, path)) ? readFileSync(join(out, path)) : undefined);
+  return {
+    open: async (path) => {
+      const content = contentOf(path);
+      return content && { text: async () => content.toString() };
+    },
+    read: async (path, offset, length) => {
+      const content = contentOf(path);
+      return content === undefined || content.length < offset + length ? undefined : content.subarray(offset, offset + length);
+    },
+    inflate,
+  };
+}
+
+/** A file server over an output. `change` may replace the content of a file, or make it missing. */
+export function fileServer(
+  out: string,
+  change: (path: string, content: Buffer) => Buffer | undefined = (_, content) => content,
+): { readonly fetchFile: FetchFile; readonly asked: { readonly path: string; readonly range: string | undefined }[] } {
+  const asked: { path: string; range: string | undefined }[] = [];
+  const fetchFile: FetchFile = async (path, range) => {
+    asked.push({ path, range });
+    const at = join(out, path);
+    const content = existsSync(at) ? change(path, readFileSync(at)) : undefined;
+    if (content === undefined) return new Response(null, { status: 404 });
+    const [, first, last] = /^bytes=([0-9]+)-([0-9]+)$/.exec(range ?? '') ?? [];
+    if (first === undefined || last === undefined) return new Response(new Uint8Array(content));
+    if (Number(first) >= content.length) return new Response(null, { status: 416 });
+    const part = content.subarray(Number(first), Number(last) + 1);
+    const headers = { 'content-range': `bytes ${first}-${Number(first) + part.length - 1}/${content.length}` };
+    return new Response(new Uint8Array(part), { status: 206, headers });
+  };
+  return { fetchFile, asked };
+}
+
+/** A block as it is in an archive. */
+interface StoredBlock {
+  readonly segment: Segment;
+  readonly height: number;
+  readonly hash: string;
+  readonly records: number;
+  /** Number of the first page that is here. */
+  readonly page: number;
+  readonly operations: Readonly<Record<string, readonly number[]>>;
+  /** Bodies of responses. */
+  readonly pages: readonly string[];
+}
+
+interface StoredEntry {
+  /** 12 hex digits. */
+  readonly key: string;
+  readonly height: number;
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Reads a whole archive, with nothing of the program but the types. */
+export function readArchive(out: string): {
+  readonly root: Root;
+  readonly blocks: readonly StoredBlock[];
+  readonly levels: readonly (readonly StoredEntry[])[];
+} {
+  const bytesOf = (name: string) => readFileSync(join(out, ARCHIVE_FOLDER, `${name}.bin`));
+  const { archive } = JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')) as { archive: { root: string; bytes: number } };
+  const text = JSON.parse(gunzipSync(bytesOf(archive.root)).toString()) as Root & { page_size: number; object_size: number };
+  const root: Root = { pageSize: text.page_size, objectSize: text.object_size, segments: text.segments, ids: text.ids };
+  const blocks = root.segments.flatMap((segment) => {
+    const content = bytesOf(segment.file);
+    let offset = 0;
+    const lines = gunzipSync(content.subarray(segment.bytes - segment.directory))
+      .toString()
+      .trimEnd()
+      .split('\n');
+    return lines.map((line): StoredBlock => {
+      const { pages, page = 0, ...block } = JSON.parse(line) as Omit<StoredBlock, 'segment' | 'pages'> & { pages: number[] };
+      const bodies = pages.map((length) => {
+        offset += length;
+        return gunzipSync(content.subarray(offset - length, offset)).toString();
+      });
+      return { ...block, page, segment, pages: bodies };
+    });
+  });
+  const levels = root.ids.map(({ files }) => {
+    const entries: StoredEntry[] = [];
+    for (const content of files.map(bytesOf)) {
+      for (let at = 0; at < content.length; at += 16) {
+        // The last sixteen bytes of 4,096 have the checksum.
+        if (at % 4096 === 4080 || content.readUIntBE(at + 6, 3) === 0xffffff) continue;
+        entries.push({
+          key: content.toString('hex', at, at + 6),
+          height: content.readUIntBE(at + 6, 3),
+          first: content.readUInt32BE(at + 9),
+          count: content.readUIntBE(at + 13, 3),
+        });
+      }
+    }
+    return entries;
+  });
+  return { root, blocks, levels };
+}
