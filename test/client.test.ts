@@ -29,69 +29,74 @@ beforeAll(async () => {
 });
 
 const gets = CASES.filter(({ method = 'GET' }) => method === 'GET');
-describe.each(Object.keys(HOSTS))('from the files of %s', (name) => {
-  describe.each(LAYOUTS)('in layout %s', (layout) => {
-    describe.each(DIALECTS)('and dialect %s', (dialect) => {
-      it('answers every GET of the case table as a server of the API, byte for byte', async () => {
-        expect(gets.length).toBeGreaterThan(45);
-        const folder = folderOf('sample', layout, dialect);
-        const base = (await HOSTS[name]?.(folder)) ?? '';
-        const exact = await startExact(folder);
-        for (const { Mirror } of [source, bundled]) {
-          const mirror = new Mirror(base);
-          for (const { target, status, ...rest } of gets) {
-            const { body } = await exact.send('GET', target);
-            expect([target, await mirror.get(target)]).toEqual([target, { status, body }]);
-            if (typeof rest.body === 'string' && dialect === 'contract') expect(body).toBe(rest.body);
-          }
-        }
-      });
+// Every host, layout and dialect. test/exhaustive/client.test.ts asks the recorded requests of every combination.
+const COMBINATIONS = [
+  ['npm start', 'files', 'contract'],
+  ['npm start', 'archive', 'hiro'],
+  ['a host of files alone', 'files', 'hiro'],
+  ['a host of files alone', 'archive', 'contract'],
+  ['a folder of a host of files alone', 'archive', 'hiro'],
+] as const;
 
-      it('answers a query as the same request, and refuses it with the same message', async () => {
-        const folder = folderOf('sample', layout, dialect);
-        const base = (await HOSTS[name]?.(folder)) ?? '';
-        const exact = await startExact(folder);
-        const TX = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
-        const queries: [Omit<source.ActivityQuery, 'base'>, string][] = [
-          [{ block: 2000007 }, 'blocks/2000007/activity'],
-          [{ block: '2000007', limit: 60, offset: 30 }, 'blocks/2000007/activity?offset=30&limit=60'],
-          [{ block: 2000007, operation: 'send', limit: 7 }, 'blocks/2000007/activity?limit=7&operation_type=send'],
-          [{ transaction: `0x${TX}`, offset: 3, limit: 5 }, `transactions/${TX}/activity?offset=3&limit=5`],
-          [{ transaction: 'ff'.repeat(32) }, `transactions/${'ff'.repeat(32)}/activity`],
-          [{ block: 1 }, 'blocks/1/activity'],
-        ];
-        for (const [query, target] of queries) {
-          const page = await bundled.activity({ base, ...query });
-          expect(envelope(dialect).parse(page)).toEqual(JSON.parse((await exact.send('GET', `/runes/v1/${target}`)).body));
-        }
-        const refused: [Omit<source.ActivityQuery, 'base'>, string][] = [
-          [{ block: 'a/../b?c=%zz#\ud800' }, 'blocks/x/activity'],
-          [{ transaction: '' }, 'transactions//activity'],
-          [{ block: 1, limit: 61 }, 'blocks/1/activity?limit=61'],
-          [{ block: 1, limit: Number.NaN }, 'blocks/1/activity?limit=NaN'],
-          [{ block: 1, offset: -1 }, 'blocks/1/activity?offset=-1'],
-          [{ block: 1, operation: 'steal&limit=1' as 'send' }, 'blocks/1/activity?operation_type=steal'],
-        ];
-        for (const [query, target] of refused) {
-          const { message, ...rest } = JSON.parse((await exact.send('GET', `/runes/v1/${target}`)).body) as { message: string };
-          const error = await bundled.activity({ base, ...query }).catch((thrown: unknown) => thrown);
-          expect(error).toBeInstanceOf(bundled.MirrorError);
-          expect({ ...(error as source.MirrorError), message: (error as Error).message }).toEqual({
-            ...rest,
-            message,
-            name: 'MirrorError',
-          });
-        }
-      });
+describe.each(COMBINATIONS)('from the files of %s, in layout %s and dialect %s,', (name, layout, dialect) => {
+  it('answers every GET of the case table as a server of the API, byte for byte', async () => {
+    expect(gets.length).toBeGreaterThan(45);
+    const folder = folderOf('sample', layout, dialect);
+    const base = (await HOSTS[name]?.(folder)) ?? '';
+    const exact = await startExact(folder);
+    for (const { Mirror } of [source, bundled]) {
+      const mirror = new Mirror(base);
+      for (const { target, status, ...rest } of gets) {
+        const { body } = await exact.send('GET', target);
+        expect([target, await mirror.get(target)]).toEqual([target, { status, body }]);
+        if (typeof rest.body === 'string' && dialect === 'contract') expect(body).toBe(rest.body);
+      }
+    }
+  });
 
-      it('returns the manifest of the mirror', async () => {
-        const folder = folderOf('sample', layout, dialect);
-        const base = (await HOSTS[name]?.(folder)) ?? '';
-        const found = await new bundled.Mirror(base).manifest();
-        expect(manifest.parse(found)).toEqual(JSON.parse(readFileSync(join(folder, 'runes/v1/manifest.json'), 'utf8')));
-        expect(found).toMatchObject({ layout, dialect });
+  it('answers a query as the same request, and refuses it with the same message', async () => {
+    const folder = folderOf('sample', layout, dialect);
+    const base = (await HOSTS[name]?.(folder)) ?? '';
+    const exact = await startExact(folder);
+    const TX = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
+    const queries: [Omit<source.ActivityQuery, 'base'>, string][] = [
+      [{ block: 2000007 }, 'blocks/2000007/activity'],
+      [{ block: '2000007', limit: 60, offset: 30 }, 'blocks/2000007/activity?offset=30&limit=60'],
+      [{ block: 2000007, operation: 'send', limit: 7 }, 'blocks/2000007/activity?limit=7&operation_type=send'],
+      [{ transaction: `0x${TX}`, offset: 3, limit: 5 }, `transactions/${TX}/activity?offset=3&limit=5`],
+      [{ transaction: 'ff'.repeat(32) }, `transactions/${'ff'.repeat(32)}/activity`],
+      [{ block: 1 }, 'blocks/1/activity'],
+    ];
+    for (const [query, target] of queries) {
+      const page = await bundled.activity({ base, ...query });
+      expect(envelope(dialect).parse(page)).toEqual(JSON.parse((await exact.send('GET', `/runes/v1/${target}`)).body));
+    }
+    const refused: [Omit<source.ActivityQuery, 'base'>, string][] = [
+      [{ block: 'a/../b?c=%zz#\ud800' }, 'blocks/x/activity'],
+      [{ transaction: '' }, 'transactions//activity'],
+      [{ block: 1, limit: 61 }, 'blocks/1/activity?limit=61'],
+      [{ block: 1, limit: Number.NaN }, 'blocks/1/activity?limit=NaN'],
+      [{ block: 1, offset: -1 }, 'blocks/1/activity?offset=-1'],
+      [{ block: 1, operation: 'steal&limit=1' as 'send' }, 'blocks/1/activity?operation_type=steal'],
+    ];
+    for (const [query, target] of refused) {
+      const { message, ...rest } = JSON.parse((await exact.send('GET', `/runes/v1/${target}`)).body) as { message: string };
+      const error = await bundled.activity({ base, ...query }).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(bundled.MirrorError);
+      expect({ ...(error as source.MirrorError), message: (error as Error).message }).toEqual({
+        ...rest,
+        message,
+        name: 'MirrorError',
       });
-    });
+    }
+  });
+
+  it('returns the manifest of the mirror', async () => {
+    const folder = folderOf('sample', layout, dialect);
+    const base = (await HOSTS[name]?.(folder)) ?? '';
+    const found = await new bundled.Mirror(base).manifest();
+    expect(manifest.parse(found)).toEqual(JSON.parse(readFileSync(join(folder, 'runes/v1/manifest.json'), 'utf8')));
+    expect(found).toMatchObject({ layout, dialect });
   });
 });
 

@@ -95,7 +95,7 @@ describe('a lock', () => {
 });
 
 describe('an output whose build died before its first file', () => {
-  it.each([0, 100, 4096, 12_288])('with %i bytes of a lock is built', async (bytes) => {
+  it.each([0, 4096])('with %i bytes of a lock is built', async (bytes) => {
     const out = join(temporaryFolder(), 'out');
     writeFiles(out, { [LOCK]: Buffer.alloc(bytes), '.rune-activity-mirror.tmp': '' });
     await testBuild(out, { inputs: [SAMPLE_INPUT] });

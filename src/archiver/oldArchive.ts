@@ -23,10 +23,16 @@ export class ChangedArchiveError extends Error {
 /** Returns the name of a file with this content. */
 export const nameOf = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex').slice(0, 32);
 
+interface OpenedSegment {
+  readonly pages: Buffer;
+  readonly blocks: Map<number, PlacedBlock>;
+}
+
 export class OldArchive {
   readonly #out: string;
   readonly name: RootName;
   readonly root: Root;
+  #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
 
   /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when its root is damaged. */
   static in(out: string): OldArchive {
@@ -53,8 +59,13 @@ export class OldArchive {
     });
   }
 
-  /** Returns the pages and the directory of a segment. */
-  segment(segment: Segment): { readonly pages: Buffer; readonly blocks: Map<number, PlacedBlock> } {
+  /** Returns the pages and the directory of a segment. The last one is kept, because its blocks are read one by one. */
+  segment(segment: Segment): OpenedSegment {
+    if (this.#last?.segment !== segment) this.#last = { segment, opened: this.#open(segment) };
+    return this.#last.opened;
+  }
+
+  #open(segment: Segment): OpenedSegment {
     const content = this.read(segment.file);
     return this.#orChanged(segment.file, () => {
       const end = segment.bytes - segment.directory;

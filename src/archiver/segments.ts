@@ -109,12 +109,12 @@ const wholeSegment = (segment: Segment, old: OldArchive): Source => ({
 });
 
 function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: OldArchive): Generator<Source> {
-  const { pages, blocks } = old.segment(segment);
-  for (const block of blocks.values()) {
+  for (const block of old.segment(segment).blocks.values()) {
     if (replaced.has(block.height)) continue;
     const begin = block.offsets[0] ?? 0;
     const bytes = block.pages.reduce((sum, length) => sum + length, 0);
-    const read = () => ({ pages: pages.subarray(begin, begin + bytes), entries: [renderEntry(block)] });
+    // Reads the segment again: a change in every segment must not keep all of them in memory.
+    const read = () => ({ pages: old.segment(segment).pages.subarray(begin, begin + bytes), entries: [renderEntry(block)] });
     yield { first: block.height, last: block.height, bytes, read };
   }
 }

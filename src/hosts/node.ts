@@ -10,6 +10,7 @@ import { reply } from '../http/methods.ts';
 import { isReadByRanges } from '../http/ranges.ts';
 import { isPagePath, isSidecarPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { type Answer, MissingFileError, readFacts, respond } from '../pages/respond.ts';
+import type { BuiltSite } from '../pages/site.ts';
 import { redirectOf } from '../pages/siteFiles.ts';
 import { headersOf, plainPathOf } from './node/filePaths.ts';
 import { type BuiltFile, BuiltFiles, ForeignFileError } from './node/files.ts';
@@ -69,7 +70,7 @@ async function answer(exchange: Exchange, site: WatchedBuild, files: BuiltFiles,
     case 'page':
       return exchange.sendFile(found.page, listHeaders(found.isSettled));
     case 'window':
-      return exchange.sendBody(found.body, found.gzip, listHeaders(found.isSettled));
+      return exchange.sendBody(found, listHeaders(found.isSettled));
     case 'error':
       return exchange.sendError(found, found.allow === undefined ? [] : ['allow', found.allow]);
     default:
@@ -91,7 +92,7 @@ async function answerFromOneBuild(target: string, site: WatchedBuild, files: Bui
   for (let i = 0; i < ATTEMPTS; i += 1) {
     const used = site.last;
     try {
-      const found = await respond(target, used, files, cache);
+      const found = await answerFrom(used, target, files, cache);
       if (site.now() === used) return found;
     } catch (error) {
       // A build may have just removed the file, or the manifest used may be outdated: try again.
@@ -103,6 +104,27 @@ async function answerFromOneBuild(target: string, site: WatchedBuild, files: Bui
   }
   // Created only here, because an error with its stack takes longer than reading a file.
   throw failure ?? new MissingFileError(MANIFEST_PATH, 'changed during every attempt');
+}
+
+/** Answers of an archive, by build. They change only with the build, and making one costs more than sending it. */
+const answers = new WeakMap<BuiltSite, PartCache>();
+/** Their size in memory, in bytes. */
+const CACHED_ANSWERS = 64 * 1024 * 1024;
+/** An answer is kept as text, as bytes and compressed. */
+const COPIES = 3;
+/** Overhead of an answer in memory, besides its content. */
+const BYTES_PER_ANSWER = 600;
+
+function answerFrom(site: BuiltSite, target: string, files: BuiltFiles, cache: PartCache): Promise<Answer<BuiltFile>> {
+  if (site.archive === undefined) return respond(target, site, files, cache);
+  const known = answers.get(site) ?? new PartCache(CACHED_ANSWERS);
+  answers.set(site, known);
+  return known.get(target, async () => {
+    const value = await respond(target, site, files, cache);
+    // Other answers have files, which are cached by themselves.
+    const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
+    return { value, bytes };
+  });
 }
 
 /**

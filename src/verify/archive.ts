@@ -67,13 +67,6 @@ class EntrySum {
   }
 }
 
-/** The last segment that was read. Blocks are read in their order, so each segment is read once. */
-interface Opened {
-  readonly segment: Segment;
-  readonly pages: Buffer;
-  readonly blocks: Map<number, PlacedBlock>;
-}
-
 export class ArchiveVerification {
   readonly #archive: OldArchive;
   readonly #site: Site;
@@ -81,7 +74,6 @@ export class ArchiveVerification {
   readonly #ranges: readonly { readonly first: number; readonly last: number; readonly sum: EntrySum }[];
   readonly #sizes: { readonly first: number; readonly last: number; readonly bytes: number }[] = [];
   readonly #tip: number;
-  #opened: Opened | undefined;
 
   private constructor(archive: OldArchive, site: Site, tip: number, findings: Findings) {
     this.#archive = archive;
@@ -212,10 +204,10 @@ export class ArchiveVerification {
 
   /** Reads a segment, and returns its pages and the line of a block. */
   #open(segment: Segment, height: number): { readonly pages: Buffer; readonly placed: PlacedBlock } {
-    if (this.#opened?.segment !== segment) this.#opened = { segment, ...this.#archive.segment(segment) };
-    const placed = this.#opened.blocks.get(height);
+    const { pages, blocks } = this.#archive.segment(segment);
+    const placed = blocks.get(height);
     if (placed === undefined) throw new ArchiveError(`the directory does not have block ${height}`);
-    return { pages: this.#opened.pages, placed };
+    return { pages, placed };
   }
 }
 

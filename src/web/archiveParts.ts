@@ -49,8 +49,9 @@ async function bytesOf({ body }: Response, skip: number, length: number): Promis
 export async function inflateText(member: Uint8Array, most: number): Promise<string> {
   const stream = new DecompressionStream('gzip');
   const writer = stream.writable.getWriter();
-  // A failure shows when the result is read. Without these handlers, it would also count as unhandled.
-  writer.write(member).catch(() => undefined);
+  // A failure shows when the result is read. Without these handlers, it would also count as unhandled. The types of
+  // browsers exclude shared memory, which no host uses.
+  writer.write(member as Uint8Array<ArrayBuffer>).catch(() => undefined);
   writer.close().catch(() => undefined);
   const reader = (stream.readable as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();

@@ -29,6 +29,30 @@ const COMPRESS_FROM_BYTES = 1000;
 
 type ApiError = ReturnType<typeof errorBody>;
 
+/** A body with one character per byte, and its compressed form if there is one. */
+interface MadeBody {
+  readonly body: string;
+  readonly gzip?: Uint8Array;
+}
+
+interface BodyForm {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  gzip: Uint8Array | undefined;
+}
+
+/** Bytes and ETags of bodies that are sent again. */
+const forms = new WeakMap<MadeBody, BodyForm>();
+
+function formOf(made: MadeBody): BodyForm {
+  const known = forms.get(made);
+  if (known !== undefined) return known;
+  const bytes = Buffer.from(made.body, 'latin1');
+  const form = { bytes, etag: etagOf(bytes), gzip: made.gzip };
+  forms.set(made, form);
+  return form;
+}
+
 /** One request and its response. */
 export class Exchange {
   readonly request: IncomingMessage;
@@ -100,17 +124,14 @@ export class Exchange {
     return condition === undefined || condition === etag;
   }
 
-  /**
-   * Sends a body that was made for this request, as a 200 or 304. `text` has one character per byte. `gzip` is its
-   * compressed form, if there is one.
-   */
-  async sendBody(text: string, gzip: Uint8Array | undefined, headers: Headers): Promise<void> {
-    const bytes = Buffer.from(text, 'latin1');
-    const etag = etagOf(bytes);
-    const isZipped = this.#isZipped(bytes.length);
-    const known = this.#knownTag(etag, isZipped);
+  /** Sends a body that the page map made, as a 200 or 304. */
+  async sendBody(made: MadeBody, headers: Headers): Promise<void> {
+    const form = formOf(made);
+    const isZipped = this.#isZipped(form.bytes.length);
+    const known = this.#knownTag(form.etag, isZipped);
     if (known !== undefined) return this.#sendNotModified(known, headers);
-    this.#sendWhole(isZipped ? (gzip ?? (await gzipped(bytes))) : bytes, etag, isZipped, headers);
+    if (isZipped) form.gzip ??= await gzipped(form.bytes);
+    this.#sendWhole(isZipped && form.gzip !== undefined ? form.gzip : form.bytes, form.etag, isZipped, headers);
   }
 
   /** Sends an error of the API. */

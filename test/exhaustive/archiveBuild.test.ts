@@ -2,15 +2,15 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { ARCHIVE_FOLDER } from '../src/pages/paths.ts';
-import { type Answer, type OpenFile, respond } from '../src/pages/respond.ts';
-import { type BuiltSite, siteOf } from '../src/pages/site.ts';
-import { diskFiles, MANIFEST, readArchive } from './support/archives.ts';
-import { failedBuild, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
-import { Chain, fill } from './support/chain.ts';
-import { check, list } from './support/outputs.ts';
-import { ndjson, record } from './support/records.ts';
-import { randomFor } from './support/seed.ts';
+import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
+import { type Answer, type OpenFile, respond } from '../../src/pages/respond.ts';
+import { type BuiltSite, siteOf } from '../../src/pages/site.ts';
+import { diskFiles, MANIFEST, readArchive } from '../support/archives.ts';
+import { failedBuild, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
+import { Chain, fill } from '../support/chain.ts';
+import { check, list } from '../support/outputs.ts';
+import { ndjson, record } from '../support/records.ts';
+import { randomFor } from '../support/seed.ts';
 
 const work = temporaryFolder();
 const at = (name: string) => join(work, name);
