@@ -40,7 +40,7 @@ export interface RootName {
   readonly bytes: number;
 }
 
-/** Files of at most this size are read whole, so they need a host without ranges only to send files. */
+/** Readers fetch files up to this size whole, so the host needs no ranges. */
 const LARGEST_READ_WHOLE = 1024 * 1024;
 
 /** Pages this near to each other are read at once. A request costs more than these bytes. */
@@ -80,7 +80,7 @@ export class Archive {
   async block(height: number, page = 0): Promise<ArchivedBlock | undefined> {
     const segments = this.#segmentsAt(height);
     if (segments.length === 0) return undefined;
-    const opened = segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY)) ?? segments[0];
+    const opened = segmentOf(page, segments);
     const block = opened && (await this.directory(opened)).get(height);
     return block && new ArchivedBlock(this, segments, block);
   }
@@ -246,8 +246,7 @@ export class ArchivedBlock {
   #bySegment(numbers: readonly number[]): Map<Segment, number[]> {
     const found = new Map<Segment, number[]>();
     for (const number of numbers) {
-      const index = this.#segments.findIndex((_, i) => number < (this.#segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
-      const segment = this.#segments[index];
+      const segment = segmentOf(number, this.#segments);
       if (segment !== undefined) found.set(segment, [...(found.get(segment) ?? []), number]);
     }
     return found;
@@ -286,6 +285,10 @@ export class ArchivedBlock {
     return pages.flat();
   }
 }
+
+/** Returns which of a block's segments, in their order, has a page. A page past the end counts to the last. */
+const segmentOf = (page: number, segments: readonly Segment[]): Segment | undefined =>
+  segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
 
 async function read(file: string, offset: number, length: number, isWhole: boolean, files: ArchiveFiles): Promise<Uint8Array> {
   const bytes = await files.read(file, offset, length, isWhole);

@@ -36,7 +36,7 @@ export interface Level {
 export interface Root {
   /** Records in a page. */
   readonly pageSize: number;
-  /** Size that files do not exceed, in bytes; only a single page may be larger. */
+  /** Most bytes of pages in a segment, and size of a table's files. A single page may be larger. */
   readonly objectSize: number;
   /** Ascending by height and page. */
   readonly segments: readonly Segment[];

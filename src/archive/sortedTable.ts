@@ -1,10 +1,10 @@
 /**
- * Sorted tables in levels, as in an LSM tree: entries of 16 bytes, ascending by key. A key that may have an entry is
- * searched in every level, at the same time.
+ * Sorted tables in levels, as in an LSM tree: entries of 16 bytes, ascending by key. A lookup searches all levels at
+ * the same time.
  *
  * A file is a sequence of blocks of 4,096 bytes. A block has 255 entries, 12 zero bytes, and the CRC-32 of all that.
  * An entry has the key (6 bytes), height (3), first (4) and count (3), all big-endian. Unused entries at the end of the
- * last file have only bits that are set.
+ * last file are filled with ones.
  *
  * Keys are the ends of ids, which are evenly distributed. So the place of a key is computed from the counts of the
  * level, and one read of a few blocks almost always has it. Keys that were chosen on purpose only need more reads.
@@ -43,6 +43,19 @@ export function countedBits(entries: number): number {
   let bits = 0;
   while (entries > ENTRIES_PER_COUNT * 2 ** bits) bits += 1;
   return bits;
+}
+
+/** Counts are taken by this many first bits of the key while the number of entries is not known. */
+export const FINEST_BITS = 16;
+
+/** Sums counts by FINEST_BITS bits to those that a level of this size has. */
+export function foldCounts(finest: ArrayLike<number>, entries: number): number[] {
+  const counts = Array.from({ length: 2 ** countedBits(entries) }, () => 0);
+  for (let i = 0; i < finest.length; i += 1) {
+    const at = Math.floor((i * counts.length) / finest.length);
+    counts[at] = (counts[at] ?? 0) + (finest[i] ?? 0);
+  }
+  return counts;
 }
 
 export const totalOf = ({ counts }: Level): number => counts.reduce((sum, count) => sum + count, 0);

@@ -12,7 +12,7 @@ import { codeOf, InputError } from '../errors.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/paths.ts';
 import { maximumLimit, type Site } from '../pages/site.ts';
 import { int, type Store } from '../store/duckdb.ts';
-import { gzipMember } from '../write/blockSpool.ts';
+import { gzipMember } from '../write/compress.ts';
 import { nameOf, type OldArchive } from './oldArchive.ts';
 import { type ArchivedBlocks, writeSegments } from './segments.ts';
 import { writeIds } from './tables.ts';

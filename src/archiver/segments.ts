@@ -6,7 +6,8 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { cut, type Piece } from '../archive/cut.ts';
 import { type DirectoryEntry, renderEntry } from '../archive/directory.ts';
 import type { Segment } from '../archive/root.ts';
-import { gzipMember, type SpooledBlock } from '../write/blockSpool.ts';
+import type { SpooledBlock } from '../write/blockSpool.ts';
+import { gzipMember } from '../write/compress.ts';
 import type { OldArchive } from './oldArchive.ts';
 
 /** Stores a file of the archive. Returns its name. */

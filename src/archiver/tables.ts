@@ -9,12 +9,13 @@ import type { Level } from '../archive/root.ts';
 import {
   BLOCK_BYTES,
   checkBlocks,
-  countedBits,
   ENTRIES_PER_BLOCK,
   ENTRY_BYTES,
   Entries,
   entriesPerFile,
+  FINEST_BITS,
   fileBytes,
+  foldCounts,
   type TableEntry,
   totalOf,
   UNUSED_HEIGHT,
@@ -173,8 +174,6 @@ export function* entriesOf(old: OldArchive, level: Level): Generator<TableEntry>
   }
 }
 
-/** Counts are taken by this many first bits of the key, and summed when the number of entries is known. */
-const FINEST_BITS = 16;
 const KEYS_PER_FINEST = 2 ** (48 - FINEST_BITS);
 
 /** Packs ascending entries into files. */
@@ -225,12 +224,6 @@ class LevelWriter {
   finish(first: number, last: number): Level | undefined {
     if (this.#entries > 0) this.#end();
     if (this.#total === 0) return undefined;
-    const counts = Array.from({ length: 2 ** countedBits(this.#total) }, () => 0);
-    const finestPerCount = this.#counts.length / counts.length;
-    for (const [i, count] of this.#counts.entries()) {
-      const at = Math.floor(i / finestPerCount);
-      counts[at] = (counts[at] ?? 0) + count;
-    }
-    return { first, last, counts, files: this.#files };
+    return { first, last, counts: foldCounts(this.#counts, this.#total), files: this.#files };
   }
 }

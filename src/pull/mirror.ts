@@ -10,12 +10,12 @@ import { isReadByRanges } from '../http/ranges.ts';
 import { type BlockDigest, digestOfBlocks, readDigests } from '../output/digests.ts';
 import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { maximumLimit, siteOf } from '../pages/site.ts';
-import { ArchiveFiles } from './archiveFiles.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
 import { type Client, PassingError } from './client.ts';
 import { type Heights, heightsOf } from './heights.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
 import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
+import { WholeFiles } from './wholeFiles.ts';
 import { writeBlock } from './write.ts';
 
 /** Fetches the mirror's manifest. Undefined if the host has none, or one of an unsupported version. */
@@ -112,7 +112,7 @@ export class MirrorSource implements Source {
 
   /** Makes a page map over the mirror's files with an empty cache. */
   #fresh(): FetchMirror {
-    const archive = new ArchiveFiles(this.#base, this.#client);
+    const archive = new WholeFiles(this.#base, this.#client);
     return new FetchMirror(async (path) => {
       if (isReadByRanges(path)) {
         const file = await archive.read(path);

@@ -16,11 +16,12 @@ import { type Level, MOST_INFLATED, renderRoot, type Segment } from '../archive/
 import {
   BLOCK_BYTES,
   checkBlocks,
-  countedBits,
   ENTRIES_PER_BLOCK,
   ENTRY_BYTES,
   Entries,
   entriesPerFile,
+  FINEST_BITS,
+  foldCounts,
   keyOf,
   type TableEntry,
   totalOf,
@@ -44,7 +45,7 @@ const MODULUS = 2 ** 48;
 class EntrySum {
   count = 0;
   sum = 0;
-  readonly byKey = new Float64Array(2 ** 16);
+  readonly byKey = new Float64Array(2 ** FINEST_BITS);
   readonly #bytes = Buffer.alloc(ENTRY_BYTES);
   readonly #view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, ENTRY_BYTES);
 
@@ -52,18 +53,8 @@ class EntrySum {
     writeEntry(this.#view, 0, entry);
     this.count += 1;
     this.sum = (this.sum + createHash('sha256').update(this.#bytes).digest().readUIntBE(0, 6)) % MODULUS;
-    const at = Math.floor(entry.key / 2 ** 32);
+    const at = Math.floor(entry.key / 2 ** (48 - FINEST_BITS));
     this.byKey[at] = (this.byKey[at] ?? 0) + 1;
-  }
-
-  /** Returns the counts that a level of this size has. */
-  counts(): number[] {
-    const counts = Array.from({ length: 2 ** countedBits(this.count) }, () => 0);
-    for (const [i, count] of this.byKey.entries()) {
-      const at = Math.floor((i * counts.length) / this.byKey.length);
-      counts[at] = (counts[at] ?? 0) + count;
-    }
-    return counts;
   }
 }
 
@@ -194,7 +185,8 @@ export class ArchiveVerification {
         found.add(entry);
       }
     }
-    const isRight = isSorted && found.sum === expected.sum && JSON.stringify(level.counts) === JSON.stringify(expected.counts());
+    const isRight =
+      isSorted && found.sum === expected.sum && JSON.stringify(level.counts) === JSON.stringify(foldCounts(expected.byKey, expected.count));
     if (!isRight) this.#findings.add(`the table of the blocks ${level.first} to ${level.last} is not the one that a build makes`);
   }
 

@@ -5,15 +5,13 @@
  * For each block, the spool has its pages and then its line of the directory.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { gzipSync } from 'node:zlib';
 import { renderEntry } from '../archive/directory.ts';
-import { MOST_INFLATED } from '../archive/root.ts';
-import { BuildError } from '../errors.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { maximumLimit, type Site } from '../pages/site.ts';
 import { sliceRecords } from '../render/recordBytes.ts';
 import type { Batch, BatchBlock } from '../render/servedOrder.ts';
+import { gzipMember } from './compress.ts';
 
 /** Where a block is in a spool. All sizes are in bytes. */
 export interface SpooledBlock {
@@ -25,27 +23,8 @@ export interface SpooledBlock {
   readonly entry: number;
 }
 
-/** The fastest level: pages are a tenth larger than with the default, which takes twice the time. */
-const LEVEL = 1;
-/** More memory for the compressor makes it a sixth faster. */
-const MEMORY_LEVEL = 9;
-/** The place in a gzip header where zlib names the operating system. 255 stands for unknown: the bytes are the same everywhere. */
-const SYSTEM_AT = 9;
-
 /** Pages that are written at once. */
 const MEMBERS_AT_ONCE = 256;
-
-/** Makes one gzip member. Its bytes depend on the version of zlib. */
-export function gzipMember(bytes: Uint8Array): Buffer {
-  if (bytes.length > MOST_INFLATED) {
-    throw new BuildError(`a page has ${bytes.length} bytes, more than the ${MOST_INFLATED} that layout archive allows`, [
-      'Use a smaller largest page size with --page-sizes, or layout files.',
-    ]);
-  }
-  const member = gzipSync(bytes, { level: LEVEL, memLevel: MEMORY_LEVEL });
-  member[SYSTEM_AT] = 255;
-  return member;
-}
 
 /** Counts the records of each operation in some pages of a block, in the order of OPERATIONS. Absent operations are left out. */
 export function countOperations(

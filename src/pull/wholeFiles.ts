@@ -9,7 +9,7 @@ import type { Client } from './client.ts';
 /** Files that are kept: those of the blocks that are pulled at the same time. */
 const MOST_FILES = 4;
 
-export class ArchiveFiles {
+export class WholeFiles {
   readonly #base: string;
   readonly #client: Client;
   /** By path, least recently used first. */
