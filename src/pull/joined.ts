@@ -4,12 +4,11 @@
  * A joined file is complete once its checksum is beside it. Until then all files of its blocks stay, so a pull that is
  * killed at any moment can be finished by the next one.
  */
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
-import { CHECKSUM_ENDING } from '../input/checksums.ts';
 import { EMPTY, hundredOf, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
-import { putInPlace, removeFiles, workFile, writeBlock, writeError } from './write.ts';
+import { hasChecksum, putInPlace, removeFiles, workFile, writeBlock, writeError } from './write.ts';
 
 /** Joins files of one block with neighbours of the same hundred, if all heights of this hundred are settled. */
 export async function joinSettled(folder: string, settled: number, signal: AbortSignal, progress: Progress): Promise<void> {
@@ -59,7 +58,7 @@ export function finishJoins(folder: string): void {
     const parts = files.filter(
       ({ first, last, digest }) => digest !== undefined && first === last && file.first <= first && last <= file.last,
     );
-    const isComplete = existsSync(join(folder, `${file.path}${CHECKSUM_ENDING}`));
+    const isComplete = hasChecksum(join(folder, file.path));
     if (parts.length > 0) removeFiles(folder, isComplete ? parts : [file]);
   }
 }

@@ -18,7 +18,7 @@ import { writeParquet } from './parquetFile.ts';
 import { checkDigest, HEIGHTS_PER_FILE, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
-import { isDiskFull, putInPlace, saveStream, workFile, writeError } from './write.ts';
+import { hasChecksum, isDiskFull, putInPlace, saveStream, workFile, writeError } from './write.ts';
 
 export interface DatabaseOptions {
   /** A `postgres://` URL. */
@@ -113,7 +113,7 @@ export class DatabaseSource implements Source {
     if (kept !== undefined) await checkKept(kept);
     await this.#explained(() =>
       this.#copy('runes', this.#runeFields, { order: 'id', kept }, async (parquet) => {
-        const before = existsSync(runesPath) ? readRunes(this.#options.folder, runesPath) : undefined;
+        const before = existsSync(runesPath) && hasChecksum(runesPath) ? readRunes(this.#options.folder, runesPath) : undefined;
         // Do not rewrite the same bytes: a build reads a file again if its modification time changed.
         if (before?.equals(readFileSync(parquet)) !== true) await putInPlace(this.#options.folder, parquet, RUNES_FILE);
       }),

@@ -15,7 +15,7 @@ import { finishJoins, joinSettled, splitFile } from './joined.ts';
 import { plan, type WantedBlocks } from './plan.ts';
 import { EMPTY, isJoined, joinedDigest, listPulledFiles, PULLED_FOLDER, type PulledFile, readIdentities } from './pulledFiles.ts';
 import type { Extent, Source } from './source.ts';
-import { removeFiles } from './write.ts';
+import { hasChecksum, removeFiles } from './write.ts';
 
 export interface PullOptions {
   /** The input folder. Files are written to its subfolder `pulled`. */
@@ -131,7 +131,7 @@ const isCut = (file: PulledFile, { heights, replaced }: Stale, { last }: Extent)
 const highest = (files: readonly PulledFile[]): number => files.reduce((top, file) => Math.max(top, file.last), -1);
 
 interface Stale {
-  /** Heights of pulled blocks that differ from the source's, or that are in two files. */
+  /** Heights of pulled blocks that differ from the source's, are in two files, or whose file lacks its checksum. */
   readonly heights: ReadonlySet<number>;
   /** Number of pulled blocks that differ from the source's. */
   readonly replaced: number;
@@ -189,7 +189,7 @@ async function findStale(
     );
   }
   const gone = new Set(different.filter((height) => !has.has(height)));
-  const stale = new Set([...different, ...inTwoFiles(heights)]);
+  const stale = new Set([...different, ...inTwoFiles(heights), ...withoutChecksum(files, folder, has)]);
   const cut = files.find((file) => !isJoined(file) && file.first < has.first && heightsOf(file).some((height) => stale.has(height)));
   if (cut !== undefined) {
     throw new InputError(`${join(folder, cut.path)} must be fetched again, but ${source.name} begins at block ${has.first}`, [
@@ -235,6 +235,13 @@ function inTwoFiles(heights: readonly number[]): number[] {
   const seen = new Set<number>();
   return heights.filter((height) => seen.size === seen.add(height).size);
 }
+
+/** Returns the heights of ledger files without a checksum, because a pull was killed before it wrote the checksum. */
+const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Extent): number[] =>
+  files
+    .filter(({ path, digest }) => digest === undefined && !hasChecksum(join(folder, path)))
+    .flatMap((file) => heightsOf(file))
+    .filter((height) => height >= has.first && height <= has.last);
 
 /** Digest of a source's block, if the source knows it. */
 const digestOf = (block: BlockIdentity | undefined): string | undefined => block?.digest ?? (block?.records === 0 ? EMPTY : undefined);

@@ -1,7 +1,7 @@
 /**
  * Writes files atomically: to a temporary file, synced to disk, then renamed.
  */
-import { createWriteStream, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -67,6 +67,9 @@ export async function putInPlace(folder: string, temporary: string, path: string
     throw writeError(folder, error);
   }
 }
+
+/** Whether a file has a checksum file beside it. */
+export const hasChecksum = (path: string): boolean => existsSync(`${path}${CHECKSUM_ENDING}`);
 
 /**
  * Removes pulled files. Removes a checksum before its file, so a pull that is killed cannot leave a checksum without a

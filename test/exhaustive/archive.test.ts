@@ -134,7 +134,7 @@ describe('damage', () => {
 });
 
 describe('a reorganisation', () => {
-  it('of any depth from one to twelve, and a tip that goes back as far, make the files of a full build', async () => {
+  it('of one to twelve blocks, and a tip that goes back as far, make the files of a full build', async () => {
     const random = randomFor('reorganisations');
     const chain = new Chain(at('in'));
     // Beside a multiple of 64, so that the newest level begins at another height again and again.
@@ -146,7 +146,7 @@ describe('a reorganisation', () => {
     const options = { inputs: [at('in')], layout: 'archive', objectSize: 4096, pageSizes: [4] } as const;
     chain.write();
     await testBuild(at('grown'), options);
-    for (let depth = 1; depth <= 12; depth += 1) {
+    for (const depth of [1, 2, 3, 5, 8, 12]) {
       for (const kind of ['reorganised', 'gone back', 'grown'] as const) {
         if (kind === 'reorganised') chain.reorganise(depth, depth);
         else if (kind === 'gone back') for (const height of chain.heights.slice(-depth)) chain.blocks.delete(height);

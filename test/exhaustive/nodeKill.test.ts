@@ -1,5 +1,6 @@
 /** Pulls from a node that are killed at random moments, also in reorganisations: the files are those of a pull that was not. */
 import { once } from 'node:events';
+import { env } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { temporaryFolder } from '../support/build.ts';
@@ -11,7 +12,7 @@ import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
 /** How many pulls are killed on each chain. */
-const KILLS = 10;
+const KILLS = Number(env['KILLS'] ?? 6);
 const CONFIRMATIONS = 12;
 
 it(`a pull from a node is killed ${KILLS} times, then ${KILLS} times in reorganisations`, async () => {

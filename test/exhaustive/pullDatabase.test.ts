@@ -115,6 +115,15 @@ describe('a pull from PostgreSQL', () => {
     expect(tree(fresh)).toEqual(tree(to));
   });
 
+  it('fetches files again whose checksum a killed pull did not write', async () => {
+    await chain(1000, 1205);
+    await testPull(database.url, to);
+    const whole = tree(to);
+    for (const path of ['runes.parquet', '1000/1000-1099.parquet', '1000/1203-1203.parquet']) rmSync(join(to, 'pulled', `${path}.sha256`));
+    expect(await testPull(database.url, to)).toMatchObject({ blocks: 101, replaced: 0 });
+    expect(tree(to)).toEqual(whole);
+  });
+
   it('keeps amounts, NULLs, empty strings and blocks without records as they are', async () => {
     await chain(1000, 1003);
     await database.sql.query('DELETE FROM ledger WHERE block_height = 1002');

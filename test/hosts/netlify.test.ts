@@ -88,6 +88,12 @@ const mustBeExact = (c: Case, answer: Answer) =>
   (inApi(c) ? isExact(c, answer) : answer.status === 404) ? undefined : `${show(answer)}, not ${show(c.expected)}`;
 const mustBeExactOrNotFound = (c: Case, answer: Answer) => (answer.status === 404 ? undefined : mustBeExact(c, answer));
 
+/**
+ * A fourth of the recorded requests, and all others: the emulator starts a worker for each request to the edge function. Another test asks
+ * all recorded requests (cases.test.ts).
+ */
+const fewer = (): Case[] => cases.filter((_, i) => i % 4 === 0 || i >= cases.length - MORE_TARGETS.length);
+
 function startHost(edge: 'on' | 'off' | 'failing'): () => NetlifyHost {
   let host: NetlifyHost | undefined;
   beforeAll(async () => {
@@ -109,9 +115,9 @@ const API_HEADERS = { ...SECURITY_HEADERS.json, ...EXPOSED };
 describe('Netlify with the edge function', () => {
   const host = startHost('on');
 
-  it('answers every recorded request as the page map does', async () => {
-    expect(cases.length).toBeGreaterThan(650);
-    expect(await findProblems(host(), cases, mustBeExact)).toEqual([]);
+  it('answers recorded requests as the page map does', async () => {
+    expect(fewer().length).toBeGreaterThan(160);
+    expect(await findProblems(host(), fewer(), mustBeExact)).toEqual([]);
     expect(host().edgeLog()).toBe('');
   });
 
@@ -223,8 +229,11 @@ for (const edge of ['off', 'failing'] as const) {
     });
 
     it('answers everything else exactly or with a 404, but for what rules cannot tell apart', async () => {
-      const problems = await findProblems(host(), cases, mustBeExactOrNotFound);
-      expect(problems.map((problem) => problem.split(' => ')[0])).toEqual(FORGIVEN);
+      const asked = edge === 'off' ? cases : fewer();
+      const problems = await findProblems(host(), asked, mustBeExactOrNotFound);
+      const forgiven = FORGIVEN.filter((target) => asked.some((one) => one.target === target));
+      expect(forgiven.length).toBeGreaterThan(edge === 'off' ? 12 : 1);
+      expect(problems.map((problem) => problem.split(' => ')[0])).toEqual(forgiven);
       for (const problem of problems) expect(problem).toContain('=> 200 {"limit":20,"offset":0,');
     });
 

@@ -1,13 +1,12 @@
 /** The files that pulls from a node wrote to the folder `pulled`: checks, lists, joins and removes them. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { CHECKSUM_ENDING } from '../../input/checksums.ts';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
 import { updateBlocksFile } from '../blocksFile.ts';
 import type { Heights } from '../heights.ts';
 import { hundredOf, listPulledFiles, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
 import { allBy } from '../source.ts';
-import { removeFiles } from '../write.ts';
+import { hasChecksum, removeFiles } from '../write.ts';
 import { isParquet, lost } from './folderChecks.ts';
 import type { RowFiles } from './rowFiles.ts';
 
@@ -88,7 +87,7 @@ export class NodeFolder {
   async #join(files: readonly PulledFile[], { first, last }: Heights): Promise<void> {
     const joined = files.find((file) => file.first === first && file.last === last);
     const parts = files.filter((file) => file !== joined);
-    const isJoined = joined !== undefined && existsSync(join(this.#path, `${joined.path}${CHECKSUM_ENDING}`));
+    const isJoined = joined !== undefined && hasChecksum(join(this.#path, joined.path));
     // Parts are removed only after the checksum of the joined file was written. If one is missing, the file is complete.
     const areAllThere = parts.reduce((sum, part) => sum + part.last - part.first + 1, 0) === last - first + 1;
     if (!isJoined && areAllThere) await this.#rows.join(parts, { first, last });
