@@ -9,6 +9,7 @@ import handler from 'serve-handler';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ActivityRecord } from '../src/contract/contractJson.ts';
 import { activityInput } from '../src/contract/schemas.ts';
+import { checksumText, sha256Of } from '../src/input/checksums.ts';
 import { digestOfBlocks } from '../src/output/digests.ts';
 import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
 import { identityOf } from '../src/pull/block.ts';
@@ -149,6 +150,7 @@ describe('a pull from a mirror', () => {
     await store.run(`COPY (SELECT (location->>'block_height')::BIGINT AS block_height, upper(location->>'block_hash') AS block_hash
       FROM read_json([${list}], columns = {location: 'JSON'})) TO '${rows}' (FORMAT parquet)`);
     store.close();
+    writeFileSync(`${rows}.sha256`, checksumText(rows, await sha256Of(rows)));
     for (const path of files) rmSync(join(work, 'input/pulled', path));
     expect(await testPull(base, join(work, 'input'))).toMatchObject({ blocks: 0 });
     await mirror({ ...plain(100, 130), 117: 'fork' });

@@ -184,6 +184,14 @@ export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matche
 
 const ARCHIVED = /^[0-9a-f]{32}$/;
 
+/**
+ * Returns the name of an archive's file from its path, which may be absolute; undefined for other files. The name is the
+ * first 32 hex digits of the SHA-256 of the content.
+ */
+export const archiveNameOf = (path: string): string | undefined => NAMED_BY_CONTENT.exec(path)?.[1];
+
+const NAMED_BY_CONTENT = new RegExp(`(?:^|[\\\\/])${ARCHIVE_FOLDER}[\\\\/]([0-9a-f]{32})[.]bin$`);
+
 const ARCHIVE_FILE = new RegExp(`^${ARCHIVE_FOLDER}/[0-9a-f]{32}[.]bin(?:[.]tmp)?$`);
 
 /** True for the path of an archive's file, also of one that a killed build did not finish. */

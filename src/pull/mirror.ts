@@ -2,13 +2,14 @@
  * Pulls blocks from another mirror of this program. The mirror's digests show which blocks differ, and check the
  * blocks that were fetched. Pages are found in the mirror's files by the page map, so its host needs no code.
  */
+import { gunzipSync } from 'node:zlib';
 import { type Manifest, manifest, misfitOf } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';
 import { CliError, InputError } from '../errors.ts';
-import { FetchMirror } from '../hosts/fetch.ts';
-import { isReadByRanges } from '../http/ranges.ts';
 import { type BlockDigest, digestOfBlocks, readDigests } from '../output/digests.ts';
 import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
+import { MirrorReader } from '../pages/reader.ts';
+import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
 import { maximumLimit, siteOf } from '../pages/site.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
 import { type Client, PassingError } from './client.ts';
@@ -63,7 +64,7 @@ export class MirrorSource implements Source {
   readonly #base: string;
   readonly #client: Client;
   readonly #folder: string;
-  #mirror: FetchMirror;
+  #mirror: MirrorReader<OpenFile>;
   #manifest: Manifest;
   #blocks: ReadonlyMap<number, BlockDigest> = new Map();
 
@@ -111,29 +112,38 @@ export class MirrorSource implements Source {
   async close(): Promise<void> {}
 
   /** Makes a page map over the mirror's files with an empty cache. */
-  #fresh(): FetchMirror {
+  #fresh(): MirrorReader<OpenFile> {
     const archive = new WholeFiles(this.#base, this.#client);
-    return new FetchMirror(async (path) => {
-      if (isReadByRanges(path)) {
-        const file = await archive.read(path);
-        return new Response((file as Uint8Array<ArrayBuffer> | undefined) ?? null, { status: file === undefined ? 404 : 200 });
-      }
-      const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text);
-      if (status !== 200 && status !== 404) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
-      return new Response(body ?? null, { status });
-    }, Number.POSITIVE_INFINITY);
+    const files: Files<OpenFile> = {
+      open: async (path) => {
+        const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text);
+        if (body !== undefined && status === 200) return { text: () => Promise.resolve(body) };
+        if (status === 404) return undefined;
+        throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
+      },
+      read: async (path, offset, length) => {
+        const part = (await archive.read(path))?.subarray(offset, offset + length);
+        return part?.length === length ? part : undefined;
+      },
+      inflate: (member, most) => Promise.resolve(gunzipSync(member, { maxOutputLength: most }).toString()),
+    };
+    return new MirrorReader(files, Number.POSITIVE_INFINITY);
   }
 
   async #page(height: number, limit: number, offset: number): Promise<Page> {
     const path = `/runes/v1/blocks/${height}/activity?limit=${limit}&offset=${offset}`;
     try {
-      const answer = await this.#mirror.answer(new Request(`http://mirror.invalid${path}`));
-      if (answer?.status === 200) return parsePage(await answer.text());
-      throw new BadBlockError(`cannot be read from the mirror's files, which are incomplete or being replaced (status ${answer?.status})`);
+      const answer = await this.#mirror.answer(path);
+      if (answer.kind === 'page') return parsePage(await answer.page.text());
+      if (answer.kind === 'window') return parsePage(answer.body);
+      throw new BadBlockError('is not part of the mirror');
     } catch (error) {
       if (error instanceof CliError || error instanceof PassingError) throw error;
       // The page map cannot read a file: it is damaged, or its upload has not finished.
       this.#mirror = this.#fresh();
+      if (error instanceof MissingFileError) {
+        throw new BadBlockError("cannot be read from the mirror's files, which are incomplete or being replaced");
+      }
       throw new BadBlockError(
         `cannot be read from the mirror's files: ${error instanceof SyntaxError ? 'not valid JSON' : misfitOf(error)}`,
       );

@@ -10,6 +10,7 @@ import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
 import { codeOf, messageOf } from '../../errors.ts';
 import { etagOfDigest } from '../../http/headers.ts';
+import { archiveNameOf } from '../../pages/paths.ts';
 import type { Files, OpenFile } from '../../pages/respond.ts';
 import { OpenFiles } from './openFiles.ts';
 
@@ -88,6 +89,8 @@ export class BuiltFile implements OpenFile {
     const fd = openSync(this.path, 'r');
     try {
       const stats = fstatSync(fd);
+      const name = archiveNameOf(this.path);
+      if (name !== undefined) return { fd, size: stats.size, etag: etagOfDigest(name) };
       if (!isSame(stats, this.stats)) return { fd, size: stats.size, etag: await etagOfOpened(fd, stats.size) };
       this.#etag ??= await etagOfOpened(fd, stats.size);
       return { fd, size: stats.size, etag: this.#etag };
