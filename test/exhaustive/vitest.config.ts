@@ -16,7 +16,7 @@ const PARALLEL = [
     'nodeKill',
     'archive',
   ],
-  ...['pullDatabase', 'pullJoined', 'pullKill', 'shellBlocks', 'terminal', 'verify'],
+  ...['archiveBuild', 'archiveFaults', 'largeBlock', 'pullDatabase', 'pullJoined', 'pullKill', 'shellBlocks', 'terminal', 'verify'],
 ].map((name) => `test/exhaustive/${name}.test.ts`);
 
 /** Files of `npm test` that draw more random cases here. */
