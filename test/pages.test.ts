@@ -13,7 +13,7 @@ import { NO_ARCHIVE } from './support/archives.ts';
 
 const TX = 'ab'.repeat(32);
 const HASH = '00'.repeat(8) + 'cd'.repeat(24);
-const FILES = { layout: 'files', operationPages: true, compress: [], parquet: false, archive: undefined, tip: 1000 } as const;
+const FILES = { layout: 'files', operationPages: true, compress: [], parquet: false, archive: undefined, tip: 1000, lists: {} } as const;
 const DEFAULT: BuiltSite = { ...FILES, dialect: 'contract', pageSizes: [20, 60] };
 
 /** Records with text that tries to look like the space between two records. */
@@ -247,7 +247,6 @@ describe('a request target', () => {
     ['/runes/v1/blocks/5', 'unknown'],
     ['/runes/v1/blocks/5/activities', 'unknown'],
     ['/runes/v1/blocks/5/activity/', 'unknown'],
-    ['/runes/v1/etchings/5/activity', 'unknown'],
     ['/runes/v1/blocks//activity', 'refusal'],
     ['/runes/v1/transactions//activity', 'refusal'],
     ['/runes/v1/blocks/%zz/activity', 'refusal'],
@@ -295,6 +294,7 @@ describe('the options in a manifest', () => {
     compress: ['br', 'gz'],
     parquet: true,
     archive: ARCHIVE,
+    lists: { etchings: { total: 3 } },
     heights: [
       [1, 2],
       [4, 5],
@@ -312,9 +312,10 @@ describe('the options in a manifest', () => {
       parquet: true,
       archive: ARCHIVE,
       tip: 9,
+      lists: { etchings: { total: 3 } },
     });
-    const { compress: _, parquet: __, archive: ___, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
-    expect(siteOf(least)).toMatchObject({ layout: 'files', compress: [], parquet: false, archive: undefined, tip: -1 });
+    const { compress: _, parquet: __, archive: ___, lists: ____, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
+    expect(siteOf(least)).toMatchObject({ layout: 'files', compress: [], parquet: false, archive: undefined, tip: -1, lists: {} });
   });
 
   it('are read at their limits', () => {
@@ -345,6 +346,9 @@ describe('the options in a manifest', () => {
     [{ compress: 'gz' }],
     [{ parquet: 'true' }],
     [{ archive: undefined }],
+    [{ lists: 'etchings' }],
+    [{ lists: { etchings: true } }],
+    [{ lists: { etchings: null } }],
     [{ archive: '3fa04c1b0d5e6f728394a5b6c7d8e9f0' }],
     [{ archive: { ...ARCHIVE, root: '../../../../../../../../secret.json' } }],
     [{ archive: { ...ARCHIVE, root: ARCHIVE.root.toUpperCase() } }],

@@ -15,6 +15,7 @@ const SITE: BuiltSite = {
   parquet: false,
   archive: undefined,
   tip: 9,
+  lists: {},
 };
 
 /** The rules of a recipe, in their order: an expression, and the message of what it matches (empty: the request is fine). */

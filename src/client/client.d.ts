@@ -111,8 +111,8 @@ export interface MirrorOptions {
 export declare class MirrorError extends Error {
     readonly name = "MirrorError";
     /**
-     * 400 when the request is invalid; `message` is then the API's own. 503 when the mirror cannot be read; `cause` may
-     * tell why.
+     * 400 when the request is invalid, 501 when the mirror lacks that part of the API; `message` is then the API's own.
+     * 503 when the mirror cannot be read; `cause` may tell why.
      */
     readonly statusCode: number;
     /** The reason phrase of the status: `Bad Request`, `Service Unavailable`. */

@@ -118,8 +118,8 @@ export interface MirrorOptions {
 export class MirrorError extends Error {
   override readonly name = 'MirrorError';
   /**
-   * 400 when the request is invalid; `message` is then the API's own. 503 when the mirror cannot be read; `cause` may
-   * tell why.
+   * 400 when the request is invalid, 501 when the mirror lacks that part of the API; `message` is then the API's own.
+   * 503 when the mirror cannot be read; `cause` may tell why.
    */
   readonly statusCode: number;
   /** The reason phrase of the status: `Bad Request`, `Service Unavailable`. */
@@ -204,7 +204,7 @@ export class Mirror {
     const answer = await this.#reader.answer(target, files);
     if (answer.kind === 'page') return { status: 200, body: answer.page.content };
     if (answer.kind === 'window') return { status: 200, body: answer.body };
-    if (answer.kind === 'refusal') return errorBody(400, answer.message);
+    if (answer.kind === 'refusal') return errorBody(answer.status, answer.message);
     const path = /^\/(runes\/[^?]*)/.exec(target)?.[1] ?? '';
     const body = isBuiltFile(path) ? await files.file(path) : undefined;
     return body === undefined ? notFound('GET', target) : { status: 200, body };

@@ -11,6 +11,7 @@ const REASONS: Readonly<Record<number, string>> = {
   405: 'Method Not Allowed',
   416: 'Range Not Satisfiable',
   500: 'Internal Server Error',
+  501: 'Not Implemented',
   503: 'Service Unavailable',
 };
 

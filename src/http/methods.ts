@@ -21,7 +21,7 @@ export async function reply<File extends OpenFile>(
 ): Promise<Reply<File>> {
   if (method === 'GET' || method === 'HEAD') {
     const answer = await read();
-    return answer.kind === 'refusal' ? { kind: 'error', ...errorBody(400, answer.message) } : answer;
+    return answer.kind === 'refusal' ? { kind: 'error', ...errorBody(answer.status, answer.message) } : answer;
   }
   const { kind } = parsePath(target);
   if (kind === 'outside') return { kind: 'other' };

@@ -6,7 +6,7 @@ import type { TableEntry } from '../archive/sortedTable.ts';
 import { cutRecords, readPage, renderEnvelope, txIdOf } from './envelope.ts';
 import { isHeight, spellHex } from './ids.ts';
 import type { ActivityList, Operation } from './lists.ts';
-import type { Window } from './request.ts';
+import type { Window } from './query.ts';
 import { type BuiltSite, isSettled } from './site.ts';
 
 /** An answer's body. `gzip` is its compressed form where the archive has it. */

@@ -4,18 +4,17 @@
  * docs/api.md has the rules and their sources. Refusal messages are identical to those of the recorded
  * server, because existing clients read them.
  */
+import { type FurtherPath, type FurtherRequest, parseFurther, parseFurtherPath } from './further.ts';
 import { parseBlockId, parseHexId } from './ids.ts';
 import { type ActivityList, OPERATIONS, type Operation } from './lists.ts';
-import { defaultLimit, maximumLimit, type Site } from './site.ts';
+import { decode, parseQuery, type Window, windowIn } from './query.ts';
+import type { BuiltSite } from './site.ts';
 
-/** A window of a list: `limit` and `offset` after defaults, both in records. */
-export interface Window {
-  readonly limit: number;
-  readonly offset: number;
-}
-
-export type Route =
+type Route =
   | { readonly kind: 'list'; readonly list: ActivityList; readonly window: Window }
+  | FurtherRequest
+  /** Part of the API, but not of this mirror. */
+  | { readonly kind: 'absent'; readonly message: string }
   | { readonly kind: 'status' }
   | { readonly kind: 'refusal'; readonly message: string }
   /** Under `/runes` but not an API route: a file of the build, or a 404. */
@@ -31,16 +30,21 @@ const NO_OPERATIONS = 'querystring/operation_type is not available: this mirror 
 const refusal = (message: string) => ({ kind: 'refusal', message }) as const;
 
 /** A route before its query is read. */
-type Path = Exclude<Route, { readonly kind: 'list' }> | { readonly kind: 'list'; readonly list: ActivityList };
+type Path =
+  | Exclude<Route, { readonly kind: 'list' | 'further' | 'absent' }>
+  | { readonly kind: 'list'; readonly list: ActivityList }
+  | FurtherPath;
 
 /**
  * Parses a request target: path and query, still percent-encoded, e.g. `/runes/v1/blocks/840000/activity?limit=60`.
  * Never throws.
  */
-export function parseTarget(target: string, site: Site): Route {
+export function parseTarget(target: string, site: BuiltSite): Route {
   const path = parsePath(target);
+  if (path.kind !== 'list' && path.kind !== 'further') return path;
   const queryAt = target.indexOf('?');
-  return path.kind === 'list' ? withWindow(path.list, queryAt < 0 ? '' : target.slice(queryAt + 1), site) : path;
+  const query = queryAt < 0 ? '' : target.slice(queryAt + 1);
+  return path.kind === 'list' ? withWindow(path.list, query, site) : parseFurther(path, query, site);
 }
 
 /** Parses the path of a request target and ignores its query. */
@@ -48,11 +52,15 @@ export function parsePath(target: string): Path {
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
   // Split before decoding, so that an encoded slash never makes a new segment.
-  const segments = path.split('/').slice(1).map(decode);
+  const raw = path.split('/').slice(1);
+  const segments = raw.map(decode);
   if (segments[0] !== 'runes') return { kind: 'outside' };
-  const rest = segments.slice(segments[1] === 'v1' ? 2 : 1);
+  const begin = segments[1] === 'v1' ? 2 : 1;
+  const rest = segments.slice(begin);
   if (rest.length === 0 || (rest.length === 1 && rest[0] === '')) return { kind: 'status' };
   const [collection, id, action] = rest;
+  const further = parseFurtherPath(rest, raw.slice(begin));
+  if (further !== undefined) return further;
   if (rest.length !== 3 || action !== 'activity' || id === undefined) return { kind: 'unknown' };
   if (collection === 'transactions') {
     const txId = parseHexId(id);
@@ -65,14 +73,10 @@ export function parsePath(target: string): Path {
   return { kind: 'unknown' };
 }
 
-function withWindow(list: ActivityList, query: string, site: Site): Route {
+function withWindow(list: ActivityList, query: string, site: BuiltSite): Route {
   const values = parseQuery(query);
-  // The recorded server reports the offset before the limit, and both before the operation.
-  const offset = parseInteger('offset', values.get('offset'), 0, 0, Number.MAX_SAFE_INTEGER);
-  if (typeof offset === 'string') return refusal(offset);
-  const limit = parseInteger('limit', values.get('limit'), defaultLimit(site), 1, maximumLimit(site));
-  if (typeof limit === 'string') return refusal(limit);
-  const window: Window = { limit, offset };
+  const window = windowIn(values, site);
+  if (typeof window === 'string') return refusal(window);
   const operations = values.get('operation_type');
   if (list.kind === 'transaction' || operations === undefined) return { kind: 'list', list, window };
 
@@ -92,49 +96,4 @@ const withOperation = (list: ActivityList & { kind: 'block' }, operation: Operat
 function operationRule(rules: string[]): string {
   const each = OPERATIONS.flatMap(() => rules);
   return [...each, 'must match a schema in anyOf'].map((rule) => `querystring/operation_type ${rule}`).join(', ');
-}
-
-/**
- * Returns the number, or the message of the rule that it breaks. As recorded, a parameter given twice is not an
- * integer.
- */
-function parseInteger(
-  name: string,
-  values: readonly string[] | undefined,
-  absent: number,
-  minimum: number,
-  maximum: number,
-): number | string {
-  if (values === undefined) return absent;
-  const [text] = values;
-  if (values.length !== 1 || text === undefined || !/^-?[0-9]+$/.test(text)) return `querystring/${name} must be integer`;
-  const number = Number(text);
-  if (text.startsWith('-') || number < minimum) return `querystring/${name} must be >= ${minimum}`;
-  if (number > maximum) return `querystring/${name} must be <= ${maximum}`;
-  return number;
-}
-
-/** Groups parameters by name, with all their values in order. `+` is a space, as in every form-encoded query. */
-function parseQuery(query: string): Map<string, string[]> {
-  const values = new Map<string, string[]>();
-  for (const pair of query.split('&')) {
-    if (pair === '') continue;
-    const at = pair.indexOf('=');
-    const name = decode((at < 0 ? pair : pair.slice(0, at)).replaceAll('+', ' '));
-    const value = at < 0 ? '' : decode(pair.slice(at + 1).replaceAll('+', ' '));
-    const known = values.get(name);
-    if (known === undefined) values.set(name, [value]);
-    else known.push(value);
-  }
-  return values;
-}
-
-/** Decodes percent-encoding. Returns malformed text unchanged, because it breaks the rules anyway. */
-function decode(text: string): string {
-  if (!text.includes('%')) return text;
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -18,7 +18,8 @@ import {
 } from './envelope.ts';
 import type { ActivityList } from './lists.ts';
 import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './paths.ts';
-import { parseTarget, type Window } from './request.ts';
+import type { Window } from './query.ts';
+import { parseTarget } from './request.ts';
 import { type BuiltSite, isSettled } from './site.ts';
 import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
 
@@ -84,8 +85,10 @@ interface WindowAnswer {
 export type Answer<File extends OpenFile> =
   | PageAnswer<File>
   | WindowAnswer
-  /** The request breaks a rule of the API; `message` tells which. */
-  | { readonly kind: 'refusal'; readonly message: string }
+  /**
+   * The request gets an error: 400 when it breaks a rule of the API, 501 when this mirror lacks that part of the API.
+   */
+  | { readonly kind: 'refusal'; readonly status: 400 | 501; readonly message: string }
   /** The path is not in the API. It may be a file of the build or of the host. */
   | { readonly kind: 'other' };
 
@@ -101,7 +104,11 @@ export async function respond<File extends OpenFile>(
 ): Promise<Answer<File>> {
   const route = parseTarget(target, site);
   if (route.kind === 'outside' || route.kind === 'unknown') return { kind: 'other' };
-  if (route.kind === 'refusal') return { kind: 'refusal', message: route.message };
+  if (route.kind === 'refusal') return { kind: 'refusal', status: 400, message: route.message };
+  if (route.kind === 'absent') return { kind: 'refusal', status: 501, message: route.message };
+  if (route.kind === 'further') {
+    return { kind: 'refusal', status: 501, message: `this program is too old for ${route.part} of this mirror; update it` };
+  }
   if (route.kind === 'status') {
     const page = await files.open(STATUS_PATH);
     if (page === undefined) throw new MissingFileError(STATUS_PATH);

@@ -40,6 +40,8 @@ export interface BuiltSite extends Site {
   readonly archive: RootName | undefined;
   /** The highest block height in the data; -1 without data. */
   readonly tip: number;
+  /** The further parts of the API that the mirror has (pages/further.ts), by name. */
+  readonly lists: Readonly<Record<string, object>>;
 }
 
 /** A reorganisation may replace this many of the highest blocks. None has been deeper than six blocks since 2013. */
@@ -60,6 +62,8 @@ export function siteOf(manifest: unknown): BuiltSite {
   const archive = fields['archive'];
   const compress = fields['compress'] ?? [];
   const parquet = fields['parquet'] ?? false;
+  // Older builds have none.
+  const lists = fields['lists'] ?? {};
   if (
     generator !== 'rune-activity-mirror' ||
     layout === undefined ||
@@ -68,12 +72,13 @@ export function siteOf(manifest: unknown): BuiltSite {
     !arePageSizes(page_sizes) ||
     !areEncodings(compress) ||
     typeof parquet !== 'boolean' ||
-    !isArchiveOf(layout, archive)
+    !isArchiveOf(layout, archive) ||
+    !areLists(lists)
   ) {
     throw new Error('not a manifest of this version of rune-activity-mirror');
   }
   const tip = tipOf(fields['heights']);
-  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, archive, tip };
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, archive, tip, lists };
 }
 
 /**
@@ -85,6 +90,10 @@ function tipOf(heights: unknown): number {
   const tip: unknown = Array.isArray(run) ? run[1] : undefined;
   return Number.isSafeInteger(tip) ? Number(tip) : -1;
 }
+
+/** True for an object whose values are objects. */
+const areLists = (value: unknown): value is Readonly<Record<string, object>> =>
+  typeof value === 'object' && value !== null && Object.values(value).every((facts) => typeof facts === 'object' && facts !== null);
 
 /** True for the root's name in layout `archive`, and for nothing in layout `files`. */
 function isArchiveOf(layout: Layout, archive: unknown): archive is RootName | undefined {

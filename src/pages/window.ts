@@ -5,7 +5,7 @@
  */
 
 import type { PageId } from './paths.ts';
-import type { Window } from './request.ts';
+import type { Window } from './query.ts';
 import { defaultLimit, maximumLimit, type Site } from './site.ts';
 
 /** Returns the page that equals the window, if the build has such pages. Its file is the exact answer. */

@@ -11,18 +11,18 @@ import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFil
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
 import { DIGESTS_PER_FILE, RANGES_PATH, STATS_PER_FILE } from '../pages/paths.ts';
-import { defaultLimit, maximumLimit, type Site, siteOf } from '../pages/site.ts';
+import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/site.ts';
 import { serverVersion } from '../version.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history and the rules for raising it. */
-export const API_VERSION = '1.3.0';
+export const API_VERSION = '1.4.0';
 
 type Json = Readonly<Record<string, unknown>>;
 
 /** The build that the description is for. */
 interface Subject {
-  readonly site: Site;
+  readonly site: BuiltSite;
   /** The highest block of the mirror. */
   readonly tip: number;
   readonly version: string;
@@ -67,6 +67,9 @@ const describeApi = (site: Site): string => `Rune activity of transactions and b
 **Order**: in a block the last transaction comes first, in a transaction the last event. **Windows**: \`limit\` and \`offset\` count records. The default
 limit is ${defaultLimit(site)}, the maximum ${maximumLimit(site)}. An offset past the end gets no results and the true \`total\`.
 **Unknown ids** get \`total: 0\`, not an error.
+
+**Other parts of the former API** (etchings, holders, balances, outputs, activity by rune and by address): \`lists\` in the manifest names those that
+this mirror has. All others get 501, which says nothing about the rune or address.
 
 **Paths**: \`/runes/...\` without \`v1\` is the same as \`/runes/v1/...\`. Unknown parameters are ignored. Give each parameter once.
 **Methods**: \`GET\`, \`HEAD\` (the same without a body) and \`OPTIONS\` (CORS preflight, 204). No API key is needed.
@@ -244,7 +247,7 @@ function listOperations({ site }: Subject): ListOperation[] {
   ];
 }
 
-function listOperation({ id, summary, description, parameters, examples, refused }: ListOperation, site: Site): Json {
+function listOperation({ id, summary, description, parameters, examples, refused }: ListOperation, site: BuiltSite): Json {
   return {
     operationId: id,
     tags: ['Activity'],

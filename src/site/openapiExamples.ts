@@ -7,7 +7,7 @@ import type { ActivityRecord } from '../contract/contractJson.ts';
 import { errorBody } from '../http/errors.ts';
 import { spellHex } from '../pages/ids.ts';
 import { parseTarget } from '../pages/request.ts';
-import type { Dialect, Site } from '../pages/site.ts';
+import type { BuiltSite, Dialect, Site } from '../pages/site.ts';
 
 /** The etching of DOG•GO•TO•THE•MOON, the third rune. */
 export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
@@ -82,7 +82,7 @@ export const blockExamples = ({ dialect }: Site): Examples => ({
 });
 
 /** Returns the 400 answers to these targets. Throws when a target is accepted. */
-export function refusals(targets: Readonly<Record<string, string>>, site: Site): Examples {
+export function refusals(targets: Readonly<Record<string, string>>, site: BuiltSite): Examples {
   return Object.fromEntries(
     Object.entries(targets).map(([name, target]) => {
       const route = parseTarget(target, site);

@@ -1,0 +1,142 @@
+/**
+ * The further parts of the API: etchings, holders, balances, outputs, and activity by rune and by address. A mirror has
+ * those that its manifest names in `lists`. A request for any other gets 501 before its parameters are checked, because
+ * an empty list or a 404 would say that there is nothing.
+ */
+import { decodeStrictly, parseQuery, type Window, windowIn } from './query.ts';
+import type { BuiltSite } from './site.ts';
+
+/** The parts by their names in the manifest, and how messages name them. */
+const PARTS = {
+  etchings: 'etchings',
+  rune_activity: 'activity by rune',
+  address_activity: 'activity by address',
+  holders: 'holders of runes',
+  balances: 'balances of addresses',
+  outputs: 'unspent outputs',
+} as const;
+type FurtherPart = keyof typeof PARTS;
+
+/** A path below `/runes/v1` of one of the parts. Its segments are decoded but not checked. */
+export interface FurtherPath {
+  readonly kind: 'further';
+  readonly part: FurtherPart;
+  readonly rune?: string;
+  /** Undefined when its percent-encoding is malformed. */
+  readonly address?: string | undefined;
+  readonly output?: string;
+  /** True for a list, which has a window. */
+  readonly isList: boolean;
+}
+
+/** A valid request for one of the parts that the mirror has. */
+export interface FurtherRequest {
+  readonly kind: 'further';
+  readonly part: FurtherPart;
+  /** An id (`840000:3`), a number without leading zeros, or a name in upper case without spacers. */
+  readonly rune?: string;
+  /** Compared by bytes with those of the data. */
+  readonly address?: string;
+  /** `txid:vout` in lower case, without `0x` and leading zeros. */
+  readonly output?: string;
+  /** Undefined for a single object, which ignores `limit` and `offset`. */
+  readonly window: Window | undefined;
+}
+
+/** Parses the segments below `/runes/v1`, decoded and as they were sent. Undefined for a path of no part. */
+export function parseFurtherPath(segments: readonly string[], raw: readonly string[]): FurtherPath | undefined {
+  const [collection, id, action, last] = segments;
+  const { length } = segments;
+  const address = (at: number) => ({ address: decodeStrictly(raw[at] ?? '') });
+  const path = (part: FurtherPart, isList: boolean, subject: Partial<FurtherPath> = {}): FurtherPath => ({
+    kind: 'further',
+    part,
+    isList,
+    ...subject,
+  });
+  if (collection === 'etchings') {
+    if (length === 1) return path('etchings', true);
+    const rune = { rune: id ?? '' };
+    if (length === 2) return path('etchings', false, rune);
+    const part = action === 'activity' ? 'rune_activity' : action === 'holders' ? 'holders' : undefined;
+    if (part === undefined || length > 4) return undefined;
+    if (last === undefined) return path(part, true, rune);
+    return path(part, part === 'rune_activity', { ...rune, ...address(3) });
+  }
+  if (collection === 'addresses' && length === 3) {
+    const part = ADDRESS_LISTS.get(action ?? '');
+    return part && path(part, true, address(1));
+  }
+  return collection === 'outputs' && length === 2 ? path('outputs', false, { output: id ?? '' }) : undefined;
+}
+
+const ADDRESS_LISTS: ReadonlyMap<string, FurtherPart> = new Map([
+  ['balances', 'balances'],
+  ['activity', 'address_activity'],
+  ['outputs', 'outputs'],
+]);
+
+// The recorded words, which existing clients read. Lower case and `.` between letters are accepted all the same.
+const RUNE_RULE =
+  'params/etching must match pattern "^[0-9]+:[0-9]+$", params/etching must match pattern "^[0-9]+$", ' +
+  'params/etching must match pattern "^[A-Z]+$", params/etching must match pattern "^[A-Za-z]+(•[A-Za-z]+)+$", ' +
+  'params/etching must match a schema in anyOf';
+const OUTPUT_RULE = 'params/output must match pattern "^[a-fA-F0-9]{64}:[0-9]+$"';
+
+type Answer = FurtherRequest | { readonly kind: 'absent' | 'refusal'; readonly message: string };
+const refusal = (message: string): Answer => ({ kind: 'refusal', message });
+
+/** Checks a request. Reports the first of: a part that the mirror lacks, the rune or address, the offset, the limit. */
+export function parseFurther(path: FurtherPath, query: string, site: BuiltSite): Answer {
+  const { part, isList } = path;
+  if (site.lists[part] === undefined) return absent(part, site);
+  const rune = path.rune === undefined ? undefined : parseRune(path.rune);
+  if (path.rune !== undefined && rune === undefined) return refusal(RUNE_RULE);
+  const address = 'address' in path ? parseAddress(path.address) : {};
+  if (address.rule !== undefined) return refusal(`params/address ${address.rule}`);
+  const output = path.output === undefined ? undefined : parseOutput(path.output);
+  if (path.output !== undefined && output === undefined) return refusal(OUTPUT_RULE);
+  const window = isList ? windowIn(parseQuery(query), site) : undefined;
+  if (typeof window === 'string') return refusal(window);
+  return {
+    kind: 'further',
+    part,
+    ...(rune === undefined ? {} : { rune }),
+    ...(address.value === undefined ? {} : { address: address.value }),
+    ...(output === undefined ? {} : { output }),
+    window,
+  };
+}
+
+/** Says that the mirror lacks a part of the API, and what it has. */
+function absent(part: FurtherPart, site: BuiltSite): Answer {
+  const others = (Object.keys(PARTS) as FurtherPart[]).filter((name) => site.lists[name] !== undefined);
+  const has = ['activity by transaction and block', ...others.map((name) => PARTS[name])].join(', ');
+  return { kind: 'absent', message: `this mirror does not have ${PARTS[part]}; it has: ${has}` };
+}
+
+/**
+ * Parses an id, a number or a name. ord knows names as equal without spacers and in any case. Undefined for other text.
+ */
+function parseRune(text: string): string | undefined {
+  if (/^[0-9]+:[0-9]+$/.test(text)) return text;
+  if (/^[0-9]+$/.test(text)) return text.replace(/^0+(?=[0-9])/, '');
+  return /^[A-Za-z]+(?:[•.][A-Za-z]+)*$/.test(text) ? text.replace(/[•.]/g, '').toUpperCase() : undefined;
+}
+
+/** Most characters of an address, as recorded. */
+const LONGEST_ADDRESS = 100;
+
+/** Parses an address: any text of 1 to 100 characters. Bech32 in upper case is the same address as in lower case. */
+function parseAddress(text: string | undefined): { readonly value?: string; readonly rule?: string } {
+  if (text === undefined) return { rule: 'must be valid percent-encoding' };
+  if (text === '') return { rule: 'must NOT have fewer than 1 characters' };
+  if (text.length > LONGEST_ADDRESS) return { rule: `must NOT have more than ${LONGEST_ADDRESS} characters` };
+  return { value: /^(?:BC|TB|BCRT)1[0-9A-Z]*$/.test(text) ? text.toLowerCase() : text };
+}
+
+/** Parses an outpoint, `txid:vout`. Undefined for other text. */
+function parseOutput(text: string): string | undefined {
+  const [, id, index] = /^(?:0[xX])?([0-9a-fA-F]{64}):([0-9]+)$/.exec(text) ?? [];
+  return id === undefined || index === undefined ? undefined : `${id.toLowerCase()}:${index.replace(/^0+(?=[0-9])/, '')}`;
+}
