@@ -3,6 +3,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listEtchings } from '../src/etchings/facts.ts';
 import { loadInput } from '../src/input/load.ts';
 import { ReadProgress } from '../src/input/readProgress.ts';
 import { State } from '../src/state/state.ts';
@@ -133,6 +134,7 @@ describe('the tables of a build', () => {
         store,
       );
       await updateInputs(loaded, store);
+      for (const table of ['etchings', 'old_etchings'] as const) await listEtchings(table, store);
       const found: Record<string, unknown> = {};
       for (const table of Object.keys(TABLES)) {
         const columns = await store.rows(`DESCRIBE ${table}`, { column_name: text, column_type: text });

@@ -171,7 +171,7 @@ describe('all columns are kept', () => {
       'CSV of other spellings, where an empty string is no value',
       (input) =>
         writeFiles(input, {
-          'runes.csv': PSQL.replaceAll(',"",', ',,')
+          'runes.csv': PSQL.replace(',"",', ',,')
             .replaceAll(',t,f,', ',True,False,')
             .replaceAll(',f,t,', ',FALSE,true,')
             .replaceAll(hex('a'), `0x${hex('a').toUpperCase()}`),

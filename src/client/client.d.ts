@@ -74,6 +74,14 @@ export interface MirrorManifest {
         readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
         readonly blocks: readonly (readonly [first: number, last: number])[];
     }[];
+    /** Further parts of the API that the mirror has. Requests for others get 501. */
+    readonly lists?: {
+        /** `counts` is set when the supply of etchings has the counts of mints and burns. */
+        readonly etchings?: {
+            readonly total: number;
+            readonly counts?: true;
+        };
+    };
     readonly files: number;
     readonly bytes: number;
     /** 64 hex digits. Two mirrors with the same digest have the same data. */

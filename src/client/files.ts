@@ -4,8 +4,9 @@
  * Only complete files of a mirror pass. Hosts answer a missing, moved or truncated file in many ways, and none of these
  * answers may look like an empty list.
  */
+
+import { type Files, MissingFileError, type OpenFile } from '../pages/files.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
-import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
 import { inflateText, partOf, rangeOf } from '../web/archiveParts.ts';
 
 /**
@@ -112,6 +113,6 @@ function parse(text: string): unknown {
 function isComplete(value: unknown): boolean {
   const file = Object(value) as Readonly<Record<string, unknown>>;
   const { limit, offset, total, results } = file;
-  if (!Array.isArray(results)) return 'server_version' in file;
+  if (!Array.isArray(results)) return ['server_version', 'etchings', 'ordinals'].some((key) => key in file);
   return results.length === Math.max(Math.min(Number(limit), Number(total) - Number(offset)), 0);
 }

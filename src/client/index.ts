@@ -4,9 +4,9 @@
  *
  * The types are declared here and import nothing, so that `client.d.ts` is a single file.
  */
-import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
+import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errors.ts';
+import { MissingFileError } from '../pages/files.ts';
 import { MirrorReader } from '../pages/reader.ts';
-import { MissingFileError } from '../pages/respond.ts';
 import { isBuiltFile } from '../pages/siteFiles.ts';
 import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './files.ts';
 
@@ -77,6 +77,11 @@ export interface MirrorManifest {
     readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
     readonly blocks: readonly (readonly [first: number, last: number])[];
   }[];
+  /** Further parts of the API that the mirror has. Requests for others get 501. */
+  readonly lists?: {
+    /** `counts` is set when the supply of etchings has the counts of mints and burns. */
+    readonly etchings?: { readonly total: number; readonly counts?: true };
+  };
   readonly files: number;
   readonly bytes: number;
   /** 64 hex digits. Two mirrors with the same digest have the same data. */
@@ -204,7 +209,7 @@ export class Mirror {
     const answer = await this.#reader.answer(target, files);
     if (answer.kind === 'page') return { status: 200, body: answer.page.content };
     if (answer.kind === 'window') return { status: 200, body: answer.body };
-    if (answer.kind === 'refusal') return errorBody(answer.status, answer.message);
+    if (answer.kind === 'refusal') return refusalBody(answer);
     const path = /^\/(runes\/[^?]*)/.exec(target)?.[1] ?? '';
     const body = isBuiltFile(path) ? await files.file(path) : undefined;
     return body === undefined ? notFound('GET', target) : { status: 200, body };

@@ -258,6 +258,21 @@ export const manifest = z
       .optional()
       .describe('Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.'),
     sources: sources.min(1).optional().describe('Which blocks were read, and by which rules, as far as the input says.'),
+    lists: z
+      .object({
+        etchings: z
+          .object({
+            total: integer.describe('Number of etchings.'),
+            counts: z
+              .literal(true)
+              .optional()
+              .describe('True if the supply of etchings has the counts of mints and burns. Left out if the data lacks older blocks.'),
+          })
+          .optional()
+          .describe('Etchings. Left out if the input has no complete runes table.'),
+      })
+      .optional()
+      .describe('Further parts of the API that the mirror has. Others get 501. Left out if there are none.'),
     files: integer.describe('Number of files with pages, including paths by block hash. In layout `archive`, number of its files.'),
     bytes: integer.describe('Total size of these files, in bytes.'),
     digest: hex64.describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),

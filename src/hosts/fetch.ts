@@ -13,8 +13,8 @@ import {
   PREFLIGHT_HEADERS,
 } from '../http/headers.ts';
 import { type Reply, reply } from '../http/methods.ts';
+import { type Files, MissingFileError, type OpenFile } from '../pages/files.ts';
 import { MirrorReader } from '../pages/reader.ts';
-import { type Files, MissingFileError, type OpenFile } from '../pages/respond.ts';
 import { inflateText, partOf, rangeOf } from '../web/archiveParts.ts';
 
 /**

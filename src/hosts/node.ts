@@ -8,8 +8,9 @@ import { errorBody, notFound, RETRY_LATER, shortTarget } from '../http/errors.ts
 import { FILE_HEADERS, PREFLIGHT_HEADERS } from '../http/headers.ts';
 import { reply } from '../http/methods.ts';
 import { isReadByRanges } from '../http/ranges.ts';
+import { MissingFileError } from '../pages/files.ts';
 import { isPagePath, isSidecarPath, MANIFEST_PATH } from '../pages/paths.ts';
-import { type Answer, MissingFileError, readFacts, respond } from '../pages/respond.ts';
+import { type Answer, readFacts, respond } from '../pages/respond.ts';
 import type { BuiltSite } from '../pages/site.ts';
 import { redirectOf } from '../pages/siteFiles.ts';
 import { headersOf, plainPathOf } from './node/filePaths.ts';

@@ -1,6 +1,7 @@
 /**
  * Bodies of API errors, by status.
  */
+import type { Refusal } from '../pages/respond.ts';
 
 /** The message of a 503. */
 export const RETRY_LATER = 'a file of this mirror is missing or unreadable; try again';
@@ -20,6 +21,10 @@ export const errorBody = (status: number, message: string): { status: number; bo
   status,
   body: JSON.stringify({ statusCode: status, error: REASONS[status] ?? 'Error', message }),
 });
+
+/** Makes the error for a request that the page map refused. */
+export const refusalBody = ({ status, message, isBare = false }: Refusal): { status: number; body: string } =>
+  isBare ? { status, body: '{"error":"Not found"}' } : errorBody(status, message);
 
 /** Shortens a target for an error or a log, so that a long URL is not repeated in full. */
 export const shortTarget = (target: string): string => (target.length > 300 ? `${target.slice(0, 300)}…` : target);

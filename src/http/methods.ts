@@ -1,9 +1,11 @@
 /**
  * HTTP methods. The API is read-only, and the page map knows no methods.
  */
+
+import type { OpenFile } from '../pages/files.ts';
 import { parsePath } from '../pages/request.ts';
-import type { Answer, OpenFile } from '../pages/respond.ts';
-import { errorBody } from './errors.ts';
+import type { Answer } from '../pages/respond.ts';
+import { errorBody, refusalBody } from './errors.ts';
 import { ALLOWED_METHODS } from './headers.ts';
 
 export type Reply<File extends OpenFile> =
@@ -21,7 +23,7 @@ export async function reply<File extends OpenFile>(
 ): Promise<Reply<File>> {
   if (method === 'GET' || method === 'HEAD') {
     const answer = await read();
-    return answer.kind === 'refusal' ? { kind: 'error', ...errorBody(answer.status, answer.message) } : answer;
+    return answer.kind === 'refusal' ? { kind: 'error', ...refusalBody(answer) } : answer;
   }
   const { kind } = parsePath(target);
   if (kind === 'outside') return { kind: 'other' };

@@ -3,7 +3,7 @@
  */
 import { ACTIVITY_FIELDS, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
-import { int, type Store, text } from '../store/duckdb.ts';
+import { int, literal, type Store, text } from '../store/duckdb.ts';
 import { TABLES } from '../store/tables.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
 import { canonicalValue } from './cellSql.ts';
@@ -49,14 +49,22 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
   await store.run(`CREATE TEMP TABLE runes AS SELECT ${values}, ${isComplete} AS is_complete FROM ${rows}; DROP TABLE all_runes`);
 }
 
+/** The symbol of a rune that has none. An empty symbol is a value, as that of a cenotaph. */
+const NO_SYMBOL = '¤';
+
 /**
- * Returns SQL of the rows of a runes table. Columns that it lacks are left out. An empty symbol or term is `''`, to
- * tell it from one that is unknown: rows without a premine come from tables that had only the required columns.
+ * Returns SQL of the rows of a runes table. Columns that it lacks are left out. A term that a rune does not have is
+ * `''`, to tell it from one that is unknown: rows without a premine come from tables that had only the required columns.
  */
 function runesSelect(source: RawSource): string {
   const columns = new Map(source.columns.map((column) => [column.field.column, canonicalValue(column)]));
-  const empty = columns.has('premine') ? `CASE WHEN premine IS NOT NULL THEN '' END` : `''`;
-  const cells = [...columns].map(([column, value]) => `${mayBeEmpty(column) ? `coalesce(${value}, ${empty})` : value} AS "${column}"`);
+  const empty = (column: string) => {
+    const value = column === 'symbol' ? literal(NO_SYMBOL) : `''`;
+    return columns.has('premine') ? `CASE WHEN premine IS NOT NULL THEN ${value} END` : value;
+  };
+  const cells = [...columns].map(
+    ([column, value]) => `${mayBeEmpty(column) ? `coalesce(${value}, ${empty(column)})` : value} AS "${column}"`,
+  );
   const known = `SELECT source, ${cells.join(', ')} FROM ${source.relation}`;
   if (!columns.has('tx_id')) return known;
   // For 1:0, bitcoin-indexer has no tx_id and turbo false. By ord's rules, it is turbo.

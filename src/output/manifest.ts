@@ -6,6 +6,7 @@
 import type { RootName } from '../archive/reader.ts';
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';
+import type { EtchingFacts } from '../etchings/facts.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import type { Site } from '../pages/site.ts';
 import type { OwnFile } from '../site/assets.ts';
@@ -20,12 +21,16 @@ export interface ArchiveFacts {
   readonly bytes: number;
 }
 
-/** Makes the manifest of all blocks in the state. `archive` is undefined in layout `files`. */
+/**
+ * Makes the manifest of all blocks in the state. `archive` is undefined in layout `files`, and `etchings` in a mirror
+ * without them.
+ */
 export async function manifestOf(
   site: Site,
   siteUrl: string | undefined,
   sources: Sources,
   archive: ArchiveFacts | undefined,
+  etchings: EtchingFacts | undefined,
   store: Store,
 ): Promise<Manifest> {
   const runs = await store.rows(
@@ -61,6 +66,9 @@ export async function manifestOf(
     records,
     ...(await leftOut(store)),
     ...(sources.length > 0 ? { sources } : {}),
+    ...(etchings === undefined
+      ? {}
+      : { lists: { etchings: { total: etchings.total, ...(etchings.hasCounts ? { counts: true as const } : {}) } } }),
     files: archive?.files ?? files,
     bytes: archive?.bytes ?? bytes,
     digest: await buildDigest(store),

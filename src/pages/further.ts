@@ -3,7 +3,7 @@
  * those that its manifest names in `lists`. A request for any other gets 501 before its parameters are checked, because
  * an empty list or a 404 would say that there is nothing.
  */
-import { decodeStrictly, parseQuery, type Window, windowIn } from './query.ts';
+import { decode, decodeStrictly, parseQuery, type Window, windowIn } from './query.ts';
 import type { BuiltSite } from './site.ts';
 
 /** The parts by their names in the manifest, and how messages name them. */
@@ -43,10 +43,10 @@ export interface FurtherRequest {
   readonly window: Window | undefined;
 }
 
-/** Parses the segments below `/runes/v1`, decoded and as they were sent. Undefined for a path of no part. */
-export function parseFurtherPath(segments: readonly string[], raw: readonly string[]): FurtherPath | undefined {
-  const [collection, id, action, last] = segments;
-  const { length } = segments;
+/** Parses the segments below `/runes/v1`, still percent-encoded. Undefined for a path of no part. */
+export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {
+  const [collection, id, action, last] = raw.map(decode);
+  const { length } = raw;
   const address = (at: number) => ({ address: decodeStrictly(raw[at] ?? '') });
   const path = (part: FurtherPart, isList: boolean, subject: Partial<FurtherPath> = {}): FurtherPath => ({
     kind: 'further',

@@ -57,15 +57,11 @@ export function parseQuery(query: string): Map<string, string[]> {
 /** Decodes percent-encoding. Returns malformed text unchanged, because it breaks the rules anyway. */
 export const decode = (text: string): string => decodeStrictly(text) ?? text;
 
-/**
- * Decodes percent-encoding; undefined for malformed text. Node passes bytes beyond ASCII as characters of the same
- * number, so these are bytes of UTF-8 too.
- */
+/** Decodes percent-encoding; undefined for malformed text. */
 export function decodeStrictly(text: string): string | undefined {
-  if (!/[%\x80-\xff]/.test(text)) return text;
-  const hasBytes = !/[\u0100-\uffff]/.test(text);
+  if (!text.includes('%')) return text;
   try {
-    return decodeURIComponent(hasBytes ? text.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16)}`) : text);
+    return decodeURIComponent(text);
   } catch {
     return undefined;
   }

@@ -3,8 +3,9 @@
  * API, so edge functions, workers and the client share it.
  */
 import { PartCache } from '../archive/partCache.ts';
+import { type Files, MissingFileError, type OpenFile } from './files.ts';
 import { MANIFEST_PATH } from './paths.ts';
-import { type Answer, type Files, MissingFileError, type OpenFile, respond } from './respond.ts';
+import { type Answer, respond } from './respond.ts';
 import { type BuiltSite, siteOf } from './site.ts';
 
 /** A manifest and its parsed options. */

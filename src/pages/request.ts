@@ -52,14 +52,15 @@ export function parsePath(target: string): Path {
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);
   // Split before decoding, so that an encoded slash never makes a new segment.
-  const raw = path.split('/').slice(1);
-  const segments = raw.map(decode);
+  const segments = path.split('/').slice(1).map(decode);
   if (segments[0] !== 'runes') return { kind: 'outside' };
   const begin = segments[1] === 'v1' ? 2 : 1;
   const rest = segments.slice(begin);
   if (rest.length === 0 || (rest.length === 1 && rest[0] === '')) return { kind: 'status' };
   const [collection, id, action] = rest;
-  const further = parseFurtherPath(rest, raw.slice(begin));
+  // As recorded, `;` and `#` end a path too.
+  const [beforeMark = ''] = path.split(/[;#]/, 1);
+  const further = parseFurtherPath(beforeMark.split('/').slice(1 + begin));
   if (further !== undefined) return further;
   if (rest.length !== 3 || action !== 'activity' || id === undefined) return { kind: 'unknown' };
   if (collection === 'transactions') {

@@ -16,54 +16,15 @@ import {
   readPage,
   renderEnvelope,
 } from './envelope.ts';
+import { answerEtchings, type Etchings, etchingsInFiles } from './etchings.ts';
+import { type Files, MissingFileError, type OpenFile } from './files.ts';
+import type { FurtherRequest } from './further.ts';
 import type { ActivityList } from './lists.ts';
 import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './paths.ts';
 import type { Window } from './query.ts';
 import { parseTarget } from './request.ts';
 import { type BuiltSite, isSettled } from './site.ts';
 import { exactPage, fallbackPage, firstRead, secondRead } from './window.ts';
-
-/** An opened file of a build. */
-export interface OpenFile {
-  /**
-   * Returns the content. ASCII characters must be themselves. A host may decode other bytes in any way that it reverses
-   * when it sends a body: bodies are cut only at ASCII characters.
-   */
-  text(): Promise<string>;
-  /** Releases a file that will not be read. Absent when open files need no release. */
-  close?(): Promise<void>;
-}
-
-/**
- * Opens files of a build; each host has its own implementation. `path` is like `runes/v1/...`. Resolves to undefined
- * when the file does not exist, and rejects when the host cannot tell. `File` is the host's own type, so that it can
- * send a page unchanged.
- */
-export interface Files<File extends OpenFile> {
-  open(path: string): Promise<File | undefined>;
-  /**
-   * Reads `length` bytes of a file from `offset` on (layout `archive`); `isWhole` tells that this is the whole file, so
-   * that no range needs to be requested. Resolves to undefined when the file is missing or shorter, and rejects when the
-   * host cannot tell.
-   */
-  read(path: string, offset: number, length: number, isWhole: boolean): Promise<Uint8Array | undefined>;
-  /**
-   * Inflates one gzip member, and decodes it as `text()` does. Rejects for other bytes, a wrong checksum, and content of
-   * more than `most` bytes.
-   */
-  inflate(member: Uint8Array, most: number): Promise<string>;
-}
-
-/**
- * A required file is missing, or belongs to another build than the files read with it. The build is being replaced or
- * is incomplete. The caller may try again.
- */
-export class MissingFileError extends Error {
-  override readonly name = 'MissingFileError';
-  constructor(path: string, what = 'is missing from the build') {
-    super(`${path} ${what}`);
-  }
-}
 
 /** A file of the build, to be sent unchanged. */
 interface PageAnswer<File extends OpenFile> {
@@ -82,13 +43,21 @@ interface WindowAnswer {
   readonly gzip?: Uint8Array;
 }
 
+/**
+ * An error: 400 when the request breaks a rule of the API, 404 when there is no such rune, 501 when this mirror lacks
+ * that part of the API. `isBare` asks for the short body of the recorded server.
+ */
+export interface Refusal {
+  readonly kind: 'refusal';
+  readonly status: 400 | 404 | 501;
+  readonly message: string;
+  readonly isBare?: boolean;
+}
+
 export type Answer<File extends OpenFile> =
   | PageAnswer<File>
   | WindowAnswer
-  /**
-   * The request gets an error: 400 when it breaks a rule of the API, 501 when this mirror lacks that part of the API.
-   */
-  | { readonly kind: 'refusal'; readonly status: 400 | 501; readonly message: string }
+  | Refusal
   /** The path is not in the API. It may be a file of the build or of the host. */
   | { readonly kind: 'other' };
 
@@ -106,9 +75,7 @@ export async function respond<File extends OpenFile>(
   if (route.kind === 'outside' || route.kind === 'unknown') return { kind: 'other' };
   if (route.kind === 'refusal') return { kind: 'refusal', status: 400, message: route.message };
   if (route.kind === 'absent') return { kind: 'refusal', status: 501, message: route.message };
-  if (route.kind === 'further') {
-    return { kind: 'refusal', status: 501, message: `this program is too old for ${route.part} of this mirror; update it` };
-  }
+  if (route.kind === 'further') return answerFurther(route, site, files);
   if (route.kind === 'status') {
     const page = await files.open(STATUS_PATH);
     if (page === undefined) throw new MissingFileError(STATUS_PATH);
@@ -125,6 +92,21 @@ export async function respond<File extends OpenFile>(
     }
   }
   return answerList(route.list, route.window, site, files);
+}
+
+/** The message of the 404 of a single rune. */
+export const NO_RUNE = 'there is no such rune';
+
+async function answerFurther<File extends OpenFile>(request: FurtherRequest, site: BuiltSite, files: Files<File>): Promise<Answer<File>> {
+  const facts = site.lists.etchings;
+  if (request.part !== 'etchings' || facts === undefined) {
+    return { kind: 'refusal', status: 501, message: `this program is too old for ${request.part} of this mirror; update it` };
+  }
+  const etchings: Etchings = etchingsInFiles(facts.total, site, files);
+  const body = await answerEtchings(request, etchings);
+  // Etchings change with every mint, so no CDN may cache them for long.
+  if (body !== undefined) return { kind: 'window', body, isSettled: false };
+  return { kind: 'refusal', status: 404, message: NO_RUNE, isBare: site.dialect === 'hiro' };
 }
 
 /** Facts of pages that a host keeps open, because counting the records of a page takes time. */

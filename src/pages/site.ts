@@ -40,8 +40,15 @@ export interface BuiltSite extends Site {
   readonly archive: RootName | undefined;
   /** The highest block height in the data; -1 without data. */
   readonly tip: number;
-  /** The further parts of the API that the mirror has (pages/further.ts), by name. */
-  readonly lists: Readonly<Record<string, object>>;
+  readonly lists: Lists;
+}
+
+/** The further parts of the API that the mirror has (pages/further.ts), by name. */
+interface Lists {
+  /** Number of etchings. */
+  readonly etchings?: { readonly total: number };
+  /** Newer builds may have other parts. */
+  readonly [part: string]: object | undefined;
 }
 
 /** A reorganisation may replace this many of the highest blocks. None has been deeper than six blocks since 2013. */
@@ -91,9 +98,13 @@ function tipOf(heights: unknown): number {
   return Number.isSafeInteger(tip) ? Number(tip) : -1;
 }
 
-/** True for an object whose values are objects. */
-const areLists = (value: unknown): value is Readonly<Record<string, object>> =>
-  typeof value === 'object' && value !== null && Object.values(value).every((facts) => typeof facts === 'object' && facts !== null);
+/** True for an object whose values are objects. That of etchings has a total. */
+function areLists(value: unknown): value is Lists {
+  if (typeof value !== 'object' || value === null) return false;
+  const { etchings = { total: 0 } } = value as { readonly etchings?: { readonly total?: unknown } };
+  const areObjects = Object.values(value).every((facts) => typeof facts === 'object' && facts !== null);
+  return areObjects && Number.isSafeInteger(etchings.total) && Number(etchings.total) >= 0;
+}
 
 /** True for the root's name in layout `archive`, and for nothing in layout `files`. */
 function isArchiveOf(layout: Layout, archive: unknown): archive is RootName | undefined {

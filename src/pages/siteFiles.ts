@@ -24,8 +24,8 @@ export interface FileKind {
   readonly path: string;
   /** The paths of a kind that has many files. */
   readonly pattern?: RegExp;
-  /** The layout or option that writes it; left out when every build does. */
-  readonly when?: 'files' | 'archive' | 'parquet';
+  /** The layout, option or content that makes a build write it; left out when every build does. */
+  readonly when?: 'files' | 'archive' | 'parquet' | 'etchings';
   /** False when no program sends it by its own path. */
   readonly isSent?: false;
 }
@@ -59,6 +59,8 @@ export const BUILD_FILES: readonly FileKind[] = [
     pattern: /^runes\/v1\/(?:blocks|transactions)\/[0-9a-z]+(?:\/[a-z]+)?(?:\/[0-9]+\/[0-9]+)?\.json$/,
     when: 'files',
   },
+  { path: 'runes/v1/lists/etchings/0.json', pattern: /^runes\/v1\/lists\/etchings\/[0-9]+\.json$/, when: 'etchings' },
+  { path: 'runes/v1/lists/names/0.json', pattern: /^runes\/v1\/lists\/names\/[0-9]+\.json$/, when: 'etchings' },
   {
     path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f0.bin',
     pattern: /^archive\/[0-9a-f]{32}\.bin$/,

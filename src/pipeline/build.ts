@@ -17,6 +17,8 @@ import { Progress } from '../cli/progress.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { BuildError } from '../errors.ts';
+import { type EtchingFacts, listEtchings } from '../etchings/facts.ts';
+import { etchingPaths, writeEtchingFiles } from '../etchings/files.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
 import { ReadProgress } from '../input/readProgress.ts';
 import { Changes } from '../output/changes.ts';
@@ -166,7 +168,14 @@ const writerThreads = (threads: number): number => Math.min(4, threads);
 
 /** True when the manifest and the files that follow from it already match this build's options and this version. */
 async function isUpToDate({ options, store, output, old }: Context, { sources }: Loaded): Promise<boolean> {
-  const manifest = await manifestOf(options.site, options.siteUrl, sources, old && describe(old.name, old.root), store);
+  const manifest = await manifestOf(
+    options.site,
+    options.siteUrl,
+    sources,
+    old && describe(old.name, old.root),
+    await etchingsOf(options, store),
+    store,
+  );
   if (digestOf(manifestFile(manifest)[1]) !== output.manifest) return false;
   return ownFiles(manifest, siteAssets()).every(([path, content]) => hasBytes(join(options.out, path), content));
 }
@@ -178,8 +187,13 @@ async function keepOutput({ store, state, output, options, old }: Context, loade
     await updateInputs(loaded, store);
     await state.commit(output.manifest ?? '');
   }
-  return manifestOf(options.site, options.siteUrl, loaded.sources, old && describe(old.name, old.root), store);
+  const etchings = await etchingsOf(options, store);
+  return manifestOf(options.site, options.siteUrl, loaded.sources, old && describe(old.name, old.root), etchings, store);
 }
+
+/** Returns the etchings of the state; undefined if the mirror has none. */
+const etchingsOf = async ({ site }: BuildOptions, store: Store): Promise<EtchingFacts | undefined> =>
+  site.layout === 'files' ? listEtchings('etchings', store) : undefined;
 
 /** Throws a BuildError when an input file changed after it was checked. */
 function throwIfChanged(loaded: Loaded): void {
@@ -248,7 +262,7 @@ async function finishDryRun(context: Context, loaded: Loaded, rendered: Rendered
   const blocks = await updateBlocks(rendered.blocks, options.site.layout, store);
   await updateInputs(loaded, store);
   const archive = options.site.layout === 'archive' ? await archiveOf(context, rendered, blocks.heights, () => undefined) : undefined;
-  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, store);
+  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, await etchingsOf(options, store), store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks, wasFull: true };
 }
 
@@ -270,14 +284,17 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
   try {
     return await explainFiles(async () => {
       await state.begin();
+      const before = await listEtchings('old_etchings', store);
       const blocks = await updateBlocks(rendered.blocks, site.layout, store);
       await updateInputs(loaded, store);
+      const etchings = await etchingsOf(options, store);
       const outdated = await writeDataFiles(context, blocks.heights, sink);
+      if (site.layout === 'files') for (const path of await writeEtchingFiles(site, before, etchings, sink, store)) outdated.push(path);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
       const archive = site.layout === 'archive' ? await writeArchiveFiles(context, rendered, blocks.heights, sink) : undefined;
       const archiveWritten = totals.files - totals.kept - othersBefore;
-      const manifest = await manifestOf(site, siteUrl, loaded.sources, archive, store);
+      const manifest = await manifestOf(site, siteUrl, loaded.sources, archive, etchings, store);
       const outdatedArchive = outdatedFiles(out, archive);
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {
@@ -290,7 +307,7 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
 
       let removed = 0;
       if (state.whyFull === undefined) removed = await removeOutdated(out, site, [...outdated, ...outdatedArchive], removedList, store);
-      else if (output.kind === 'ours') removed = await sweep(out, site, outdatedArchive, removedList, store);
+      else if (output.kind === 'ours') removed = await sweep(out, site, outdatedArchive, etchingPaths(site, etchings), removedList, store);
       if (removed > 0) await syncPages(options, undefined);
 
       await state.commit(digestOf(manifestFile(manifest)[1]));

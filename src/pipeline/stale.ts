@@ -13,11 +13,13 @@ import {
   blockStem,
   DIGESTS_FOLDER,
   digestsPath,
+  ETCHINGS_FOLDER,
   encodingsOf,
   idName,
   isRangeFile,
   LEAST_RECORDS_TO_COMPRESS,
   LIST_FOLDERS,
+  NAMES_FOLDER,
   PAGE_ENDING,
   pagePath,
   pagesOf,
@@ -185,14 +187,24 @@ async function removeTransactions(site: Site, remover: Remover, store: Store): P
 }
 
 /**
- * Removes every file in the folders of lists that does not follow from the state, and the files in `others`. Returns the
- * number of removed files.
+ * Removes every file in the folders of lists that does not follow from the state, and the files in `others`. `etchings`
+ * are the paths of files of etchings. Returns the number of removed files.
  */
-export async function sweep(root: string, site: Site, others: readonly string[], removed: PathList, store: Store): Promise<number> {
+export async function sweep(
+  root: string,
+  site: Site,
+  others: readonly string[],
+  etchings: ReadonlySet<string>,
+  removed: PathList,
+  store: Store,
+): Promise<number> {
   const remover = new Remover(root, removed);
   if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
   else for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
   await sweepBlocks(root, site, remover, store);
+  for (const folder of [ETCHINGS_FOLDER, NAMES_FOLDER]) {
+    for (const name of namesIn(join(root, folder))) remover.removeUnexpected(`${folder}/${name}`, etchings);
+  }
   for (const path of others) remover.removeUnexpected(path, new Set());
   await sweepRanges(root, site, remover, store);
   remover.flush();

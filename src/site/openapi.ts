@@ -5,28 +5,20 @@
  */
 import { z } from 'zod';
 import { bulkFiles } from '../contract/bulk.ts';
+import { etchingSchemas, unknownRune } from '../contract/etchings.ts';
 import { parameterSchemas } from '../contract/parameters.ts';
 import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from '../contract/schemas.ts';
 import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/stats.ts';
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
-import { DIGESTS_PER_FILE, RANGES_PATH, STATS_PER_FILE } from '../pages/paths.ts';
+import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
+import { NO_RUNE } from '../pages/respond.ts';
 import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/site.ts';
-import { serverVersion } from '../version.ts';
 import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
+import { type FileOperation, fileOperations, type Json, type Subject } from './openapiFiles.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history and the rules for raising it. */
 export const API_VERSION = '1.4.0';
-
-type Json = Readonly<Record<string, unknown>>;
-
-/** The build that the description is for. */
-interface Subject {
-  readonly site: BuiltSite;
-  /** The highest block of the mirror. */
-  readonly tip: number;
-  readonly version: string;
-}
 
 /** Returns the document, ready for JSON. The same manifest gives the same keys in the same order. */
 function openapiDocument(manifest: Manifest): Json {
@@ -45,6 +37,7 @@ function openapiDocument(manifest: Manifest): Json {
     security: [],
     tags: [
       { name: 'Activity', description: 'Records of rune events, by transaction and by block.' },
+      { name: 'Etchings', description: 'Runes: their terms and supply.' },
       { name: 'Mirror', description: 'Status and content of this mirror.' },
       { name: 'Statistics', description: 'Activity of blocks and runes, counted when the mirror was built.' },
       ...(subject.site.parquet
@@ -96,6 +89,8 @@ function makeSchemas(site: Site): Json {
   const registry = z.registry<{ id: string }>();
   const named = {
     ...responseSchemas(site.dialect),
+    ...etchingSchemas(site.dialect),
+    ...(site.dialect === 'hiro' ? { UnknownRune: unknownRune } : {}),
     Error: errorResponse,
     Status: status,
     Manifest: manifestSchema,
@@ -144,6 +139,9 @@ function parameters({ site, tip }: Subject): Json {
       'Block height in decimal digits, or block hash: 64 hex digits, with or without `0x`, in any case. 64 decimal digits are a hash. The example is the highest block.',
       { example: String(tip) },
     ),
+    rune: make('rune', 'path', 'Id of a rune, its number, or its name. Names are compared without spacers (`•`, `.`) and case.', {
+      example: '1:0',
+    }),
     offset: make('offset', 'query', 'Records to skip, in decimal digits.'),
     limit: make('limit', 'query', 'Maximum number of records to return, in decimal digits.'),
     ...(site.operationPages ? { operation_type: make('operation_type', 'query', 'Return and count only records of this operation.') } : {}),
@@ -195,6 +193,9 @@ const RESPONSES: Json = {
   MethodNotAllowed: errorAnswer('The method is not `GET`, `HEAD` or `OPTIONS`.', ['Allow'], {
     example: errorExample(405, 'POST is not allowed on this path; the API is read-only'),
   }),
+  NotInThisMirror: errorAnswer('The mirror does not have this part of the API. `lists` in the manifest names those that it has.', [], {
+    example: errorExample(501, 'this mirror does not have etchings; it has: activity by transaction and block'),
+  }),
   Unavailable: errorAnswer('A file is missing or unreadable, usually because the mirror is being replaced. Try again.', ['Retry-After'], {
     example: JSON.parse(errorBody(503, RETRY_LATER).body),
   }),
@@ -207,7 +208,9 @@ interface ListOperation {
   readonly summary: string;
   readonly description: string;
   readonly parameters: readonly string[];
-  readonly examples: Json;
+  /** Left out for activity. */
+  readonly etchings?: 'Etching' | 'EtchingList';
+  readonly examples?: Json;
   /** Targets that get a 400, by the name of their example. */
   readonly refused: Readonly<Record<string, string>>;
 }
@@ -244,119 +247,64 @@ function listOperations({ site }: Subject): ListOperation[] {
         block: '/runes/v1/blocks/abc/activity',
       },
     },
+    {
+      path: '/runes/v1/etchings',
+      id: 'listEtchings',
+      summary: 'Etchings',
+      description: 'All runes, newest first.',
+      parameters: ['offset', 'limit'],
+      etchings: 'EtchingList',
+      refused: { limit: `/runes/v1/etchings${tooMany}`, offset: '/runes/v1/etchings?offset=-1' },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}',
+      id: 'getEtching',
+      summary: 'A rune',
+      description: 'A rune with its terms and supply.',
+      parameters: ['rune'],
+      etchings: 'Etching',
+      refused: { rune: '/runes/v1/etchings/-' },
+    },
   ];
 }
 
-function listOperation({ id, summary, description, parameters, examples, refused }: ListOperation, site: BuiltSite): Json {
+function listOperation({ id, summary, description, parameters, etchings, examples, refused }: ListOperation, site: BuiltSite): Json {
+  // A mirror without etchings refuses every request for them with 501, so the examples are of one that has them.
+  const subject = etchings === undefined ? site : { ...site, lists: { etchings: { total: 0 } } };
+  const hasId = etchings !== 'Etching';
   return {
     operationId: id,
-    tags: ['Activity'],
+    tags: [etchings === undefined ? 'Activity' : 'Etchings'],
     summary,
     description,
     parameters: parameters.map((name) => reference('parameters', name)),
     responses: {
       200: {
-        description: 'The window. An unknown id has `total: 0`.',
-        headers: withHeaders(...CACHED, 'CDN-Cache-Control'),
-        content: { 'application/json': { schema: reference('schemas', 'ActivityList'), examples } },
+        description: hasId ? 'The window. An unknown id has `total: 0`.' : 'The rune.',
+        headers: withHeaders(...CACHED, ...(etchings === undefined ? ['CDN-Cache-Control'] : [])),
+        content: {
+          'application/json': { schema: reference('schemas', etchings ?? 'ActivityList'), ...(examples === undefined ? {} : { examples }) },
+        },
       },
       304: reference('responses', 'NotModified'),
-      400: errorAnswer('A parameter breaks a rule; the message names both.', [], { examples: refusals(refused, site) }),
-      404: reference('responses', 'NotFound'),
+      400: errorAnswer('A parameter breaks a rule; the message names both.', [], { examples: refusals(refused, subject) }),
+      404: hasId ? reference('responses', 'NotFound') : UNKNOWN_RUNE[site.dialect],
       405: reference('responses', 'MethodNotAllowed'),
+      ...(etchings === undefined ? {} : { 501: reference('responses', 'NotInThisMirror') }),
       503: reference('responses', 'Unavailable'),
     },
   };
 }
 
-/** An operation that returns a file of the build. */
-interface FileOperation {
-  readonly path: string;
-  readonly id: string;
-  readonly tag: string;
-  readonly summary: string;
-  readonly description: string;
-  /** Name of the response's schema. */
-  readonly schema: string;
-  readonly parameters?: readonly string[];
-  readonly example?: Json;
-}
-
-function fileOperations({ site, tip, version }: Subject): FileOperation[] {
-  return [
-    {
-      path: '/runes/v1/',
-      id: 'getStatus',
-      tag: 'Mirror',
-      summary: 'Status and highest block',
-      description: 'Also at `/runes/v1`, `/runes/` and `/runes`; on plain file hosts at `/runes/v1/index.json`.',
-      schema: 'Status',
-      example: { server_version: serverVersion(version), status: 'ready', block_height: tip },
-    },
-    {
-      path: '/runes/v1/manifest.json',
-      id: 'getManifest',
-      tag: 'Mirror',
-      summary: 'Manifest of the mirror',
-      description: 'Heights, counts, page sizes, dialect and a digest of all data.',
-      schema: 'Manifest',
-    },
-    {
-      path: '/runes/v1/digests/{first_of_thousand}.json',
-      id: 'getDigests',
-      tag: 'Mirror',
-      summary: 'Digests of a thousand blocks',
-      description: 'A digest of each block, to compare mirrors. 404 if none of the heights has activity.',
-      schema: 'Digests',
-      parameters: ['first_of_thousand'],
-    },
-    {
-      path: '/runes/v1/blocks.json',
-      id: 'getLatestBlocks',
-      tag: 'Statistics',
-      summary: 'Latest blocks',
-      description: 'The last hundred blocks with their statistics, for clients that poll.',
-      schema: 'LatestBlocks',
-    },
-    {
-      path: '/runes/v1/feed.json',
-      id: 'getFeed',
-      tag: 'Statistics',
-      summary: 'Feed of the latest blocks',
-      description: 'JSON Feed 1.1, for feed readers.',
-      schema: 'Feed',
-    },
-    {
-      path: '/runes/v1/stats.json',
-      id: 'getStats',
-      tag: 'Statistics',
-      summary: 'Statistics of all blocks',
-      description: 'Totals, activity over time and the most active runes, for charts.',
-      schema: 'Stats',
-    },
-    {
-      path: '/runes/v1/stats/{first_of_hundred}.json',
-      id: 'getStatsOfHundred',
-      tag: 'Statistics',
-      summary: 'Statistics of a hundred heights',
-      description: 'Statistics of each block, and of each rune in these blocks. 404 if none of the heights has activity.',
-      schema: 'StatsOfHundred',
-      parameters: ['first_of_hundred'],
-    },
-    ...(site.parquet
-      ? [
-          {
-            path: `/${RANGES_PATH}`,
-            id: 'getBulkFiles',
-            tag: 'Bulk data',
-            summary: 'List of the Parquet files',
-            description: 'One file for each hundred heights with activity, beside this list, as in `activity/840000.parquet`.',
-            schema: 'BulkFiles',
-          },
-        ]
-      : []),
-  ];
-}
+/** The 404 of a single rune. In dialect `hiro` it has the recorded body. */
+const UNKNOWN_RUNE: Readonly<Record<BuiltSite['dialect'], Json>> = {
+  contract: errorAnswer('There is no such rune.', [], { example: errorExample(404, NO_RUNE) }),
+  hiro: {
+    description: 'There is no such rune.',
+    headers: withHeaders('Access-Control-Allow-Origin'),
+    content: { 'application/json': { schema: reference('schemas', 'UnknownRune'), example: { error: 'Not found' } } },
+  },
+};
 
 function fileOperation({ id, tag, summary, description, schema, parameters = [], example }: FileOperation): Json {
   return {

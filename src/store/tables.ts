@@ -44,7 +44,7 @@ const LEFT_OUT = { source: 'INTEGER', block_height: 'BIGINT', rune_id: 'VARCHAR'
 
 /**
  * The runes tables of all inputs, a row for each rune. `premine` and terms are integers of up to 128 bits as text: cast
- * them to UHUGEINT. A term is NULL and `symbol` is empty if the rune has none. If `is_complete` is false, any column
+ * them to UHUGEINT. A term is NULL and `symbol` is `¤` if the rune has none. If `is_complete` is false, any column
  * after `divisibility` may be NULL because no input has it.
  */
 const RUNES = {
@@ -89,7 +89,10 @@ const WRITTEN = {
 /** `timestamp`: seconds since 1970. */
 const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
 
-/** Records by block, rune and operation. A rune with two names, which only wrong data has, has two rows. */
+/**
+ * Records by block, rune and operation. A rune with two names, which only wrong data has, has two rows. What was minted
+ * and burned is in smallest units: the upper part counts 10^18. `decimals` is that of the amounts, -1 when they differ.
+ */
 const BLOCK_RUNES: ColumnTypes = {
   block_height: 'BIGINT',
   rune_id: 'VARCHAR',
@@ -97,7 +100,15 @@ const BLOCK_RUNES: ColumnTypes = {
   name: 'VARCHAR',
   spaced_name: 'VARCHAR',
   ...Object.fromEntries(OPERATIONS.map((operation) => [operation, 'INTEGER'] as const)),
+  minted_upper: 'HUGEINT',
+  minted_lower: 'HUGEINT',
+  burned_upper: 'HUGEINT',
+  burned_lower: 'HUGEINT',
+  decimals: 'INTEGER',
 };
+
+/** The runes up to the tip, in the order of their etchings: by block, transaction and number. `ordinal` counts from 0. */
+const ETCHINGS = { ordinal: 'BIGINT', ...RUNES } as const;
 
 /** `first`: the number of the transaction's first record in its block. */
 const TRANSACTIONS = { tx_id: 'VARCHAR', block_height: 'BIGINT', records: 'BIGINT', first: 'BIGINT' } as const;
@@ -145,7 +156,7 @@ export const TABLES = {
     columns: FILES,
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts'],
-    readBy: ['state/update.ts'],
+    readBy: ['etchings/facts.ts', 'state/update.ts'],
   },
   'state.held': { columns: HELD, madeBy: 'state/state.ts', changedBy: ['state/update.ts'], readBy: [] },
   'state.left_out': {
@@ -158,7 +169,7 @@ export const TABLES = {
     columns: RUNES,
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts'],
-    readBy: ['state/update.ts'],
+    readBy: ['etchings/facts.ts', 'state/update.ts'],
   },
   'state.blocks': {
     columns: BLOCKS,
@@ -166,6 +177,7 @@ export const TABLES = {
     changedBy: ['state/update.ts'],
     readBy: [
       'bulk/build.ts',
+      'etchings/facts.ts',
       'output/digests.ts',
       'output/manifest.ts',
       'pipeline/build.ts',
@@ -178,7 +190,7 @@ export const TABLES = {
     columns: BLOCK_RUNES,
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts'],
-    readBy: ['stats/files.ts'],
+    readBy: ['etchings/facts.ts', 'etchings/pages.ts', 'state/update.ts', 'stats/files.ts'],
   },
   'state.transactions': {
     columns: TRANSACTIONS,
@@ -268,11 +280,16 @@ export const TABLES = {
     madeBy: 'state/update.ts',
     readBy: ['bulk/build.ts', 'stats/files.ts'],
   },
+  /** The runes with records in replaced blocks, before or after the build. */
+  touched_runes: { columns: { rune_id: 'VARCHAR' }, madeBy: 'state/update.ts', readBy: ['etchings/changes.ts'] },
   /** Rows of replaced blocks from the state of the last build. */
   old_blocks: { columns: BLOCKS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
   old_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
   /** The transactions of the blocks in `written`. */
   placed_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['archiver/tables.ts'] },
+  etchings: { columns: ETCHINGS, madeBy: 'etchings/facts.ts', readBy: ['etchings/changes.ts', 'etchings/names.ts', 'etchings/pages.ts'] },
+  /** The etchings of the last build. */
+  old_etchings: { columns: ETCHINGS, madeBy: 'etchings/facts.ts', readBy: ['etchings/changes.ts'] },
   /** Counts of the blocks in `written`. */
   counted: { columns: { ...BLOCK_RUNES, timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts', readBy: ['state/update.ts'] },
   /** The time of each block in `written`: the lowest of its records. In valid data all are equal. */

@@ -28,6 +28,7 @@ import { readRegularFile } from '../write/regularFile.ts';
 import { ArchiveVerification } from './archive.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
+import { SupplyRecount, verifyEtchings } from './etchings.ts';
 import { Findings } from './findings.ts';
 import { verifyRanges } from './ranges.ts';
 import { Recount } from './stats.ts';
@@ -54,6 +55,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   const archive = site.layout === 'archive' ? ArchiveVerification.open(root, site, blocks.at(-1)?.height ?? -1, findings) : undefined;
   if (site.layout === 'archive' && archive === undefined) findings.throwIfAny(root);
   const recount = new Recount(own);
+  const supply = new SupplyRecount();
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   const schema = envelope(site.dialect);
   for (const [i, block] of blocks.entries()) {
@@ -72,6 +74,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
     }
     const { batch, records } = read;
     recount.add(records);
+    supply.add(records);
     totals.transactions += whole.transactions;
     if (whole.digest !== block.digest)
       findings.add(`block ${block.height}: its records have the digest ${whole.digest}, expected ${block.digest}`);
@@ -91,8 +94,9 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   if (findings.count === 0) {
     compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks) }, manifest, findings);
     recount.finish(manifest.site_url);
+    const etchings = verifyEtchings(root, site, manifest, blocks, supply, own, findings);
     const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
-    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...archived, ...bulk];
+    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...etchings, ...archived, ...bulk];
     reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);

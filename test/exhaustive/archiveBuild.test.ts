@@ -2,8 +2,9 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { OpenFile } from '../../src/pages/files.ts';
 import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
-import { type Answer, type OpenFile, respond } from '../../src/pages/respond.ts';
+import { type Answer, respond } from '../../src/pages/respond.ts';
 import { type BuiltSite, siteOf } from '../../src/pages/site.ts';
 import { diskFiles, MANIFEST, readArchive } from '../support/archives.ts';
 import { failedBuild, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';

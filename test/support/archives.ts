@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Root, Segment } from '../../src/archive/root.ts';
 import type { FetchFile } from '../../src/hosts/fetch.ts';
+import type { Files, OpenFile } from '../../src/pages/files.ts';
 import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
-import type { Files, OpenFile } from '../../src/pages/respond.ts';
 import { filesBelow } from './build.ts';
 
 /** For files that no archive is read from. */

@@ -10,8 +10,8 @@ import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
 import { codeOf, messageOf } from '../../errors.ts';
 import { etagOfDigest } from '../../http/headers.ts';
+import type { Files, OpenFile } from '../../pages/files.ts';
 import { archiveNameOf } from '../../pages/paths.ts';
-import type { Files, OpenFile } from '../../pages/respond.ts';
 import { OpenFiles } from './openFiles.ts';
 
 /** Larger files are streamed; smaller ones are cheaper to read at once. */

@@ -1,0 +1,46 @@
+/**
+ * Finds the etchings that a build changed.
+ */
+import { int, type Store } from '../store/duckdb.ts';
+import type { EtchingFacts } from './facts.ts';
+
+/** The height where a mint window opens or closes, in SQL. NULL if it never does: no tip has so many digits. */
+const boundary = (term: string, isOffset: boolean): string =>
+  `CASE WHEN length(${term}) <= 15 THEN ${term}::BIGINT ${isOffset ? '+ block_height' : ''} END`;
+
+const BOUNDARIES: readonly string[] = [
+  boundary('terms_height_start', false),
+  boundary('terms_height_end', false),
+  boundary('terms_offset_start', true),
+  boundary('terms_offset_end', true),
+];
+
+/**
+ * Returns SQL that is true for etchings whose mint window opens or closes after one of the blocks from height `first`
+ * to `last`. `mintable` is about the block after the tip.
+ */
+const windowMoves = (first: number, last: number): string =>
+  `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;
+
+/** Etchings that a build added, or whose row in the runes table it changed. */
+const NEW_ROWS = 'SELECT * FROM etchings EXCEPT SELECT * FROM old_etchings';
+const LOST_ROWS = 'SELECT * FROM old_etchings EXCEPT SELECT * FROM etchings';
+
+/**
+ * Returns SQL of the ordinals of etchings whose JSON may have changed since the last build, whose etchings are `before`.
+ * Needs the tables of etchings, and `touched_runes` (state/update.ts).
+ */
+export function changedOrdinals(before: EtchingFacts | undefined, now: EtchingFacts): string {
+  if (before === undefined || before.hasCounts !== now.hasCounts) return 'SELECT ordinal FROM etchings';
+  const [low, high] = [Math.min(before.tip, now.tip), Math.max(before.tip, now.tip)];
+  return `SELECT ordinal FROM (${NEW_ROWS}) UNION SELECT ordinal FROM etchings WHERE id IN (SELECT rune_id FROM touched_runes)
+    UNION SELECT ordinal FROM etchings WHERE ${windowMoves(low + 1, high)}`;
+}
+
+/** True when an etching was added, removed or moved, or its id, number or name changed. */
+export async function haveNamesChanged(store: Store): Promise<boolean> {
+  const { changed } = await store.row(`SELECT (SELECT count(*) FROM (${NEW_ROWS})) + (SELECT count(*) FROM (${LOST_ROWS})) AS changed`, {
+    changed: int,
+  });
+  return changed > 0;
+}

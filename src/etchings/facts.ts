@@ -1,0 +1,54 @@
+/**
+ * Finds out what a build can say about etchings, from its state.
+ */
+import { int, type Store } from '../store/duckdb.ts';
+
+/** The etchings of a build. */
+export interface EtchingFacts {
+  /** Number of etchings: the runes of the runes table up to the tip. */
+  readonly total: number;
+  /** True when the data has all mints and burns, because it begins at the chain's first rune block. */
+  readonly hasCounts: boolean;
+  /** The highest block; -1 without blocks. */
+  readonly tip: number;
+}
+
+/** The order of etchings, oldest first. The last two only matter for wrong data. */
+const ORDER = 'block_height, tx_index, number, id';
+
+/**
+ * Creates a table of the etchings in the state, and describes them. Returns undefined when the input does not have all
+ * of them: it has no runes table, one without all columns, or records of a rune that is not in it.
+ *
+ * The data begins at the first rune block when it has the block of every etching. A rune's etching is a record, so a
+ * missing block of an etching is a gap. Number 0 must be there, because a runes table may lack older runes.
+ */
+export async function listEtchings(table: 'etchings' | 'old_etchings', store: Store): Promise<EtchingFacts | undefined> {
+  const { tip } = await store.row('SELECT coalesce(max(block_height), -1) AS tip FROM state.blocks', { tip: int });
+  const list = `SELECT (row_number() OVER (ORDER BY ${ORDER}) - 1)::BIGINT AS ordinal, * FROM state.runes WHERE block_height <= ${tip}`;
+  // The table's name is a literal in each statement, because a test compares these with the list of tables.
+  await store.run(
+    table === 'etchings' ? `CREATE OR REPLACE TEMP TABLE etchings AS ${list}` : `CREATE OR REPLACE TEMP TABLE old_etchings AS ${list}`,
+  );
+  const { runes, incomplete, others } = await store.row(
+    `SELECT count(*) AS runes, count(*) FILTER (NOT is_complete) AS incomplete,
+       (SELECT count(*) FROM state.files WHERE form NOT IN ('ledger', 'runes', 'no-records')) AS others FROM state.runes`,
+    { runes: int, incomplete: int, others: int },
+  );
+  if (runes === 0 || incomplete > 0) return undefined;
+  // Rows of a ledger without a rune are left out. Other forms of input name runes that the table may lack.
+  if (others > 0) {
+    const { unknown } = await store.row(
+      'SELECT count(*) AS unknown FROM state.block_runes WHERE rune_id NOT IN (SELECT id FROM state.runes)',
+      { unknown: int },
+    );
+    if (unknown > 0) return undefined;
+  }
+  const { total, gaps, firsts } = await store.row(
+    `SELECT count(*) AS total, count(*) FILTER (number = 0) AS firsts,
+       count(*) FILTER (block_height NOT IN (SELECT block_height FROM state.blocks)) AS gaps
+     FROM (${list})`,
+    { total: int, gaps: int, firsts: int },
+  );
+  return { total, hasCounts: gaps === 0 && firsts > 0, tip };
+}

@@ -1,0 +1,121 @@
+/**
+ * Renders etchings as the API's JSON. Verification parses them again (etchings/parse.ts).
+ *
+ * Everything but the supply comes from the runes table. The rules are those of ord and of the recorded server
+ * (docs/api.md, "Etchings").
+ */
+import { spellHex } from '../pages/ids.ts';
+import type { Dialect } from '../pages/site.ts';
+
+/** The mints and burns of a rune up to a block. Amounts are in smallest units. */
+export interface Counts {
+  readonly mints: number;
+  readonly burns: number;
+  readonly minted: bigint;
+  readonly burned: bigint;
+}
+
+/** A term is an integer of up to 128 bits in decimal digits; undefined if the rune has none. */
+export type Term = string | undefined;
+
+/** An etched rune. */
+export interface Etching {
+  readonly id: string;
+  readonly name: string;
+  readonly spaced_name: string;
+  readonly number: number;
+  readonly divisibility: number;
+  readonly symbol: string;
+  readonly turbo: boolean;
+  /** In smallest units. */
+  readonly terms_amount: Term;
+  /** A number of mints. */
+  readonly terms_cap: Term;
+  readonly terms_height_start: Term;
+  readonly terms_height_end: Term;
+  readonly terms_offset_start: Term;
+  readonly terms_offset_end: Term;
+  /** In smallest units, in decimal digits. */
+  readonly premine: string;
+  /** 64 hex digits without prefix, as the transaction id. */
+  readonly block_hash: string;
+  readonly block_height: number;
+  readonly tx_id: string;
+  readonly tx_index: number;
+  /** Seconds since 1970. */
+  readonly timestamp: number;
+  /** Undefined when the mirror does not know all mints and burns. */
+  readonly counts: Counts | undefined;
+}
+
+/** Renders an etching as it is after the block `tip`, as compact JSON. */
+export function renderEtching(etching: Etching, dialect: Dialect, tip: number): string {
+  const { divisibility, turbo, block_height, tx_index, timestamp } = etching;
+  const hex = (text: string) => `"${spellHex(text, dialect)}"`;
+  const text = JSON.stringify;
+  const amount = (term: Term, decimals = divisibility) => (term === undefined ? 'null' : `"${shiftDecimals(BigInt(term), decimals)}"`);
+  const terms = [
+    `"amount":${amount(etching.terms_amount)}`,
+    // A cap is a number of mints. Clients of the recorded server expect it shifted like an amount, and shift it back.
+    `"cap":${amount(etching.terms_cap, dialect === 'hiro' ? divisibility : 0)}`,
+    `"height_start":${etching.terms_height_start ?? 'null'}`,
+    `"height_end":${etching.terms_height_end ?? 'null'}`,
+    `"offset_start":${etching.terms_offset_start ?? 'null'}`,
+    `"offset_end":${etching.terms_offset_end ?? 'null'}`,
+  ];
+  return (
+    `{"id":${text(etching.id)},"name":${text(etching.name)},"spaced_name":${text(etching.spaced_name)},"number":${etching.number},` +
+    `"divisibility":${divisibility},"symbol":${text(etching.symbol)},"turbo":${turbo},` +
+    `"mint_terms":{${terms.join(',')}},"supply":{${supplyOf(etching, tip)}},` +
+    `"location":{"block_hash":${hex(etching.block_hash)},"block_height":${block_height},"tx_id":${hex(etching.tx_id)},` +
+    `"tx_index":${tx_index},"timestamp":${timestamp}}}`
+  );
+}
+
+function supplyOf(etching: Etching, tip: number): string {
+  const { counts, divisibility } = etching;
+  const amount = (units: bigint) => `"${shiftDecimals(units, divisibility)}"`;
+  const premine = BigInt(etching.premine);
+  if (counts === undefined) return `"premine":${amount(premine)}`;
+  return [
+    `"current":${amount(premine + counts.minted - counts.burned)}`,
+    `"minted":${amount(counts.minted)}`,
+    `"total_mints":"${counts.mints}"`,
+    `"mint_percentage":"${percentageOf(BigInt(counts.mints), BigInt(etching.terms_cap ?? 0))}"`,
+    `"mintable":${isMintable(etching, counts.mints, tip + 1)}`,
+    `"burned":${amount(counts.burned)}`,
+    `"total_burns":"${counts.burns}"`,
+    `"premine":${amount(premine)}`,
+  ].join(',');
+}
+
+/** Writes smallest units with as many decimals as the rune's divisibility. Wrong data may have burned more than there was. */
+function shiftDecimals(units: bigint, decimals: number): string {
+  const sign = units < 0n ? '-' : '';
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, '0');
+  const point = digits.length - decimals;
+  return decimals === 0 ? sign + digits : `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
+}
+
+/** The recorded server divides to 20 places, then shows a percentage with 4; both times halves are rounded up. */
+const PLACES = 10n ** 20n;
+const SHOWN = 10n ** 14n;
+
+function percentageOf(mints: bigint, cap: bigint): string {
+  const share = cap === 0n ? 0n : (2n * mints * PLACES + cap) / (2n * cap);
+  return shiftDecimals((share + SHOWN / 2n) / SHOWN, 4);
+}
+
+/** ord's rule: whether a mint in a block would succeed. A missing cap allows none; a missing amount mints 0. */
+function isMintable(etching: Etching, mints: number, height: number): boolean {
+  const { terms_cap: cap, block_height: etched } = etching;
+  const after = (offset: Term) => (offset === undefined ? undefined : BigInt(etched) + BigInt(offset));
+  const at = (term: Term) => (term === undefined ? undefined : BigInt(term));
+  const starts = [at(etching.terms_height_start), after(etching.terms_offset_start)];
+  const ends = [at(etching.terms_height_end), after(etching.terms_offset_end)];
+  return (
+    BigInt(mints) < BigInt(cap ?? 0) &&
+    starts.every((start) => start === undefined || height >= start) &&
+    ends.every((end) => end === undefined || height < end)
+  );
+}

@@ -1,0 +1,84 @@
+/**
+ * Answers requests for etchings from pages of them and an index of names. Layouts store both in their own way.
+ */
+
+import { renderEnvelope } from './envelope.ts';
+import { fileOfName, findName, nameFiles, readEtchingPage } from './etchingFiles.ts';
+import { type Files, MissingFileError, type OpenFile } from './files.ts';
+import type { FurtherRequest } from './further.ts';
+import { etchingsPath, namesPath } from './paths.ts';
+import type { Window } from './query.ts';
+import { maximumLimit, type Site } from './site.ts';
+
+/** The etchings of a build, oldest first: ordinal 0 is the first. */
+export interface Etchings {
+  readonly total: number;
+  /** Etchings in a page. */
+  readonly pageSize: number;
+  /** Reads the JSON of a page's etchings. Rejects when the page is missing or damaged. */
+  page(number: number): Promise<readonly string[]>;
+  /** Finds the ordinals of runes that may have this id, number or name. Other runes may be among them. */
+  find(name: string): Promise<readonly number[]>;
+}
+
+/** Returns the body of an answer; undefined when there is no such rune. */
+export async function answerEtchings({ rune, window }: FurtherRequest, etchings: Etchings): Promise<string | undefined> {
+  if (window !== undefined) return windowOf(window, etchings);
+  if (rune === undefined) return undefined;
+  for (const ordinal of await etchings.find(rune)) {
+    const page = await etchings.page(Math.floor(ordinal / etchings.pageSize));
+    const text = page[ordinal % etchings.pageSize];
+    if (text !== undefined && isNamed(text, rune)) return text;
+  }
+  return undefined;
+}
+
+/** True when the JSON of an etching has this id, number or name. */
+function isNamed(text: string, rune: string): boolean {
+  const { id, number, name } = JSON.parse(text) as Readonly<Record<string, unknown>>;
+  return id === rune || String(number) === rune || name === rune;
+}
+
+/** Makes a window of the list, which begins with the newest etching. */
+async function windowOf(window: Window, etchings: Etchings): Promise<string> {
+  const { total, pageSize } = etchings;
+  const end = Math.max(total - window.offset, 0);
+  const begin = Math.max(end - window.limit, 0);
+  const first = Math.floor(begin / pageSize);
+  const count = end === begin ? 0 : Math.ceil(end / pageSize) - first;
+  const pages = await Promise.all(Array.from({ length: count }, (_, i) => etchings.page(first + i)));
+  const found = pages.flat().slice(begin - first * pageSize, end - first * pageSize);
+  return renderEnvelope(window, total, found.reverse());
+}
+
+/** The etchings of layout `files`. `total` is from the manifest. */
+export function etchingsInFiles<File extends OpenFile>(total: number, site: Site, files: Files<File>): Etchings {
+  const pageSize = maximumLimit(site);
+  const read = async (path: string): Promise<string> => {
+    const file = await files.open(path);
+    if (file === undefined) throw new MissingFileError(path);
+    return file.text();
+  };
+  return {
+    total,
+    pageSize,
+    page: async (number) => {
+      const etchings = readEtchingPage(await read(etchingsPath(number)));
+      const expected = Math.min(total - number * pageSize, pageSize);
+      // A newer build may have added etchings to the last page.
+      if (etchings === undefined || etchings.length < expected) throw new MissingFileError(etchingsPath(number), 'is not a complete page');
+      return etchings;
+    },
+    find: async (name) => {
+      const count = nameFiles(total);
+      const path = namesPath(fileOfName(name, count));
+      try {
+        const ordinal = findName(await read(path), name, count);
+        return ordinal === undefined || ordinal >= total ? [] : [ordinal];
+      } catch (error) {
+        if (error instanceof MissingFileError) throw error;
+        throw new MissingFileError(path, 'is damaged, or belongs to another build');
+      }
+    },
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * The operations of the API's description that return files of the build.
+ */
+import { RANGES_PATH } from '../pages/paths.ts';
+import type { BuiltSite } from '../pages/site.ts';
+import { serverVersion } from '../version.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** The build that the description is for. */
+export interface Subject {
+  readonly site: BuiltSite;
+  /** The highest block of the mirror. */
+  readonly tip: number;
+  readonly version: string;
+}
+
+/** An operation that returns a file of the build. */
+export interface FileOperation {
+  readonly path: string;
+  readonly id: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description: string;
+  /** Name of the response's schema. */
+  readonly schema: string;
+  readonly parameters?: readonly string[];
+  readonly example?: Json;
+}
+
+export function fileOperations({ site, tip, version }: Subject): FileOperation[] {
+  return [
+    {
+      path: '/runes/v1/',
+      id: 'getStatus',
+      tag: 'Mirror',
+      summary: 'Status and highest block',
+      description: 'Also at `/runes/v1`, `/runes/` and `/runes`; on plain file hosts at `/runes/v1/index.json`.',
+      schema: 'Status',
+      example: { server_version: serverVersion(version), status: 'ready', block_height: tip },
+    },
+    {
+      path: '/runes/v1/manifest.json',
+      id: 'getManifest',
+      tag: 'Mirror',
+      summary: 'Manifest of the mirror',
+      description: 'Heights, counts, page sizes, dialect and a digest of all data.',
+      schema: 'Manifest',
+    },
+    {
+      path: '/runes/v1/digests/{first_of_thousand}.json',
+      id: 'getDigests',
+      tag: 'Mirror',
+      summary: 'Digests of a thousand blocks',
+      description: 'A digest of each block, to compare mirrors. 404 if none of the heights has activity.',
+      schema: 'Digests',
+      parameters: ['first_of_thousand'],
+    },
+    {
+      path: '/runes/v1/blocks.json',
+      id: 'getLatestBlocks',
+      tag: 'Statistics',
+      summary: 'Latest blocks',
+      description: 'The last hundred blocks with their statistics, for clients that poll.',
+      schema: 'LatestBlocks',
+    },
+    {
+      path: '/runes/v1/feed.json',
+      id: 'getFeed',
+      tag: 'Statistics',
+      summary: 'Feed of the latest blocks',
+      description: 'JSON Feed 1.1, for feed readers.',
+      schema: 'Feed',
+    },
+    {
+      path: '/runes/v1/stats.json',
+      id: 'getStats',
+      tag: 'Statistics',
+      summary: 'Statistics of all blocks',
+      description: 'Totals, activity over time and the most active runes, for charts.',
+      schema: 'Stats',
+    },
+    {
+      path: '/runes/v1/stats/{first_of_hundred}.json',
+      id: 'getStatsOfHundred',
+      tag: 'Statistics',
+      summary: 'Statistics of a hundred heights',
+      description: 'Statistics of each block, and of each rune in these blocks. 404 if none of the heights has activity.',
+      schema: 'StatsOfHundred',
+      parameters: ['first_of_hundred'],
+    },
+    ...(site.parquet
+      ? [
+          {
+            path: `/${RANGES_PATH}`,
+            id: 'getBulkFiles',
+            tag: 'Bulk data',
+            summary: 'List of the Parquet files',
+            description: 'One file for each hundred heights with activity, beside this list, as in `activity/840000.parquet`.',
+            schema: 'BulkFiles',
+          },
+        ]
+      : []),
+  ];
+}

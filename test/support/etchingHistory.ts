@@ -1,0 +1,271 @@
+/**
+ * A chain of made-up etchings, mints and burns, kept as one ledger file for each block and a runes table, and an oracle of what the API must
+ * say about it. The oracle shares no code with the program.
+ */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Random } from './history.ts';
+import { hex } from './records.ts';
+
+interface Rune {
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+  readonly spaced: string;
+  readonly height: number;
+  readonly tx: number;
+  readonly decimals: number;
+  symbol: string;
+  readonly turbo: boolean;
+  readonly premine: bigint;
+  /** amount, cap, height_start, height_end, offset_start, offset_end */
+  readonly terms: readonly (bigint | undefined)[];
+}
+interface Event {
+  readonly rune: string;
+  readonly operation: 'etching' | 'mint' | 'burn' | 'receive';
+  readonly amount?: bigint;
+  readonly tx: number;
+}
+interface Block {
+  fork: number;
+  events: Event[];
+}
+
+const FIRST = 100;
+const MOST = 2n ** 128n - 1n;
+const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'] as const;
+
+export class EtchingHistory {
+  readonly #random: Random;
+  readonly blocks = new Map<number, Block>();
+  runes: Rune[] = [];
+  #serial = 0;
+  #tip = FIRST - 1;
+  /** Heights whose ledger file is missing. */
+  readonly hidden = new Set<number>();
+
+  constructor(random: Random) {
+    this.#random = random;
+    this.append();
+    this.append();
+  }
+
+  #upTo(n: number): number {
+    return Math.floor(this.#random() * n);
+  }
+
+  get tip(): number {
+    return Math.max(...[...this.blocks.keys()].filter((height) => !this.hidden.has(height)));
+  }
+
+  #term(): bigint | undefined {
+    return this.#upTo(3) === 0 ? undefined : BigInt(this.#upTo(6));
+  }
+
+  #etch(height: number, tx: number): Rune {
+    const number = this.runes.length;
+    // Base 26 of the serial number: names are unique.
+    const name = [...(this.#serial + 1000).toString(10)].map((digit) => 'QWERTYUIOP'[Number(digit)]).join('');
+    this.#serial += 1;
+    const start = this.#term();
+    return {
+      id: `${height}:${tx}`,
+      number,
+      name,
+      spaced: this.#upTo(2) === 0 ? name : `${name[0]}•${name.slice(1)}`,
+      height,
+      tx,
+      decimals: this.#upTo(3) * 19,
+      symbol: ['¤', '"', '🜏', '\\'][this.#upTo(4)] ?? '',
+      turbo: this.#upTo(2) === 0,
+      premine: this.#upTo(4) === 0 ? MOST : BigInt(this.#upTo(1000)),
+      terms:
+        this.#upTo(4) === 0
+          ? TERMS.map(() => undefined)
+          : [
+              this.#upTo(5) === 0 ? MOST : BigInt(this.#upTo(50)),
+              this.#upTo(4) === 0 ? undefined : this.#upTo(6) === 0 ? MOST : BigInt(this.#upTo(5)),
+              start === undefined ? undefined : start + BigInt(height),
+              this.#upTo(3) === 0 ? BigInt(height + this.#upTo(9)) : this.#upTo(6) === 0 ? 2n ** 64n - 1n : undefined,
+              this.#term(),
+              this.#upTo(3) === 0 ? BigInt(this.#upTo(9)) : undefined,
+            ],
+    };
+  }
+
+  #fill(height: number): Event[] {
+    const events: Event[] = [];
+    for (let tx = 1; tx <= 1 + this.#upTo(4); tx += 1) {
+      // The first block etches, so that number 0 is in it.
+      const isEtching = this.runes.length === 0 || this.#upTo(3) === 0;
+      if (isEtching) {
+        const rune = this.#etch(height, tx);
+        this.runes.push(rune);
+        events.push({ rune: rune.id, operation: 'etching', tx });
+        continue;
+      }
+      const rune = this.runes[this.#upTo(this.runes.length)];
+      if (rune === undefined) continue;
+      const operation = (['mint', 'mint', 'burn', 'receive'] as const)[this.#upTo(4)] ?? 'mint';
+      const amount = operation === 'mint' ? (rune.terms[0] ?? 1n) : this.#upTo(9) === 0 ? MOST : BigInt(this.#upTo(30));
+      events.push({ rune: rune.id, operation, amount, tx });
+    }
+    return events;
+  }
+
+  append(): void {
+    this.#tip += this.#tip < FIRST ? 1 : 1 + this.#upTo(3);
+    this.blocks.set(this.#tip, { fork: 0, events: this.#fill(this.#tip) });
+  }
+
+  /** The newest blocks are replaced; what they etched is gone. */
+  reorg(): void {
+    const heights = [...this.blocks.keys()]
+      .sort((a, b) => a - b)
+      .slice(1)
+      .slice(-1 - this.#upTo(3));
+    const lowest = heights[0];
+    if (lowest === undefined) return;
+    this.runes = this.runes.filter(({ height }) => height < lowest);
+    for (const height of heights) {
+      const block = this.blocks.get(height);
+      if (block !== undefined) this.blocks.set(height, { fork: block.fork + 1, events: this.#fill(height) });
+    }
+  }
+
+  /** The newest blocks are gone. */
+  shorten(): void {
+    const heights = [...this.blocks.keys()].sort((a, b) => a - b);
+    const last = heights.at(-1);
+    if (heights.length < 4 || last === undefined) return;
+    this.blocks.delete(last);
+    this.hidden.delete(last);
+    this.runes = this.runes.filter(({ height }) => height < last);
+    this.#tip = last - 1;
+  }
+
+  /** A row of the runes table is corrected. */
+  correct(): void {
+    const rune = this.runes[this.#upTo(this.runes.length)];
+    if (rune !== undefined) rune.symbol = String.fromCodePoint(0x21 + this.#upTo(90));
+  }
+
+  /** The file of an older block is missing. */
+  hide(): void {
+    const heights = [...this.blocks.keys()].sort((a, b) => a - b);
+    const height = heights[this.#upTo(heights.length - 1)];
+    if (height !== undefined && heights.length > 3) this.hidden.add(height);
+  }
+
+  show(): void {
+    this.hidden.clear();
+  }
+
+  write(folder: string): void {
+    mkdirSync(folder, { recursive: true });
+    const files = new Map<string, string>();
+    for (const [height, { fork, events }] of this.blocks) {
+      if (this.hidden.has(height)) continue;
+      const rows = events.map(({ rune, operation, amount, tx }) =>
+        [
+          rune,
+          hex(`block ${height} ${fork}`),
+          height,
+          tx,
+          0,
+          hex(`tx ${height} ${fork} ${tx}`),
+          '',
+          '',
+          '',
+          amount ?? '',
+          operation,
+          1_700_000_000 + height,
+        ].join(),
+      );
+      files.set(`ledger-${height}.csv`, [LEDGER, ...rows, ''].join('\n'));
+    }
+    const runes = this.runes.map((r) =>
+      [
+        r.id,
+        r.number,
+        r.name,
+        r.spaced,
+        hex(`b${r.height}`),
+        r.height,
+        r.tx,
+        hex(`t${r.id}`),
+        r.decimals,
+        r.premine,
+        `"${r.symbol.replaceAll('"', '""')}"`,
+      ]
+        .concat(r.terms.map((term) => String(term ?? '')))
+        .concat([r.turbo ? 't' : 'f', 'f', String(1_700_000_000 + r.height)])
+        .join(),
+    );
+    files.set('runes.csv', [RUNES, ...runes, ''].join('\n'));
+    for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name));
+    for (const [name, text] of files) writeFileSync(join(folder, name), text);
+  }
+
+  /** What the API must answer, newest first. */
+  expected(dialect: 'contract' | 'hiro'): { readonly rune: Rune; readonly json: string }[] {
+    const seen = [...this.blocks].filter(([height]) => !this.hidden.has(height));
+    const heights = new Set(seen.map(([height]) => height));
+    const tip = this.tip;
+    const runes = this.runes.filter((rune) => rune.height <= tip);
+    const isWhole = runes.every(({ height }) => heights.has(height));
+    const events = seen.flatMap(([, block]) => block.events);
+    return runes
+      .map((rune) => ({ rune, json: jsonOf(rune, isWhole ? events.filter((event) => event.rune === rune.id) : undefined, tip, dialect) }))
+      .sort((a, b) => b.rune.height - a.rune.height || b.rune.tx - a.rune.tx);
+  }
+}
+
+const LEDGER = 'rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp';
+const RUNES =
+  'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
+
+function jsonOf(rune: Rune, events: readonly Event[] | undefined, tip: number, dialect: 'contract' | 'hiro'): string {
+  const scale = 10n ** BigInt(rune.decimals);
+  const decimal = (units: bigint): string => {
+    const size = units < 0n ? -units : units;
+    const rest = rune.decimals === 0 ? '' : `.${(size % scale).toString().padStart(rune.decimals, '0')}`;
+    return `${units < 0n ? '-' : ''}${size / scale}${rest}`;
+  };
+  const [amount, cap, from, to, after, before] = rune.terms;
+  const number = (term: bigint | undefined) => (term === undefined ? 'null' : String(term));
+  const quoted = (text: string | undefined) => (text === undefined ? 'null' : `"${text}"`);
+  const terms =
+    `{"amount":${quoted(amount === undefined ? undefined : decimal(amount))},"cap":${quoted(cap === undefined ? undefined : dialect === 'hiro' ? decimal(cap) : String(cap))},` +
+    `"height_start":${number(from)},"height_end":${number(to)},"offset_start":${number(after)},"offset_end":${number(before)}}`;
+  let supply = `{"premine":"${decimal(rune.premine)}"}`;
+  if (events !== undefined) {
+    const sum = (operation: string) => events.filter((e) => e.operation === operation).reduce((total, e) => total + (e.amount ?? 0n), 0n);
+    const count = (operation: string) => events.filter((e) => e.operation === operation).length;
+    const [minted, burned, mints] = [sum('mint'), sum('burn'), BigInt(count('mint'))];
+    // Caps are small, or so large that the share is 0.
+    const share = cap === undefined || cap === 0n ? 0 : Number(mints) / Number(cap);
+    const next = BigInt(tip + 1);
+    const isOpen =
+      cap !== undefined &&
+      mints < cap &&
+      next >= (from ?? 0n) &&
+      next >= (after === undefined ? 0n : BigInt(rune.height) + after) &&
+      next < (to ?? 2n ** 200n) &&
+      next < (before === undefined ? 2n ** 200n : BigInt(rune.height) + before);
+    supply =
+      `{"current":"${decimal(rune.premine + minted - burned)}","minted":"${decimal(minted)}","total_mints":"${mints}",` +
+      `"mint_percentage":"${(share * 100).toFixed(4)}","mintable":${isOpen},"burned":"${decimal(burned)}","total_burns":"${count('burn')}",` +
+      `"premine":"${decimal(rune.premine)}"}`;
+  }
+  const prefix = dialect === 'contract' ? '0x' : '';
+  return (
+    `{"id":"${rune.id}","name":"${rune.name}","spaced_name":"${rune.spaced}","number":${rune.number},"divisibility":${rune.decimals},` +
+    `"symbol":${JSON.stringify(rune.symbol)},"turbo":${rune.turbo},"mint_terms":${terms},"supply":${supply},` +
+    `"location":{"block_hash":"${prefix}${hex(`b${rune.height}`)}","block_height":${rune.height},"tx_id":"${prefix}${hex(`t${rune.id}`)}",` +
+    `"tx_index":${rune.tx},"timestamp":${1_700_000_000 + rune.height}}}`
+  );
+}
+
+export const ETCHING_CHANGES = ['append', 'append', 'reorg', 'shorten', 'correct', 'hide', 'show'] as const;
