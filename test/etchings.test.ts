@@ -33,7 +33,7 @@ function differenceOf(a: string, b: string): string {
   return `${a.slice(Math.max(at - 60, 0), at + 40)}, not ${b.slice(Math.max(at - 60, 0), at + 40)}`;
 }
 
-describe.each(LAYOUTS.filter((layout) => layout === 'files'))('the recorded requests for etchings, layout %s,', (layout) => {
+describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout) => {
   const hosts = new Map<string, LocalHost>();
 
   beforeAll(async () => {

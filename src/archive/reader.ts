@@ -52,6 +52,9 @@ export interface StoredPage {
   readonly gzip: Uint8Array;
 }
 
+/** A file of `bytes` bytes, the last `directory` of which are its directory. */
+type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
+
 export class Archive {
   readonly root: Root;
   readonly #files: ArchiveFiles;
@@ -86,19 +89,28 @@ export class Archive {
   }
 
   /** Returns the entries of all ids that end like this one, of 64 hex digits. The caller checks which is of this id. */
-  async entries(id: string): Promise<TableEntry[]> {
+  entries(id: string): Promise<TableEntry[]> {
+    return this.find(this.root.ids, keyOf(id));
+  }
+
+  /** Returns the entries of a table with this key. */
+  async find(levels: readonly Level[], key: number): Promise<TableEntry[]> {
     const readBlocks = (level: Level, from: number, to: number) => this.#tableBlocks(level, from, to);
-    const found = await Promise.all(this.root.ids.map((level) => findEntries(level, keyOf(id), readBlocks)));
+    const found = await Promise.all(levels.map((level) => findEntries(level, key, readBlocks)));
     return found.flat();
   }
 
   /** Reads the directory of a segment: its blocks by height. */
   directory(segment: Segment): Promise<Map<number, PlacedBlock>> {
-    return this.#cache.get(`${segment.file} directory`, () =>
-      this.forgetIfDamaged(segment.file, async () => {
-        const offset = segment.bytes - segment.directory;
-        const text = await inflate(await this.part(segment.file, segment.bytes, offset, segment.directory), this.#files);
-        return { value: parseDirectory(text, segment), bytes: text.length * 4 };
+    return this.tail(segment, (text) => parseDirectory(text, segment));
+  }
+
+  /** Reads and parses the directory at the end of a file. */
+  tail<Value>({ file, bytes, directory }: WithDirectory, parse: (text: string) => Value): Promise<Value> {
+    return this.#cache.get(`${file} directory`, () =>
+      this.forgetIfDamaged(file, async () => {
+        const text = await inflate(await this.part(file, bytes, bytes - directory, directory), this.#files);
+        return { value: parse(text), bytes: text.length * 4 };
       }),
     );
   }

@@ -33,6 +33,30 @@ export interface Level {
   readonly files: readonly string[];
 }
 
+/** A file with pages of etchings as they are after block `last`, and the directory of these pages at its end. */
+export interface EtchingFile {
+  /** The range of heights of the level: it has the pages that changed in these blocks. */
+  readonly first: number;
+  readonly last: number;
+  /** Numbers of the first and last page in the file. */
+  readonly from: number;
+  readonly to: number;
+  readonly file: string;
+  /** Size of the file, in bytes. */
+  readonly bytes: number;
+  /** Size of the directory, in bytes. */
+  readonly directory: number;
+}
+
+/** The etchings of an archive. A page may be in several levels; that of the newest level is current. */
+export interface EtchingTables {
+  readonly total: number;
+  /** Ascending by height and page. */
+  readonly pages: readonly EtchingFile[];
+  /** The table of names: ids, numbers and names of the runes etched at these heights. */
+  readonly names: readonly Level[];
+}
+
 export interface Root {
   /** Records in a page. */
   readonly pageSize: number;
@@ -42,6 +66,8 @@ export interface Root {
   readonly segments: readonly Segment[];
   /** The table of transaction ids and block hashes. The level with the most entries comes first. */
   readonly ids: readonly Level[];
+  /** Undefined in a mirror without etchings. */
+  readonly etchings?: EtchingTables | undefined;
 }
 
 /** Heights have 3 bytes in the tables, and the largest value marks unused space. */
@@ -51,14 +77,16 @@ export const HIGHEST_HEIGHT = 2 ** 24 - 2;
 export const MOST_INFLATED = 64 * 1024 * 1024;
 
 /** Makes the text of a root. */
-export const renderRoot = (root: Root): string =>
-  `${JSON.stringify({ page_size: root.pageSize, object_size: root.objectSize, segments: root.segments, ids: root.ids })}\n`;
+export function renderRoot({ pageSize, objectSize, segments, ids, etchings }: Root): string {
+  return `${JSON.stringify({ page_size: pageSize, object_size: objectSize, segments, ids, etchings })}\n`;
+}
 
 /** Parses a root. Throws an ArchiveError for any other text. */
 export function parseRoot(text: string): Root {
   try {
     const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    const root = { pageSize: fields['page_size'], objectSize: fields['object_size'], segments: fields['segments'], ids: fields['ids'] };
+    const { page_size: pageSize, object_size: objectSize, segments, ids, etchings } = fields;
+    const root = { pageSize, objectSize, segments, ids, ...(etchings === undefined ? {} : { etchings }) };
     if (isRoot(root)) return root;
   } catch {
     // Not JSON: the same error as for a wrong form.
@@ -70,9 +98,20 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 const isList = (value: unknown, isItem: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(isItem);
 
 function isRoot(root: { readonly [Key in keyof Root]: unknown }): root is Root {
-  return (
-    isCount(root.pageSize) && root.pageSize > 0 && isCount(root.objectSize) && isList(root.segments, isSegment) && isList(root.ids, isLevel)
-  );
+  const { pageSize, objectSize, segments, ids, etchings } = root;
+  const hasSizes = isCount(pageSize) && pageSize > 0 && isCount(objectSize);
+  return hasSizes && isList(segments, isSegment) && isList(ids, isLevel) && (etchings === undefined || areEtchings(etchings));
+}
+
+function areEtchings(value: unknown): boolean {
+  const { total, pages, names } = Object(value) as Readonly<Record<string, unknown>>;
+  return isCount(total) && isList(pages, isEtchingFile) && isList(names, isLevel);
+}
+
+function isEtchingFile(value: unknown): boolean {
+  const { first, last, from, to, file, bytes, directory } = Object(value) as Readonly<Record<string, unknown>>;
+  const isPlaced = [first, last, from, to].every(isCount) && isCount(bytes) && isCount(directory) && directory <= bytes;
+  return isPlaced && isFileName(file);
 }
 
 function isSegment(value: unknown): boolean {

@@ -13,6 +13,7 @@ import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/paths.ts';
 import { maximumLimit, type Site } from '../pages/site.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { gzipMember } from '../write/compress.ts';
+import { type EtchingChange, writeEtchings } from './etchings.ts';
 import { nameOf, type OldArchive } from './oldArchive.ts';
 import { type ArchivedBlocks, writeSegments } from './segments.ts';
 import { writeIds } from './tables.ts';
@@ -47,10 +48,11 @@ export async function checkFits(store: Store): Promise<void> {
 /** The tables have 3 bytes for the number of records of a transaction. */
 const MOST_RECORDS = 2 ** 24 - 1;
 
-/** Writes the files that the last build does not have. Needs the tables that `writeIds` reads. */
+/** Writes the files that the last build does not have. Needs the tables that `writeIds` and `writeEtchings` read. */
 export async function writeArchive(
   site: Site,
   blocks: ArchivedBlocks,
+  etchingChange: EtchingChange,
   old: OldArchive | undefined,
   sink: ArchiveSink,
   store: Store,
@@ -62,7 +64,8 @@ export async function writeArchive(
   };
   const segments = writeSegments(blocks, old, put);
   const ids = await writeIds(blocks, old, put, store);
-  const root: Root = { pageSize: maximumLimit(site), objectSize: blocks.objectSize, segments, ids };
+  const etchings = await writeEtchings(site, etchingChange, blocks, old, put, store);
+  const root: Root = { pageSize: maximumLimit(site), objectSize: blocks.objectSize, segments, ids, etchings };
   const content = gzipMember(Buffer.from(renderRoot(root)));
   return describe({ root: put(content), bytes: content.length }, root);
 }
@@ -79,9 +82,11 @@ export function describe(name: RootName, root: Root): WrittenArchive {
 }
 
 /** Returns the files that a root names, and itself, with their sizes. */
-function sizesOf(name: RootName, { segments, ids, objectSize }: Root): Map<string, number> {
-  const tables = ids.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize)] as const));
-  return new Map([[name.root, name.bytes], ...segments.map(({ file, bytes }) => [file, bytes] as const), ...tables]);
+function sizesOf(name: RootName, { segments, ids, etchings, objectSize }: Root): Map<string, number> {
+  const levels = [...ids, ...(etchings?.names ?? [])];
+  const tables = levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize)] as const));
+  const others = [...segments, ...(etchings?.pages ?? [])].map(({ file, bytes }) => [file, bytes] as const);
+  return new Map([[name.root, name.bytes], ...others, ...tables]);
 }
 
 /** Lists the files of archives in an output folder that this archive does not have. Without one, lists all. */

@@ -177,7 +177,7 @@ export function* entriesOf(old: OldArchive, level: Level): Generator<TableEntry>
 const KEYS_PER_FINEST = 2 ** (48 - FINEST_BITS);
 
 /** Packs ascending entries into files. */
-class LevelWriter {
+export class LevelWriter {
   readonly #put: PutFile;
   readonly #perFile: number;
   readonly #content: Buffer;

@@ -4,6 +4,9 @@
 import { int, type Store } from '../store/duckdb.ts';
 import type { EtchingFacts } from './facts.ts';
 
+/** SQL that is true for rows of counts that change an etching. Sends and receipts do not. */
+export const HAS_COUNTS = 'mint + burn > 0';
+
 /** The height where a mint window opens or closes, in SQL. NULL if it never does: no tip has so many digits. */
 const boundary = (term: string, isOffset: boolean): string =>
   `CASE WHEN length(${term}) <= 15 THEN ${term}::BIGINT ${isOffset ? '+ block_height' : ''} END`;
@@ -16,10 +19,10 @@ const BOUNDARIES: readonly string[] = [
 ];
 
 /**
- * Returns SQL that is true for etchings whose mint window opens or closes after one of the blocks from height `first`
+ * Returns SQL that is true for rows of the runes table whose mint window opens or closes after one of the blocks from height `first`
  * to `last`. `mintable` is about the block after the tip.
  */
-const windowMoves = (first: number, last: number): string =>
+export const windowMoves = (first: number, last: number): string =>
   `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;
 
 /** Etchings that a build added, or whose row in the runes table it changed. */
@@ -27,14 +30,15 @@ const NEW_ROWS = 'SELECT * FROM etchings EXCEPT SELECT * FROM old_etchings';
 const LOST_ROWS = 'SELECT * FROM old_etchings EXCEPT SELECT * FROM etchings';
 
 /**
- * Returns SQL of the ordinals of etchings whose JSON may have changed since the last build, whose etchings are `before`.
+ * Returns SQL of the ordinals of etchings that were lost, or whose JSON may have changed, since the last build. Its
+ * etchings are `before`.
  * Needs the tables of etchings, and `touched_runes` (state/update.ts).
  */
 export function changedOrdinals(before: EtchingFacts | undefined, now: EtchingFacts): string {
   if (before === undefined || before.hasCounts !== now.hasCounts) return 'SELECT ordinal FROM etchings';
   const [low, high] = [Math.min(before.tip, now.tip), Math.max(before.tip, now.tip)];
-  return `SELECT ordinal FROM (${NEW_ROWS}) UNION SELECT ordinal FROM etchings WHERE id IN (SELECT rune_id FROM touched_runes)
-    UNION SELECT ordinal FROM etchings WHERE ${windowMoves(low + 1, high)}`;
+  return `SELECT ordinal FROM (${NEW_ROWS}) UNION SELECT ordinal FROM (${LOST_ROWS}) UNION SELECT ordinal FROM etchings WHERE id IN (SELECT rune_id FROM touched_runes)
+    UNION SELECT ordinal FROM etchings WHERE id IN (SELECT id FROM state.runes WHERE ${windowMoves(low + 1, high)})`;
 }
 
 /** True when an etching was added, removed or moved, or its id, number or name changed. */
@@ -43,4 +47,13 @@ export async function haveNamesChanged(store: Store): Promise<boolean> {
     changed: int,
   });
   return changed > 0;
+}
+
+/** Returns the lowest height whose etchings changed; infinity if none did. */
+export async function lowestChange(store: Store): Promise<number> {
+  const { lowest } = await store.row(
+    `SELECT coalesce(min(block_height), -1) AS lowest FROM (SELECT block_height FROM (${NEW_ROWS}) UNION ALL SELECT block_height FROM (${LOST_ROWS}))`,
+    { lowest: int },
+  );
+  return lowest < 0 ? Number.POSITIVE_INFINITY : lowest;
 }

@@ -25,7 +25,8 @@ const ORDER = 'block_height, tx_index, number, id';
  */
 export async function listEtchings(table: 'etchings' | 'old_etchings', store: Store): Promise<EtchingFacts | undefined> {
   const { tip } = await store.row('SELECT coalesce(max(block_height), -1) AS tip FROM state.blocks', { tip: int });
-  const list = `SELECT (row_number() OVER (ORDER BY ${ORDER}) - 1)::BIGINT AS ordinal, * FROM state.runes WHERE block_height <= ${tip}`;
+  const list = `SELECT (row_number() OVER (ORDER BY ${ORDER}) - 1)::BIGINT AS ordinal, id, block_height, hash(r)::HUGEINT AS row_hash
+    FROM state.runes AS r WHERE block_height <= ${tip}`;
   // The table's name is a literal in each statement, because a test compares these with the list of tables.
   await store.run(
     table === 'etchings' ? `CREATE OR REPLACE TEMP TABLE etchings AS ${list}` : `CREATE OR REPLACE TEMP TABLE old_etchings AS ${list}`,
@@ -47,7 +48,7 @@ export async function listEtchings(table: 'etchings' | 'old_etchings', store: St
   const { total, gaps, firsts } = await store.row(
     `SELECT count(*) AS total, count(*) FILTER (number = 0) AS firsts,
        count(*) FILTER (block_height NOT IN (SELECT block_height FROM state.blocks)) AS gaps
-     FROM (${list})`,
+     FROM state.runes WHERE block_height <= ${tip}`,
     { total: int, gaps: int, firsts: int },
   );
   return { total, hasCounts: gaps === 0 && firsts > 0, tip };

@@ -42,9 +42,9 @@ export async function writeEtchingFiles(
   return [...etchingPaths(site, before)].filter((path) => !needed.has(path));
 }
 
-/** Returns the paths of all files of etchings. */
+/** Returns the paths of all files of etchings; none in layout `archive`. */
 export function etchingPaths(site: Site, facts: Pick<EtchingFacts, 'total'> | undefined): Set<string> {
-  if (facts === undefined) return new Set();
+  if (facts === undefined || site.layout !== 'files') return new Set();
   const paths = (count: number, pathOf: (i: number) => string) => Array.from({ length: count }, (_, i) => pathOf(i));
   return new Set([...paths(Math.ceil(facts.total / maximumLimit(site)), etchingsPath), ...paths(nameFiles(facts.total), namesPath)]);
 }

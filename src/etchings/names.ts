@@ -13,7 +13,8 @@ export interface NamedRune {
 /** Reads the runes etched at heights from `first` to `last`, oldest first. Needs the table `etchings`. */
 export async function readNames(first: number, last: number, store: Store): Promise<NamedRune[]> {
   const rows = await store.rows(
-    `SELECT ordinal, id, number, name FROM etchings WHERE block_height BETWEEN ${first} AND ${last} ORDER BY ordinal`,
+    `SELECT ordinal, id, number, name FROM etchings e JOIN state.runes r USING (id)
+     WHERE e.block_height BETWEEN ${first} AND ${last} ORDER BY ordinal`,
     { ordinal: int, id: text, number: int, name: text },
   );
   return rows.map(({ ordinal, ...rune }) => ({ ordinal, names: namesOf(rune) }));

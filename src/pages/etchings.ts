@@ -2,6 +2,9 @@
  * Answers requests for etchings from pages of them and an index of names. Layouts store both in their own way.
  */
 
+import { ArchiveError } from '../archive/error.ts';
+import { findOrdinals, readArchivedPage } from '../archive/etchings.ts';
+import type { Archive } from '../archive/reader.ts';
 import { renderEnvelope } from './envelope.ts';
 import { fileOfName, findName, nameFiles, readEtchingPage } from './etchingFiles.ts';
 import { type Files, MissingFileError, type OpenFile } from './files.ts';
@@ -80,5 +83,23 @@ export function etchingsInFiles<File extends OpenFile>(total: number, site: Site
         throw new MissingFileError(path, 'is damaged, or belongs to another build');
       }
     },
+  };
+}
+
+/** The etchings of an archive. Throws an ArchiveError when it has none. */
+export function etchingsInArchive(archive: Archive): Etchings {
+  const { etchings, pageSize } = archive.root;
+  if (etchings === undefined) throw new ArchiveError('the root of the archive has no etchings');
+  return {
+    total: etchings.total,
+    pageSize,
+    page: async (number) => {
+      const page = readEtchingPage(await readArchivedPage(archive, etchings, number));
+      if (page?.length !== Math.min(etchings.total - number * pageSize, pageSize)) {
+        throw new ArchiveError(`page ${number} of etchings is damaged`);
+      }
+      return page;
+    },
+    find: (name) => findOrdinals(archive, etchings, name),
   };
 }

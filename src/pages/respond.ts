@@ -4,7 +4,7 @@
  */
 import { ArchiveError } from '../archive/error.ts';
 import { PartCache } from '../archive/partCache.ts';
-import { Archive } from '../archive/reader.ts';
+import { Archive, type RootName } from '../archive/reader.ts';
 import { windowOf } from './archived.ts';
 import {
   blockHashOf,
@@ -16,7 +16,7 @@ import {
   readPage,
   renderEnvelope,
 } from './envelope.ts';
-import { answerEtchings, type Etchings, etchingsInFiles } from './etchings.ts';
+import { answerEtchings, etchingsInArchive, etchingsInFiles } from './etchings.ts';
 import { type Files, MissingFileError, type OpenFile } from './files.ts';
 import type { FurtherRequest } from './further.ts';
 import type { ActivityList } from './lists.ts';
@@ -75,35 +75,53 @@ export async function respond<File extends OpenFile>(
   if (route.kind === 'outside' || route.kind === 'unknown') return { kind: 'other' };
   if (route.kind === 'refusal') return { kind: 'refusal', status: 400, message: route.message };
   if (route.kind === 'absent') return { kind: 'refusal', status: 501, message: route.message };
-  if (route.kind === 'further') return answerFurther(route, site, files);
   if (route.kind === 'status') {
     const page = await files.open(STATUS_PATH);
     if (page === undefined) throw new MissingFileError(STATUS_PATH);
     return { kind: 'page', page, path: STATUS_PATH, isSettled: false };
   }
-  if (site.archive !== undefined) {
-    const read = (file: string, offset: number, length: number, isWhole: boolean) => files.read(archivePath(file), offset, length, isWhole);
-    const inflate = (member: Uint8Array, most: number) => files.inflate(member, most);
-    try {
-      const archive = await Archive.open(site.archive, { read, inflate }, cache);
-      return { kind: 'window', ...(await windowOf(route.list, route.window, site, archive)) };
-    } catch (error) {
-      throw error instanceof ArchiveError ? new MissingFileError(ARCHIVE_FOLDER, `cannot be read: ${error.message}`) : error;
-    }
+  if (route.kind === 'further') return answerFurther(route, site, files, cache);
+  return site.archive === undefined
+    ? answerList(route.list, route.window, site, files)
+    : fromArchive(site.archive, files, cache, async (archive) => ({
+        kind: 'window',
+        ...(await windowOf(route.list, route.window, site, archive)),
+      }));
+}
+
+/** Answers from an archive. Rejects with a MissingFileError when a file of it is missing or damaged. */
+async function fromArchive<File extends OpenFile, Result>(
+  name: RootName,
+  files: Files<File>,
+  cache: PartCache,
+  answer: (archive: Archive) => Promise<Result>,
+): Promise<Result> {
+  const read = (file: string, offset: number, length: number, isWhole: boolean) => files.read(archivePath(file), offset, length, isWhole);
+  const inflate = (member: Uint8Array, most: number) => files.inflate(member, most);
+  try {
+    return await answer(await Archive.open(name, { read, inflate }, cache));
+  } catch (error) {
+    throw error instanceof ArchiveError ? new MissingFileError(ARCHIVE_FOLDER, `cannot be read: ${error.message}`) : error;
   }
-  return answerList(route.list, route.window, site, files);
 }
 
 /** The message of the 404 of a single rune. */
 export const NO_RUNE = 'there is no such rune';
 
-async function answerFurther<File extends OpenFile>(request: FurtherRequest, site: BuiltSite, files: Files<File>): Promise<Answer<File>> {
+async function answerFurther<File extends OpenFile>(
+  request: FurtherRequest,
+  site: BuiltSite,
+  files: Files<File>,
+  cache: PartCache,
+): Promise<Answer<File>> {
   const facts = site.lists.etchings;
   if (request.part !== 'etchings' || facts === undefined) {
     return { kind: 'refusal', status: 501, message: `this program is too old for ${request.part} of this mirror; update it` };
   }
-  const etchings: Etchings = etchingsInFiles(facts.total, site, files);
-  const body = await answerEtchings(request, etchings);
+  const body =
+    site.archive === undefined
+      ? await answerEtchings(request, etchingsInFiles(facts.total, site, files))
+      : await fromArchive(site.archive, files, cache, (archive) => answerEtchings(request, etchingsInArchive(archive)));
   // Etchings change with every mint, so no CDN may cache them for long.
   if (body !== undefined) return { kind: 'window', body, isSettled: false };
   return { kind: 'refusal', status: 404, message: NO_RUNE, isBare: site.dialect === 'hiro' };

@@ -9,6 +9,7 @@
  */
 import { dirname, join } from 'node:path';
 import { type ArchiveSink, checkFits, describe, outdatedFiles, type WrittenArchive, writeArchive } from '../archiver/archive.ts';
+import type { EtchingChange } from '../archiver/etchings.ts';
 import { findKnown } from '../archiver/knownTransactions.ts';
 import { ChangedArchiveError, OldArchive } from '../archiver/oldArchive.ts';
 import { ChangedRangeError, checkRanges, writeRanges } from '../bulk/build.ts';
@@ -17,7 +18,7 @@ import { Progress } from '../cli/progress.ts';
 import { Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { BuildError } from '../errors.ts';
-import { type EtchingFacts, listEtchings } from '../etchings/facts.ts';
+import { listEtchings } from '../etchings/facts.ts';
 import { etchingPaths, writeEtchingFiles } from '../etchings/files.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
 import { ReadProgress } from '../input/readProgress.ts';
@@ -173,7 +174,7 @@ async function isUpToDate({ options, store, output, old }: Context, { sources }:
     options.siteUrl,
     sources,
     old && describe(old.name, old.root),
-    await etchingsOf(options, store),
+    await listEtchings('etchings', store),
     store,
   );
   if (digestOf(manifestFile(manifest)[1]) !== output.manifest) return false;
@@ -187,13 +188,9 @@ async function keepOutput({ store, state, output, options, old }: Context, loade
     await updateInputs(loaded, store);
     await state.commit(output.manifest ?? '');
   }
-  const etchings = await etchingsOf(options, store);
+  const etchings = await listEtchings('etchings', store);
   return manifestOf(options.site, options.siteUrl, loaded.sources, old && describe(old.name, old.root), etchings, store);
 }
-
-/** Returns the etchings of the state; undefined if the mirror has none. */
-const etchingsOf = async ({ site }: BuildOptions, store: Store): Promise<EtchingFacts | undefined> =>
-  site.layout === 'files' ? listEtchings('etchings', store) : undefined;
 
 /** Throws a BuildError when an input file changed after it was checked. */
 function throwIfChanged(loaded: Loaded): void {
@@ -259,10 +256,13 @@ async function renderAndWritePages({ options, store, pool, progress }: Context, 
 async function finishDryRun(context: Context, loaded: Loaded, rendered: Rendered): Promise<BuildResult> {
   const { options, state, store } = context;
   await state.begin();
+  const before = await listEtchings('old_etchings', store);
   const blocks = await updateBlocks(rendered.blocks, options.site.layout, store);
   await updateInputs(loaded, store);
-  const archive = options.site.layout === 'archive' ? await archiveOf(context, rendered, blocks.heights, () => undefined) : undefined;
-  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, await etchingsOf(options, store), store);
+  const now = await listEtchings('etchings', store);
+  const isArchive = options.site.layout === 'archive';
+  const archive = isArchive ? await archiveOf(context, rendered, blocks.heights, { before, now }, () => undefined) : undefined;
+  const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, now, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks, wasFull: true };
 }
 
@@ -287,14 +287,13 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       const before = await listEtchings('old_etchings', store);
       const blocks = await updateBlocks(rendered.blocks, site.layout, store);
       await updateInputs(loaded, store);
-      const etchings = await etchingsOf(options, store);
-      const outdated = await writeDataFiles(context, blocks.heights, sink);
-      if (site.layout === 'files') for (const path of await writeEtchingFiles(site, before, etchings, sink, store)) outdated.push(path);
+      const etchings = { before, now: await listEtchings('etchings', store) };
+      const outdated = await writeDataFiles(context, blocks.heights, etchings, sink);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
-      const archive = site.layout === 'archive' ? await writeArchiveFiles(context, rendered, blocks.heights, sink) : undefined;
+      const archive = site.layout === 'archive' ? await writeArchiveFiles(context, rendered, blocks.heights, etchings, sink) : undefined;
       const archiveWritten = totals.files - totals.kept - othersBefore;
-      const manifest = await manifestOf(site, siteUrl, loaded.sources, archive, etchings, store);
+      const manifest = await manifestOf(site, siteUrl, loaded.sources, archive, etchings.now, store);
       const outdatedArchive = outdatedFiles(out, archive);
       throwIfChanged(loaded);
       for (const [path, content] of ownFiles(manifest, siteAssets())) {
@@ -307,7 +306,8 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
 
       let removed = 0;
       if (state.whyFull === undefined) removed = await removeOutdated(out, site, [...outdated, ...outdatedArchive], removedList, store);
-      else if (output.kind === 'ours') removed = await sweep(out, site, outdatedArchive, etchingPaths(site, etchings), removedList, store);
+      else if (output.kind === 'ours')
+        removed = await sweep(out, site, outdatedArchive, etchingPaths(site, etchings.now), removedList, store);
       if (removed > 0) await syncPages(options, undefined);
 
       await state.commit(digestOf(manifestFile(manifest)[1]));
@@ -342,22 +342,30 @@ async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Pro
 }
 
 /**
- * Writes digests, index, stats and Parquet files of the blocks at these heights. Returns the paths of files that are no
+ * Writes digests, index, stats, Parquet files and etchings of the blocks at these heights. Returns the paths of files that are no
  * longer needed. A full build ignores them, because it sweeps the folders.
  */
-async function writeDataFiles(context: Context, heights: readonly number[], sink: DiskSink): Promise<string[]> {
+async function writeDataFiles(context: Context, heights: readonly number[], etchings: EtchingChange, sink: DiskSink): Promise<string[]> {
   const { options, store, scratch } = context;
   const { out, site, siteUrl } = options;
   const digests = await writeDigests(heights, sink, store);
   const stats = await writeStats(site.dialect, sink, store);
   for (const [path, content] of statsDocuments(await readStats(site.dialect, store), siteUrl)) sink.file(path, content);
   const ranges = site.parquet ? await writeRanges(out, scratch, sink, store) : [];
-  return [digests, stats, ranges].flat();
+  const { before, now } = etchings;
+  const lists = site.layout === 'files' ? await writeEtchingFiles(site, before, now, sink, store) : [];
+  return [digests, stats, ranges, lists].flat();
 }
 
 /** Writes the files of an archive that the output does not have yet. */
-function writeArchiveFiles(context: Context, rendered: Rendered, heights: readonly number[], sink: DiskSink): Promise<WrittenArchive> {
-  return archiveOf(context, rendered, heights, (path, content) => sink.file(path, content));
+function writeArchiveFiles(
+  context: Context,
+  rendered: Rendered,
+  heights: readonly number[],
+  etchings: EtchingChange,
+  sink: DiskSink,
+): Promise<WrittenArchive> {
+  return archiveOf(context, rendered, heights, etchings, (path, content) => sink.file(path, content));
 }
 
 /** Makes the archive of all blocks, and passes its new files to `sink`. `heights` are those of replaced blocks. */
@@ -365,10 +373,11 @@ async function archiveOf(
   { options, store, old }: Context,
   { blocks }: Rendered,
   heights: readonly number[],
+  etchings: EtchingChange,
   sink: ArchiveSink,
 ): Promise<WrittenArchive> {
   const { tip } = await store.row('SELECT coalesce(max(block_height), -1) AS tip FROM state.blocks', { tip: int });
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(heights);
-  return writeArchive(options.site, { spooled, replaced, tip, objectSize: options.objectSize }, old, sink, store);
+  return writeArchive(options.site, { spooled, replaced, tip, objectSize: options.objectSize }, etchings, old, sink, store);
 }

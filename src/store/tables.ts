@@ -107,8 +107,11 @@ const BLOCK_RUNES: ColumnTypes = {
   decimals: 'INTEGER',
 };
 
-/** The runes up to the tip, in the order of their etchings: by block, transaction and number. `ordinal` counts from 0. */
-const ETCHINGS = { ordinal: 'BIGINT', ...RUNES } as const;
+/**
+ * The runes up to the tip, in the order of their etchings: by block, transaction and number. `ordinal` counts from 0;
+ * `row_hash` is a hash of the row in the runes table.
+ */
+const ETCHINGS = { ordinal: 'BIGINT', id: 'VARCHAR', block_height: 'BIGINT', row_hash: 'HUGEINT' } as const;
 
 /** `first`: the number of the transaction's first record in its block. */
 const TRANSACTIONS = { tx_id: 'VARCHAR', block_height: 'BIGINT', records: 'BIGINT', first: 'BIGINT' } as const;
@@ -169,7 +172,14 @@ export const TABLES = {
     columns: RUNES,
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts'],
-    readBy: ['etchings/facts.ts', 'state/update.ts'],
+    readBy: [
+      'archiver/etchings.ts',
+      'etchings/changes.ts',
+      'etchings/facts.ts',
+      'etchings/names.ts',
+      'etchings/pages.ts',
+      'state/update.ts',
+    ],
   },
   'state.blocks': {
     columns: BLOCKS,
@@ -190,7 +200,7 @@ export const TABLES = {
     columns: BLOCK_RUNES,
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts'],
-    readBy: ['etchings/facts.ts', 'etchings/pages.ts', 'state/update.ts', 'stats/files.ts'],
+    readBy: ['archiver/etchings.ts', 'etchings/facts.ts', 'etchings/pages.ts', 'state/update.ts', 'stats/files.ts'],
   },
   'state.transactions': {
     columns: TRANSACTIONS,
@@ -280,14 +290,18 @@ export const TABLES = {
     madeBy: 'state/update.ts',
     readBy: ['bulk/build.ts', 'stats/files.ts'],
   },
-  /** The runes with records in replaced blocks, before or after the build. */
+  /** The runes with mints or burns in replaced blocks, before or after the build. */
   touched_runes: { columns: { rune_id: 'VARCHAR' }, madeBy: 'state/update.ts', readBy: ['etchings/changes.ts'] },
   /** Rows of replaced blocks from the state of the last build. */
   old_blocks: { columns: BLOCKS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
   old_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
   /** The transactions of the blocks in `written`. */
   placed_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['archiver/tables.ts'] },
-  etchings: { columns: ETCHINGS, madeBy: 'etchings/facts.ts', readBy: ['etchings/changes.ts', 'etchings/names.ts', 'etchings/pages.ts'] },
+  etchings: {
+    columns: ETCHINGS,
+    madeBy: 'etchings/facts.ts',
+    readBy: ['archiver/etchings.ts', 'etchings/changes.ts', 'etchings/names.ts', 'etchings/pages.ts'],
+  },
   /** The etchings of the last build. */
   old_etchings: { columns: ETCHINGS, madeBy: 'etchings/facts.ts', readBy: ['etchings/changes.ts'] },
   /** Counts of the blocks in `written`. */

@@ -59,17 +59,18 @@ class EntrySum {
 }
 
 export class ArchiveVerification {
-  readonly #archive: OldArchive;
+  readonly archive: OldArchive;
   readonly #site: Site;
   readonly #findings: Findings;
   readonly #ranges: readonly { readonly first: number; readonly last: number; readonly sum: EntrySum }[];
   readonly #sizes: { readonly first: number; readonly last: number; readonly bytes: number }[] = [];
-  readonly #tip: number;
+  /** The highest block; -1 without blocks. */
+  readonly tip: number;
 
   private constructor(archive: OldArchive, site: Site, tip: number, findings: Findings) {
-    this.#archive = archive;
+    this.archive = archive;
     this.#site = site;
-    this.#tip = tip;
+    this.tip = tip;
     this.#findings = findings;
     this.#ranges = levelRanges(tip).map((range) => ({ ...range, sum: new EntrySum() }));
   }
@@ -81,8 +82,9 @@ export class ArchiveVerification {
 
   /** The paths of all files that the root names, and its own. */
   get paths(): string[] {
-    const { segments, ids } = this.#archive.root;
-    const files = [this.#archive.name.root, ...segments.map(({ file }) => file), ...ids.flatMap(({ files }) => files)];
+    const { segments, ids, etchings } = this.archive.root;
+    const levels = [...ids, ...(etchings?.names ?? [])].flatMap(({ files }) => files);
+    const files = [this.archive.name.root, ...[...segments, ...(etchings?.pages ?? [])].map(({ file }) => file), ...levels];
     return [...new Set(files)].map(archivePath);
   }
 
@@ -148,12 +150,12 @@ export class ArchiveVerification {
 
   /** Checks what follows from all blocks: segments, tables and root. Call it after `checkBlock` of every block. */
   finish(): void {
-    const { root, name } = this.#archive;
-    const cuts = cut(this.#sizes, this.#tip, root.objectSize).map(({ first, last }) => `${first}-${last}`);
+    const { root, name } = this.archive;
+    const cuts = cut(this.#sizes, this.tip, root.objectSize).map(({ first, last }) => `${first}-${last}`);
     const ranges = new Set(root.segments.map(({ first, last }) => `${first}-${last}`));
     if (cuts.join() !== [...ranges].join()) this.#findings.add(`${archivePath(name.root)} cuts the blocks into wrong segments`);
     if (root.pageSize !== maximumLimit(this.#site)) this.#findings.add(`${archivePath(name.root)} has a wrong page size`);
-    const text = gunzipSync(this.#archive.read(name.root), { maxOutputLength: MOST_INFLATED }).toString('utf8');
+    const text = gunzipSync(this.archive.read(name.root), { maxOutputLength: MOST_INFLATED }).toString('utf8');
     if (text !== renderRoot(root)) this.#findings.add(`${archivePath(name.root)} is not a root that a build makes`);
     const expected = this.#ranges.filter(({ sum }) => sum.count > 0);
     if (expected.length !== root.ids.length)
@@ -168,10 +170,10 @@ export class ArchiveVerification {
   #checkLevel(level: Level, expected: EntrySum): void {
     const found = new EntrySum();
     const total = totalOf(level);
-    const perFile = entriesPerFile(this.#archive.root.objectSize);
+    const perFile = entriesPerFile(this.archive.root.objectSize);
     let [isSorted, last] = [true, [-1, 0, 0, 0]];
     for (const [i, file] of level.files.entries()) {
-      const content = this.#archive.read(file);
+      const content = this.archive.read(file);
       const count = Math.min(perFile, total - i * perFile);
       if (content.length !== Math.ceil(count / ENTRIES_PER_BLOCK) * BLOCK_BYTES)
         this.#findings.add(`${archivePath(file)} has a wrong size`);
@@ -191,12 +193,12 @@ export class ArchiveVerification {
   }
 
   #segmentsOf(height: number): Segment[] {
-    return this.#archive.root.segments.filter(({ first, last }) => first <= height && height <= last);
+    return this.archive.root.segments.filter(({ first, last }) => first <= height && height <= last);
   }
 
   /** Reads a segment, and returns its pages and the line of a block. */
   #open(segment: Segment, height: number): { readonly pages: Buffer; readonly placed: PlacedBlock } {
-    const { pages, blocks } = this.#archive.segment(segment);
+    const { pages, blocks } = this.archive.segment(segment);
     const placed = blocks.get(height);
     if (placed === undefined) throw new ArchiveError(`the directory does not have block ${height}`);
     return { pages, placed };

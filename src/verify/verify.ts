@@ -28,7 +28,7 @@ import { readRegularFile } from '../write/regularFile.ts';
 import { ArchiveVerification } from './archive.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
-import { SupplyRecount, verifyEtchings } from './etchings.ts';
+import { EtchingsVerification } from './etchings.ts';
 import { Findings } from './findings.ts';
 import { verifyRanges } from './ranges.ts';
 import { Recount } from './stats.ts';
@@ -55,7 +55,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   const archive = site.layout === 'archive' ? ArchiveVerification.open(root, site, blocks.at(-1)?.height ?? -1, findings) : undefined;
   if (site.layout === 'archive' && archive === undefined) findings.throwIfAny(root);
   const recount = new Recount(own);
-  const supply = new SupplyRecount();
+  const etchings = EtchingsVerification.of(root, site, manifest, archive, findings);
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   const schema = envelope(site.dialect);
   for (const [i, block] of blocks.entries()) {
@@ -74,7 +74,7 @@ export async function verify(root: string, progress: Progress): Promise<Verified
     }
     const { batch, records } = read;
     recount.add(records);
-    supply.add(records);
+    etchings?.add(block.height, records);
     totals.transactions += whole.transactions;
     if (whole.digest !== block.digest)
       findings.add(`block ${block.height}: its records have the digest ${whole.digest}, expected ${block.digest}`);
@@ -94,9 +94,17 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   if (findings.count === 0) {
     compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks) }, manifest, findings);
     recount.finish(manifest.site_url);
-    const etchings = verifyEtchings(root, site, manifest, blocks, supply, own, findings);
+    etchings?.finish(blocks, own);
     const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
-    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...etchings, ...archived, ...bulk];
+    const others = [
+      ...ownPaths.map(([path]) => path),
+      ...STATS_PATHS,
+      MARKER,
+      ...byHeight,
+      ...(etchings?.paths ?? []),
+      ...archived,
+      ...bulk,
+    ];
     reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);

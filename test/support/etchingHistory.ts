@@ -32,7 +32,8 @@ interface Block {
   events: Event[];
 }
 
-const FIRST = 100;
+/** So that an archive has one, two or three levels: they end at 4,096 and at multiples of 64, some blocks below the tip. */
+const FIRST = 4080;
 const MOST = 2n ** 128n - 1n;
 const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'] as const;
 
@@ -115,7 +116,7 @@ export class EtchingHistory {
   }
 
   append(): void {
-    this.#tip += this.#tip < FIRST ? 1 : 1 + this.#upTo(3);
+    this.#tip += this.#tip < FIRST ? 1 : 1 + this.#upTo(this.#upTo(3) === 0 ? 60 : 3);
     this.blocks.set(this.#tip, { fork: 0, events: this.#fill(this.#tip) });
   }
 
