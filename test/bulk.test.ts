@@ -6,7 +6,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLUMNS } from '../src/bulk/rows.ts';
 import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
 import { int, literal, nullable, Store, text } from '../src/store/duckdb.ts';
-import { CONFORMANCE_INPUTS, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import {
+  CONFORMANCE_INPUTS,
+  RecordingLog,
+  type TestBuild,
+  temporaryFolder,
+  testBuild,
+  tree,
+  treeOfRecords,
+  writeFiles,
+} from './support/build.ts';
 import { check, list } from './support/outputs.ts';
 import { type Activity, hex, ndjson, record } from './support/records.ts';
 
@@ -165,7 +174,7 @@ describe('the files', () => {
     cpSync(join(out ?? '', 'activity'), input ?? '', { recursive: true });
     const { manifest } = await testBuild(again ?? '', { inputs: [input ?? ''], parquet: true });
     expect(manifest).toMatchObject({ parquet: true });
-    expect(tree(again ?? '')).toEqual(tree(out ?? ''));
+    expect(treeOfRecords(again ?? '')).toEqual(treeOfRecords(out ?? ''));
   });
 
   it('are not there without the flag, nor in the manifest', async () => {

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { DIALECTS, type Dialect } from '../src/pages/site.ts';
-import { failedBuild, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { failedBuild, RecordingLog, temporaryFolder, testBuild, treeOfRecords, writeFiles } from './support/build.ts';
 import { describeForms, type Envelope, reference, store } from './support/inputForms.ts';
 import { hex, ndjson, record } from './support/records.ts';
 
@@ -58,7 +58,7 @@ describe('file names', () => {
     const work = temporaryFolder();
     await store.run(`COPY (SELECT *, 'x' AS filename, 'a,"b"' AS "odd, ""name""" FROM flat) TO '${join(work, 'a.csv')}' (header)`);
     await testBuild(join(work, 'out'), { inputs: [join(work, 'a.csv')] });
-    expect(tree(join(work, 'out'))).toEqual(reference.get('contract'));
+    expect(treeOfRecords(join(work, 'out'))).toEqual(reference.get('contract'));
   });
 });
 

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Log, SummaryRow } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
+import { MANIFEST_PATH } from '../../src/pages/paths.ts';
 import type { Dialect, Encoding, Layout } from '../../src/pages/site.ts';
 import { build } from '../../src/pipeline/build.ts';
 import type { BuildOptions } from '../../src/pipeline/options.ts';
@@ -92,6 +93,15 @@ export async function rowsOf(sql: string, store: Store): Promise<Record<string, 
 export function tree(folder: string): Record<string, string> {
   return Object.fromEntries(filesBelow(folder).map((path) => [path, hashOf(path, readFileSync(join(folder, path)))]));
 }
+
+/** The tree of an output without its etchings, which only input with a runes table has. */
+export function treeOfRecords(out: string): Record<string, string> {
+  const { lists: _, ...manifest } = JSON.parse(readFileSync(join(out, MANIFEST_PATH), 'utf8')) as Record<string, unknown>;
+  const files = Object.entries(tree(out)).filter(([path]) => !path.startsWith(LISTS));
+  return { ...Object.fromEntries(files), [MANIFEST_PATH]: JSON.stringify(manifest) };
+}
+
+const LISTS = 'runes/v1/lists/';
 
 /** The last file of each path, because trees are compared with trees like them, and to compare bytes is faster than to hash them. */
 const last = new Map<string, { readonly bytes: Buffer; readonly hash: string }>();

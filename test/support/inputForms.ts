@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DIALECTS, type Dialect } from '../../src/pages/site.ts';
 import { Store } from '../../src/store/duckdb.ts';
-import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './build.ts';
+import { CONFORMANCE_INPUTS, filesBelow, RecordingLog, temporaryFolder, testBuild, treeOfRecords, writeFiles } from './build.ts';
 import { type Activity, ndjson } from './records.ts';
 
 const folder = temporaryFolder();
@@ -60,7 +60,7 @@ function useRecorded(isWanted: (height: number) => boolean): void {
     writeFileSync(INPUTS[0] ?? '', rows.filter((row, i) => i === 0 || isWanted(Number(row.split(',')[2]))).join('\n'));
     for (const dialect of DIALECTS) {
       await testBuild(join(folder, dialect), { inputs: INPUTS, dialect });
-      reference.set(dialect, tree(join(folder, dialect)));
+      reference.set(dialect, treeOfRecords(join(folder, dialect)));
     }
     store = await Store.open({ memoryLimit: '1GB', threads: 2, scratch: join(folder, 'scratch') });
     const [ledger, runes] = INPUTS;
@@ -154,7 +154,7 @@ export function describeForms(isWanted: (height: number) => boolean, dialectsOf:
           const out = join(work, dialect);
           const log = new RecordingLog();
           await testBuild(out, { inputs: [input], dialect, log });
-          expect(tree(out)).toEqual(reference.get(dialect));
+          expect(treeOfRecords(out)).toEqual(reference.get(dialect));
           const notices = name.includes('held twice')
             ? ['4 block(s) are in several files with the same records; one copy of each is used']
             : [];
@@ -176,7 +176,7 @@ export function describeForms(isWanted: (height: number) => boolean, dialectsOf:
       ].entries()) {
         writeFiles(join(work, String(i)), Object.fromEntries(order.map((part, place) => [`${place}.ndjson`, parts[part] ?? ''])));
         await testBuild(join(work, `out-${i}`), { inputs: [join(work, String(i))], threads: [1, 2, 5][i] ?? 1 });
-        expect(tree(join(work, `out-${i}`))).toEqual(reference.get('contract'));
+        expect(treeOfRecords(join(work, `out-${i}`))).toEqual(reference.get('contract'));
       }
     });
   });
