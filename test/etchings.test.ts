@@ -1,6 +1,7 @@
 /** The recorded requests for etchings, asked of the local server over builds of the same data in dialect hiro. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Mirror } from '../src/client/index.ts';
 import { LAYOUTS } from '../src/pages/site.ts';
 import { temporaryFolder, testBuild } from './support/build.ts';
 import { ETCHING_INPUTS, expected, readEtchingVectors, recordedEtchings } from './support/etchingVectors.ts';
@@ -66,5 +67,21 @@ describe.each(LAYOUTS)('the recorded requests for etchings, layout %s,', (layout
     }
     expect(wrong).toEqual([]);
     expect(Object.fromEntries(counts)).toEqual(EXCEPTIONS);
+  });
+
+  it('are answered by the client module from the files alone', async () => {
+    const mirror = new Mirror(`http://127.0.0.1:${hosts.get('own')?.port}`);
+    for (const query of [{}, { limit: 60, offset: 3 }, { limit: 5, offset: 99 }]) {
+      const { results, ...page } = await mirror.etchings(query);
+      const answer = await hosts.get('own')?.send('GET', `/runes/v1/etchings?${new URLSearchParams(JSON.parse(JSON.stringify(query)))}`);
+      expect(JSON.stringify({ ...page, results })).toBe(JSON.stringify(JSON.parse(answer?.body ?? '')));
+    }
+    expect(await mirror.etching(14)).toMatchObject({ id: '840002:3', supply: { premine: '0.0099' } });
+    expect(await mirror.etching('uncommon•goods')).toMatchObject({ id: '1:0', turbo: true });
+    expect(await mirror.etching('840010:5')).toBeUndefined();
+    await expect(mirror.etching('A-B')).rejects.toMatchObject({ statusCode: 400 });
+    await expect(mirror.etchings({ limit: 61 })).rejects.toMatchObject({ statusCode: 400, message: 'querystring/limit must be <= 60' });
+    expect(await mirror.get('/runes/v1/etchings/40')).toEqual({ status: 404, body: '{"error":"Not found"}' });
+    expect(await mirror.get('/runes/v1/addresses/x/balances')).toMatchObject({ status: 501 });
   });
 });

@@ -35,6 +35,53 @@ export interface ActivityPage {
     readonly total: number;
     readonly results: readonly Activity[];
 }
+/** A rune. Amounts are decimal strings in units of the rune, as in `Activity`. */
+export interface Etching {
+    readonly id: string;
+    readonly name: string;
+    readonly spaced_name: string;
+    readonly number: number;
+    readonly divisibility: number;
+    readonly symbol: string;
+    readonly turbo: boolean;
+    readonly mint_terms: {
+        readonly amount: string | null;
+        /** A number of mints; in dialect `hiro` divided by 10^divisibility. */
+        readonly cap: string | null;
+        /** Heights and offsets above 2^53 are rounded, because they are numbers. */
+        readonly height_start: number | null;
+        readonly height_end: number | null;
+        readonly offset_start: number | null;
+        readonly offset_end: number | null;
+    };
+    /** Only `premine` if the mirror lacks older blocks. */
+    readonly supply: {
+        readonly current?: string;
+        readonly minted?: string;
+        readonly total_mints?: string;
+        readonly mint_percentage?: string;
+        /** True if the next block may mint. */
+        readonly mintable?: boolean;
+        readonly burned?: string;
+        readonly total_burns?: string;
+        readonly premine: string;
+    };
+    readonly location: {
+        readonly block_hash: string;
+        readonly block_height: number;
+        readonly tx_id: string;
+        readonly tx_index: number;
+        /** Seconds since 1970. */
+        readonly timestamp: number;
+    };
+}
+/** A window of the list of etchings, newest first. */
+export interface EtchingPage {
+    readonly limit: number;
+    readonly offset: number;
+    readonly total: number;
+    readonly results: readonly Etching[];
+}
 /** The manifest, `runes/v1/manifest.json`: the options of the build and what the mirror covers. */
 export interface MirrorManifest {
     readonly generator: 'rune-activity-mirror';
@@ -87,20 +134,23 @@ export interface MirrorManifest {
     /** 64 hex digits. Two mirrors with the same digest have the same data. */
     readonly digest: string;
 }
-/** Selects a window of a list. Set exactly one of `transaction` and `block`. */
-export interface MirrorQuery {
+/** Selects a window of a list. */
+export interface WindowQuery {
+    /** In entries of the list; 0 by default. */
+    readonly offset?: number | undefined;
+    /** 1 to the mirror's largest page size; by default its smallest page size. */
+    readonly limit?: number | undefined;
+    /** Cancels the request; the promise then rejects with the signal's reason. */
+    readonly signal?: AbortSignal | undefined;
+}
+/** Selects a window of activity. Set exactly one of `transaction` and `block`. */
+export interface MirrorQuery extends WindowQuery {
     /** 64 hex digits, with or without `0x`. */
     readonly transaction?: string | undefined;
     /** A height, or a hash as 64 hex digits, with or without `0x`. */
     readonly block?: string | number | undefined;
-    /** In records; 0 by default. */
-    readonly offset?: number | undefined;
-    /** 1 to the mirror's largest page size; by default its smallest page size. */
-    readonly limit?: number | undefined;
     /** Filters the records of a block. Ignored for a transaction. */
     readonly operation?: Operation | undefined;
-    /** Cancels the request; the promise then rejects with the signal's reason. */
-    readonly signal?: AbortSignal | undefined;
 }
 export interface ActivityQuery extends MirrorQuery {
     /** The URL before `/runes/v1`, with or without a trailing slash. In a browser it may be relative to the page. */
@@ -150,6 +200,13 @@ export declare class Mirror {
     constructor(base: string | URL, { fetch, freshMs }?: MirrorOptions);
     /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
     activity(query: MirrorQuery): Promise<ActivityPage>;
+    /** Fetches a window of the list of all runes, newest first. Rejects like `activity`. */
+    etchings({ signal, ...window }?: WindowQuery): Promise<EtchingPage>;
+    /**
+     * Fetches a rune by its id (`840000:3`), number or name. Resolves to undefined when there is no such rune. Rejects like
+     * `activity`.
+     */
+    etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined>;
     /**
      * Returns the status and the exact body with which an API server answers GET for a target, for example
      * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Resolves for 400, 404 and 503 too. Rejects

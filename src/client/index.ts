@@ -45,6 +45,55 @@ export interface ActivityPage {
   readonly results: readonly Activity[];
 }
 
+/** A rune. Amounts are decimal strings in units of the rune, as in `Activity`. */
+export interface Etching {
+  readonly id: string;
+  readonly name: string;
+  readonly spaced_name: string;
+  readonly number: number;
+  readonly divisibility: number;
+  readonly symbol: string;
+  readonly turbo: boolean;
+  readonly mint_terms: {
+    readonly amount: string | null;
+    /** A number of mints; in dialect `hiro` divided by 10^divisibility. */
+    readonly cap: string | null;
+    /** Heights and offsets above 2^53 are rounded, because they are numbers. */
+    readonly height_start: number | null;
+    readonly height_end: number | null;
+    readonly offset_start: number | null;
+    readonly offset_end: number | null;
+  };
+  /** Only `premine` if the mirror lacks older blocks. */
+  readonly supply: {
+    readonly current?: string;
+    readonly minted?: string;
+    readonly total_mints?: string;
+    readonly mint_percentage?: string;
+    /** True if the next block may mint. */
+    readonly mintable?: boolean;
+    readonly burned?: string;
+    readonly total_burns?: string;
+    readonly premine: string;
+  };
+  readonly location: {
+    readonly block_hash: string;
+    readonly block_height: number;
+    readonly tx_id: string;
+    readonly tx_index: number;
+    /** Seconds since 1970. */
+    readonly timestamp: number;
+  };
+}
+
+/** A window of the list of etchings, newest first. */
+export interface EtchingPage {
+  readonly limit: number;
+  readonly offset: number;
+  readonly total: number;
+  readonly results: readonly Etching[];
+}
+
 /** The manifest, `runes/v1/manifest.json`: the options of the build and what the mirror covers. */
 export interface MirrorManifest {
   readonly generator: 'rune-activity-mirror';
@@ -88,20 +137,24 @@ export interface MirrorManifest {
   readonly digest: string;
 }
 
-/** Selects a window of a list. Set exactly one of `transaction` and `block`. */
-export interface MirrorQuery {
+/** Selects a window of a list. */
+export interface WindowQuery {
+  /** In entries of the list; 0 by default. */
+  readonly offset?: number | undefined;
+  /** 1 to the mirror's largest page size; by default its smallest page size. */
+  readonly limit?: number | undefined;
+  /** Cancels the request; the promise then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Selects a window of activity. Set exactly one of `transaction` and `block`. */
+export interface MirrorQuery extends WindowQuery {
   /** 64 hex digits, with or without `0x`. */
   readonly transaction?: string | undefined;
   /** A height, or a hash as 64 hex digits, with or without `0x`. */
   readonly block?: string | number | undefined;
-  /** In records; 0 by default. */
-  readonly offset?: number | undefined;
-  /** 1 to the mirror's largest page size; by default its smallest page size. */
-  readonly limit?: number | undefined;
   /** Filters the records of a block. Ignored for a transaction. */
   readonly operation?: Operation | undefined;
-  /** Cancels the request; the promise then rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 export interface ActivityQuery extends MirrorQuery {
@@ -173,9 +226,31 @@ export class Mirror {
 
   /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
   async activity(query: MirrorQuery): Promise<ActivityPage> {
-    const { status, body, cause } = await this.#answer(targetOf(query), query.signal);
-    if (status === 200) return JSON.parse(body) as ActivityPage;
-    const { error, message } = JSON.parse(body) as { error: string; message: string };
+    return (await this.#fetch(targetOf(query), query.signal)) as ActivityPage;
+  }
+
+  /** Fetches a window of the list of all runes, newest first. Rejects like `activity`. */
+  async etchings({ signal, ...window }: WindowQuery = {}): Promise<EtchingPage> {
+    return (await this.#fetch(`/runes/v1/etchings${queryOf({ ...window })}`, signal)) as EtchingPage;
+  }
+
+  /**
+   * Fetches a rune by its id (`840000:3`), number or name. Resolves to undefined when there is no such rune. Rejects like
+   * `activity`.
+   */
+  async etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined> {
+    const found = this.#fetch(`/runes/v1/etchings/${encode(String(rune))}`, signal);
+    return (await found.catch((error: unknown) => {
+      if (error instanceof MirrorError && error.statusCode === 404) return undefined;
+      throw error;
+    })) as Etching | undefined;
+  }
+
+  /** Returns the parsed body of a 200. Rejects with a MirrorError for any other answer. */
+  async #fetch(target: string, signal: AbortSignal | undefined): Promise<unknown> {
+    const { status, body, cause } = await this.#answer(target, signal);
+    if (status === 200) return JSON.parse(body);
+    const { error, message = error } = JSON.parse(body) as { error: string; message?: string };
     throw new MirrorError(status, error, cause === undefined ? message : `${message} (${cause.message})`, cause && { cause });
   }
 
@@ -250,11 +325,16 @@ function parseUrl(url: string | URL, base: string | undefined): URL | undefined 
 
 function targetOf({ transaction, block, offset, limit, operation }: MirrorQuery): string {
   if ((transaction === undefined) === (block === undefined)) throw new TypeError('a query must name either a transaction or a block');
-  const query = Object.entries({ offset, limit, operation_type: operation })
+  const list = block === undefined ? `transactions/${encode(String(transaction))}` : `blocks/${encode(String(block))}`;
+  return `/runes/v1/${list}/activity${queryOf({ offset, limit, operation_type: operation })}`;
+}
+
+/** Makes a query from parameters that are set. */
+function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
+  const query = Object.entries(parameters)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${name}=${encode(String(value))}`);
-  const list = block === undefined ? `transactions/${encode(String(transaction))}` : `blocks/${encode(String(block))}`;
-  return `/runes/v1/${list}/activity${query.length === 0 ? '' : `?${query.join('&')}`}`;
+  return query.length === 0 ? '' : `?${query.join('&')}`;
 }
 
 /** Percent-encodes a part of a target. `encodeURIComponent` throws for lone surrogates, so they become U+FFFD first. */

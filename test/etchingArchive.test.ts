@@ -1,0 +1,110 @@
+/** Etchings in layout archive: the answers of layout files, in three rounds of reads, and what damage does. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { PartCache } from '../src/archive/partCache.ts';
+import { type EtchingTables, parseRoot } from '../src/archive/root.ts';
+import { FetchMirror } from '../src/hosts/fetch.ts';
+import { respond } from '../src/pages/respond.ts';
+import { siteOf } from '../src/pages/site.ts';
+import { VerificationError } from '../src/verify/findings.ts';
+import { diskFiles, fileServer, MANIFEST } from './support/archives.ts';
+import { temporaryFolder, testBuild } from './support/build.ts';
+import { ETCHING_INPUTS } from './support/etchingVectors.ts';
+import { check } from './support/outputs.ts';
+import { randomFor } from './support/seed.ts';
+
+const work = temporaryFolder();
+const at = (name: string) => join(work, name);
+const BUILDS = {
+  files: { layout: 'files' },
+  small: { layout: 'archive', objectSize: 4096 },
+  ranges: { layout: 'archive', objectSize: 2 * 1024 * 1024 },
+} as const;
+
+const siteAt = (name: string) => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
+
+function tablesOf(name: string): EtchingTables {
+  const root = siteAt(name).archive?.root ?? '';
+  const { etchings } = parseRoot(gunzipSync(readFileSync(join(at(name), 'archive', `${root}.bin`))).toString());
+  if (etchings === undefined) throw new Error('the archive has no etchings');
+  return etchings;
+}
+
+const PATH = '/runes/v1/etchings';
+const targets = [
+  PATH,
+  ...[0, 1, 19, 33, 60, 63, 64, 70].flatMap((offset) => [`${PATH}?limit=20&offset=${offset}`, `${PATH}?limit=3&offset=${offset}`]),
+  ...['1:0', '840029:6', '14', '65', 'V', 'iyacrqiukfatvu', '840010:5', '40', 'NOSUCHRUNE'].map((rune) => `${PATH}/${rune}`),
+];
+const ask = async (mirror: FetchMirror, target: string) => {
+  const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
+  return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
+};
+
+beforeAll(async () => {
+  for (const [name, build] of Object.entries(BUILDS))
+    await testBuild(at(name), { inputs: ETCHING_INPUTS, pageSizes: [2, 7, 20], ...build });
+});
+
+describe.each(['small', 'ranges'] as const)('etchings of an archive, %s', (name) => {
+  it('are those of layout files', async () => {
+    const [files, archive] = ['files', name].map((each) => new FetchMirror(fileServer(at(each)).fetchFile, 0));
+    for (const target of targets) expect(await ask(archive as FetchMirror, target)).toBe(await ask(files as FetchMirror, target));
+    expect(tablesOf(name).pages.length).toBeGreaterThan(name === 'small' ? 3 : 0);
+  });
+
+  it('take at most three rounds of reads after the manifest and the root', async () => {
+    const [files, built] = [diskFiles(at(name)), siteAt(name)];
+    for (const target of targets) {
+      const cache = new PartCache();
+      await respond('/runes/v1/blocks/1/activity', built, files, cache);
+      let [rounds, pending] = [0, 0];
+      const counted = {
+        ...files,
+        read: async (...args: Parameters<typeof files.read>) => {
+          if (pending === 0) rounds += 1;
+          pending += 1;
+          await new Promise((resolve) => setImmediate(resolve));
+          const part = await files.read(...args);
+          pending -= 1;
+          return part;
+        },
+      };
+      await respond(target, built, counted, cache);
+      expect([target, rounds <= 3]).toEqual([target, true]);
+    }
+  });
+
+  it('of a damaged file are right or a 503, and verification finds the damage', async () => {
+    const random = randomFor(`etchings of ${name}`);
+    const { pages, names } = tablesOf(name);
+    const right = new FetchMirror(fileServer(at(name)).fetchFile, 0);
+    const expected = await Promise.all(targets.map((target) => ask(right, target)));
+    let refused = 0;
+    for (const file of [...pages.map((page) => page.file), ...names.flatMap((level) => level.files)].slice(0, 8)) {
+      const path = `archive/${file}.bin`;
+      const [place, bits] = [random(), 1 + Math.floor(random() * 255)];
+      const damage = (content: Buffer) => {
+        const copy = Buffer.from(content);
+        const where = Math.floor(place * content.length);
+        copy[where] = (copy[where] ?? 0) ^ bits;
+        return copy;
+      };
+      const mirror = new FetchMirror(fileServer(at(name), (asked, content) => (asked === path ? damage(content) : content)).fetchFile, 0);
+      for (const [i, target] of targets.entries()) {
+        const answer = await ask(mirror, target);
+        if (answer === '503') refused += 1;
+        else expect(answer, `${target} with ${path} damaged at ${place}`).toBe(expected[i]);
+      }
+      const before = readFileSync(join(at(name), path));
+      writeFileSync(join(at(name), path), damage(before));
+      const error = await check(at(name)).catch((caught: unknown) => caught);
+      writeFileSync(join(at(name), path), before);
+      expect(error).toBeInstanceOf(VerificationError);
+      expect((error as VerificationError).details).toContainEqual(expect.stringContaining(path));
+    }
+    expect(refused).toBeGreaterThan(0);
+  });
+});
