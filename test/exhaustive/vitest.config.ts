@@ -1,23 +1,10 @@
 import { env } from 'node:process';
 import { tier } from '../support/tier.ts';
 
-/** Files that measure nothing and watch no other process, so two of them may run at once. */
-const PARALLEL = [
-  ...[
-    'client',
-    'clientTypes',
-    'damagedState',
-    'histories',
-    'inputForms',
-    'kill',
-    'locks',
-    'nodeChains',
-    'nodeFollow',
-    'nodeKill',
-    'archive',
-  ],
-  ...['archiveBuild', 'archiveFaults', 'largeBlock', 'pullDatabase', 'pullJoined', 'pullKill', 'shellBlocks', 'terminal', 'verify'],
-].map((name) => `test/exhaustive/${name}.test.ts`);
+/** Files that count files, memory or moments of other processes, so nothing may run beside them. All others run two at a time. */
+const ALONE = ['fullDisk', 'openFiles', 'outputStreams', 'overload', 'replaced', 'workers'].map(
+  (name) => `test/exhaustive/${name}.test.ts`,
+);
 
 /** Files of `npm test` that draw more random cases here. */
 const MORE = ['test/ioErrors.test.ts', 'test/leftOut.test.ts'];
@@ -30,7 +17,7 @@ export default {
     reporters,
     sequence,
     projects: [
-      { test: { ...shared, name: 'parallel', include: PARALLEL, maxWorkers: 2, sequence: { groupOrder: 1 } } },
+      { test: { ...shared, name: 'parallel', exclude: ALONE, maxWorkers: 2, sequence: { groupOrder: 1 } } },
       {
         test: {
           ...shared,
@@ -41,8 +28,7 @@ export default {
           sequence: { groupOrder: 1 },
         },
       },
-      // One file at a time: these count files, memory or moments of other processes.
-      { test: { ...shared, name: 'alone', exclude: PARALLEL, isolate: false, fileParallelism: false, sequence: { groupOrder: 2 } } },
+      { test: { ...shared, name: 'alone', include: ALONE, isolate: false, fileParallelism: false, sequence: { groupOrder: 2 } } },
     ],
   },
 };

@@ -36,10 +36,22 @@ class SlowestFirst extends BaseSequencer {
 /** Files of all tiers that take long, those of each in the order of their times. */
 const SLOW: readonly string[] = [
   ...['bulk', 'incremental', 'pullMirror', 'inputForms', 'output', 'pull', 'nodePull', 'badInput', 'cli', 'client', 'openapi', 'verify'],
-  ...['blockRange', 'stats', 'compress', 'leftOut'],
-  ...['kill', 'histories', 'pullKill', 'nodeChains', 'archive', 'shellBlocks', 'terminal', 'pullDatabase', 'nodeFollow', 'pullJoined'].map(
-    (name) => `exhaustive/${name}`,
-  ),
+  ...['blockRange', 'stats', 'leftOut'],
+  ...[
+    'kill',
+    'histories',
+    'pullKill',
+    'nodeChains',
+    'archive',
+    'etchingHistories',
+    'archiveBuild',
+    'shellBlocks',
+    'archiveFaults',
+    'terminal',
+    'pullDatabase',
+    'nodeFollow',
+    'pullJoined',
+  ].map((name) => `exhaustive/${name}`),
   ...['workflow', 'runtimes', 'upload', 'cloudflare'].map((name) => `hosts/${name}`),
   ...['lists', 'look', 'docs', 'lookUp'].map((name) => `browser/${name}`),
 ];

@@ -2,12 +2,12 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { LAYOUTS } from '../src/pages/site.ts';
-import { VerificationError } from '../src/verify/findings.ts';
-import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
-import { check } from './support/outputs.ts';
-import { hex } from './support/records.ts';
-import { type LocalHost, startServer } from './support/server.ts';
+import { LAYOUTS } from '../../src/pages/site.ts';
+import { VerificationError } from '../../src/verify/findings.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { check } from '../support/outputs.ts';
+import { hex } from '../support/records.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
 
 const LEDGER = 'rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp';
 const RUNES =

@@ -2,10 +2,10 @@
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ENCODINGS, type Encoding } from '../src/pages/site.ts';
-import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
-import { expectCompressedPages } from './support/outputs.ts';
-import { ndjson, record } from './support/records.ts';
+import { ENCODINGS, type Encoding } from '../../src/pages/site.ts';
+import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
+import { expectCompressedPages } from '../support/outputs.ts';
+import { ndjson, record } from '../support/records.ts';
 
 const work = temporaryFolder();
 
