@@ -9,7 +9,7 @@ import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { ETCHING_CHANGES, EtchingHistory } from '../support/etchingHistory.ts';
 import { check } from '../support/outputs.ts';
 
-const HISTORIES = Number(process.env['FC_RUNS'] ?? 12);
+const HISTORIES = Number(process.env['FC_RUNS'] ?? 8);
 
 const fetchFrom = (folder: string) => async (path: string) =>
   existsSync(join(folder, path)) ? new Response(readFileSync(join(folder, path))) : new Response(null, { status: 404 });
@@ -19,7 +19,7 @@ it('etchings are those of the oracle after any change, and an incremental build 
   await fc.assert(
     fc.asyncProperty(
       fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
-      fc.array(fc.array(fc.constantFrom(...ETCHING_CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 3, maxLength: 6 }),
+      fc.array(fc.array(fc.constantFrom(...ETCHING_CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 2, maxLength: 5 }),
       fc.constantFrom(...DIALECTS),
       fc.constantFrom(...LAYOUTS),
       async (numbers, steps, dialect, layout) => {

@@ -19,11 +19,11 @@ const KILLS = Number(process.env['KILLS'] ?? 30);
 const work = temporaryFolder();
 const input = (name: string) => join(work, name);
 
-/** Blocks of some hundred records in transactions of all sizes, a file each. */
+/** Blocks of over a hundred records in transactions of all sizes, a file each. */
 function write(name: string, heights: readonly number[], edition: (height: number) => string): void {
   const files = heights.map((height): [string, string] => {
     const fork = edition(height);
-    const records = Array.from({ length: 60 }, (_, tx) =>
+    const records = Array.from({ length: 30 }, (_, tx) =>
       Array.from({ length: tx % 15 === 0 ? 45 : 1 + (tx % 3) }, (_, i) =>
         record(height, tx, {
           amount: `${i}`,
