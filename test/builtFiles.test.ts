@@ -1,6 +1,6 @@
 /** Files as the local server reads and holds them: the one that was asked for, whatever happens to it meanwhile. */
 import { createHash } from 'node:crypto';
-import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -89,6 +89,21 @@ describe('a large file', () => {
       await server.close();
     }
     expect([...seen].sort()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('of an archive has its name as ETag, without being read', async () => {
+    const dir = temporaryFolder();
+    const name = '0123456789abcdef'.repeat(2);
+    mkdirSync(join(dir, 'archive'));
+    // Its content has another hash, which an ETag that was computed would show.
+    for (const path of [`archive/${name}.bin`, `${name}.bin`]) writeFileSync(join(dir, path), Buffer.alloc(300_000));
+    const etagOf = async (path: string) => {
+      const opened = await (await new BuiltFiles(dir).open(path))?.openLarge();
+      if (opened !== undefined) closeSync(opened.fd);
+      return opened?.etag;
+    };
+    expect(await etagOf(`archive/${name}.bin`)).toBe(`"${name}"`);
+    expect(await etagOf(`${name}.bin`)).not.toBe(`"${name}"`);
   });
 
   it('is sent without an error inside when the client sends invalid HTTP meanwhile', async () => {
