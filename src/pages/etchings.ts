@@ -22,17 +22,21 @@ export interface Etchings {
   page(number: number): Promise<readonly string[]>;
   /** Finds the ordinals of runes that may have this id, number or name. Other runes may be among them. */
   find(name: string): Promise<readonly number[]>;
+  /** Called when none of the ordinals found is of the rune that was asked for. Throws when that cannot be. */
+  checkOthers?(name: string): void;
 }
 
 /** Returns the body of an answer; undefined when there is no such rune. */
 export async function answerEtchings({ rune, window }: FurtherRequest, etchings: Etchings): Promise<string | undefined> {
   if (window !== undefined) return windowOf(window, etchings);
   if (rune === undefined) return undefined;
-  for (const ordinal of await etchings.find(rune)) {
+  const ordinals = await etchings.find(rune);
+  for (const ordinal of ordinals) {
     const page = await etchings.page(Math.floor(ordinal / etchings.pageSize));
     const text = page[ordinal % etchings.pageSize];
     if (text !== undefined && isNamed(text, rune)) return text;
   }
+  if (ordinals.length > 0) etchings.checkOthers?.(rune);
   return undefined;
 }
 
@@ -75,13 +79,19 @@ export function etchingsInFiles<File extends OpenFile>(total: number, site: Site
     find: async (name) => {
       const count = nameFiles(total);
       const path = namesPath(fileOfName(name, count));
+      const text = await read(path);
+      let ordinal: number | undefined;
       try {
-        const ordinal = findName(await read(path), name, count);
-        return ordinal === undefined || ordinal >= total ? [] : [ordinal];
-      } catch (error) {
-        if (error instanceof MissingFileError) throw error;
+        ordinal = findName(text, name, count);
+      } catch {
         throw new MissingFileError(path, 'is damaged, or belongs to another build');
       }
+      if (ordinal !== undefined && ordinal >= total) throw new MissingFileError(path, 'is newer than the manifest');
+      return ordinal === undefined ? [] : [ordinal];
+    },
+    // The files have whole names. After a reorganisation, a rune may have another ordinal in a page of another build.
+    checkOthers: (name) => {
+      throw new MissingFileError(namesPath(fileOfName(name, nameFiles(total))), 'belongs to another build than the page');
     },
   };
 }

@@ -14,9 +14,8 @@ export interface OpenFile {
 }
 
 /**
- * Opens files of a build; each host has its own implementation. `path` is like `runes/v1/...`. Resolves to undefined
- * when the file does not exist, and rejects when the host cannot tell. `File` is the host's own type, so that it can
- * send a page unchanged.
+ * Opens files of a build. `path` is like `runes/v1/...`. Resolves to undefined when the file does not exist, and rejects
+ * when the host cannot tell. `File` is the host's own type, so that it can send a page unchanged.
  */
 export interface Files<File extends OpenFile> {
   open(path: string): Promise<File | undefined>;

@@ -77,6 +77,7 @@ export const STATS_PER_FILE = 100;
 
 /** Returns the stats file that covers this height. */
 export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
+
 /** Returns the file of a page of etchings. */
 export const etchingsPath = (page: number): string => `${ETCHINGS_FOLDER}/${page}.json`;
 

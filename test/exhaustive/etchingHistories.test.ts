@@ -8,6 +8,7 @@ import { DIALECTS, LAYOUTS } from '../../src/pages/site.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { ETCHING_CHANGES, EtchingHistory } from '../support/etchingHistory.ts';
 import { check } from '../support/outputs.ts';
+import { randomFor } from '../support/seed.ts';
 
 const HISTORIES = Number(process.env['FC_RUNS'] ?? 8);
 
@@ -62,3 +63,44 @@ it('etchings are those of the oracle after any change, and an incremental build 
   );
   expect(runs).toBe(HISTORIES);
 }, 3_600_000);
+
+it('a rune is answered from files of two builds as in one of them, or with 503', async () => {
+  const random = randomFor('etchings of two builds');
+  const seen = { old: 0, new: 0, later: 0 };
+  for (let run = 0; run < 10; run += 1) {
+    const history = new EtchingHistory(random);
+    const work = temporaryFolder();
+    const builds: { out: string; names: string[] }[] = [];
+    for (const changes of [
+      ['append', 'append', 'append'],
+      ['reorg', 'append'],
+    ] as const) {
+      for (const change of changes) history[change]();
+      const out = join(work, `out-${builds.length}`);
+      history.write(join(work, 'in'));
+      await testBuild(out, { inputs: [join(work, 'in')], pageSizes: [2, 4] });
+      builds.push({ out, names: history.runes.flatMap(({ id, number, name }) => [id, String(number), name]) });
+    }
+    const [before, after] = builds;
+    if (before === undefined || after === undefined) throw new Error('two builds were made');
+    const ask = async (fetchFile: (path: string) => Promise<Response>, name: string) => {
+      const response = await new FetchMirror(fetchFile, 0).answer(new Request(`http://host/runes/v1/etchings/${name}`));
+      return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
+    };
+    for (const name of new Set([...before.names, ...after.names])) {
+      const [old, fresh] = [await ask(fetchFrom(before.out), name), await ask(fetchFrom(after.out), name)];
+      for (let mix = 0; mix < 6; mix += 1) {
+        const sides = new Map<string, string>();
+        const fetchFile = (path: string) => {
+          const side = sides.get(path) ?? (random() < 0.5 ? before.out : after.out);
+          sides.set(path, side);
+          return fetchFrom(side)(path);
+        };
+        const answer = await ask(fetchFile, name);
+        expect([old, fresh, '503'], name).toContain(answer);
+        seen[answer === '503' ? 'later' : answer === old ? 'old' : 'new'] += 1;
+      }
+    }
+  }
+  for (const [outcome, times] of Object.entries(seen)) expect([outcome, times > 0]).toEqual([outcome, true]);
+}, 600_000);
