@@ -88,7 +88,8 @@ function partOfFile(path: string, range: string | undefined): Response {
   }
 }
 
-async function measure(root: string, kind: string, targets: readonly string[], isWarm: boolean): Promise<AnswerCost> {
+/** Measures requests for targets. With `isWarm`, manifest and root are in memory. */
+export async function measure(root: string, kind: string, targets: readonly string[], isWarm: boolean): Promise<AnswerCost> {
   let [reads, bytes, rounds, pending] = [0, 0, 0, 0];
   const fetchFile = async (path: string, range?: string): Promise<Response> => {
     // A read that starts while another is pending does not wait for it, so it is of the same round.

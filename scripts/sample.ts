@@ -1,5 +1,5 @@
-/** `npm run sample`: see tools/sample.ts. */
+/** `npm run sample`: see src/sample/command.ts. */
 import { runCommand } from '../src/cli/run.ts';
-import { SAMPLE_COMMAND, writeSample } from '../tools/sample.ts';
+import { SAMPLE_COMMAND, writeSample } from '../src/sample/command.ts';
 
 void runCommand(SAMPLE_COMMAND, process.argv.slice(2), writeSample);

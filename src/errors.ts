@@ -11,7 +11,7 @@ export const EXIT_MEANINGS: Readonly<Record<Exit, string>> = {
   badInput: 'invalid input or folder; nothing was changed',
   buildFailed: 'the work failed: disk, memory, permissions, network, or a folder already in use',
   verificationFailed: 'verification found errors in the output',
-  interrupted: 'stopped by Ctrl-C or SIGTERM; run a pull again to continue it',
+  interrupted: 'stopped by Ctrl-C or SIGTERM; run the same command again to continue',
 };
 
 /**

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { PartCache } from '../src/archive/partCache.ts';
 import { FetchMirror } from '../src/hosts/fetch.ts';
 import type { OpenFile } from '../src/pages/files.ts';
+import { answerFromLists } from '../src/pages/listAnswers.ts';
 import { ARCHIVE_FOLDER } from '../src/pages/paths.ts';
 import { type Answer, respond } from '../src/pages/respond.ts';
 import { type BuiltSite, siteOf } from '../src/pages/site.ts';
@@ -83,9 +84,10 @@ describe('a request', () => {
         : [];
       // Every list has some of the windows, and all of them together all.
       for (const query of [...WINDOWS, ...operations].filter((_, n) => paths.length < 200 || (n + i) % 3 === 0)) {
-        const answer = await respond(path + query, a, archived, cache);
+        const answer = await respond(path + query, a, archived, answerFromLists, cache);
         const body = await bodyOf(answer);
-        if (body !== (await bodyOf(await respond(path + query, b, files)))) expect(body, path + query).toBe('that of layout files');
+        if (body !== (await bodyOf(await respond(path + query, b, files, answerFromLists))))
+          expect(body, path + query).toBe('that of layout files');
         const heights = [...body.matchAll(/"block_height":([0-9]+)/g)].map(([, height]) => Number(height));
         if (answer.kind !== 'window' || answer.isSettled !== (heights.length > 0 && (heights[0] ?? 0) <= a.tip - 6))
           expect(answer, path + query).toBe('settled when its block is');
@@ -99,11 +101,13 @@ describe('a request', () => {
 
   it('that is a page of the archive has it compressed, too', async () => {
     const target = `/runes/v1/blocks/${large}/activity?limit=20&offset=20`;
-    const answer = await respond(target, site('small'), diskFiles(at('small')));
+    const answer = await respond(target, site('small'), diskFiles(at('small')), answerFromLists);
     const gzip = answer.kind === 'window' ? (answer.gzip ?? Buffer.from('')) : Buffer.from('');
     expect(await inflateText(gzip, MB)).toBe(await bodyOf(answer));
     // A page that is cut is not.
-    expect(await respond(target.replace('limit=20', 'limit=19'), site('small'), diskFiles(at('small')))).not.toHaveProperty('gzip');
+    expect(
+      await respond(target.replace('limit=20', 'limit=19'), site('small'), diskFiles(at('small')), answerFromLists),
+    ).not.toHaveProperty('gzip');
   });
 
   it('asks for ranges only when files are larger than 1 MB, and for nothing twice', async () => {
@@ -131,7 +135,7 @@ describe('a request', () => {
     const { root } = readArchive(at('ranges'));
     for (const path of activityPaths(at('files'))) {
       const cache = new PartCache();
-      await respond('/runes/v1/blocks/1/activity', built, files, cache);
+      await respond('/runes/v1/blocks/1/activity', built, files, answerFromLists, cache);
       let [rounds, pending, bytes] = [0, 0, 0];
       const counted = {
         ...files,
@@ -145,7 +149,7 @@ describe('a request', () => {
           return part;
         },
       };
-      await respond(`${path}?limit=20&offset=13`, built, counted, cache);
+      await respond(`${path}?limit=20&offset=13`, built, counted, answerFromLists, cache);
       expect(rounds).toBeLessThanOrEqual(3);
       // Up to five blocks of each level, a directory, and pages.
       expect(bytes).toBeLessThanOrEqual(root.ids.length * 5 * 4096 + Math.max(...root.segments.map(({ directory }) => directory)) + 8192);

@@ -1,5 +1,5 @@
 /** `--blocks`: a build of a range equals a build of input that has only these blocks, whatever form it is in. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, it } from 'vitest';
@@ -86,7 +86,11 @@ describe('a build of a range', () => {
     ['2..1', 1],
     ['1', 1],
     ['1-2', 1],
-    ['-5..', 1],
+    ['-5..', 0],
+    ['-0..', 1],
+    ['-2..9', 1],
+    ['-2', 1],
+    ['..-2', 1],
     ['1..x', 1],
   ])('spelled %s has exit code %i', async (text, expected) => {
     const work = temporaryFolder();
@@ -96,5 +100,34 @@ describe('a build of a range', () => {
       expected,
       expected === 0 ? '' : expect.stringMatching(/^Error: --blocks .* must be a range of heights/),
     ]);
+  });
+});
+
+describe('a build of the last blocks', () => {
+  const blocks = (...heights: number[]) => ndjson(heights.map((height) => record(height, 1)));
+  const heightsOf = async (work: string, ...flags: string[]) => {
+    const { code, stderr } = await run('build', ['--log', 'json', '--out', 'dist', ...flags], work);
+    expect([code, stderr]).toEqual([0, '']);
+    return (JSON.parse(readFileSync(join(work, 'dist/runes/v1/manifest.json'), 'utf8')) as { heights: unknown }).heights;
+  };
+
+  it('counts heights from the highest block that has records or was read, and moves on with it', async () => {
+    const work = temporaryFolder();
+    writeFiles(work, { 'input/a.ndjson': blocks(5, 6, 7, 9) });
+    expect(await heightsOf(work, '--blocks', '-3..')).toEqual([
+      [7, 7],
+      [9, 9],
+    ]);
+    expect(await heightsOf(work, '--blocks', '-100..')).toEqual([
+      [5, 7],
+      [9, 9],
+    ]);
+    expect(await heightsOf(work, '--blocks=-1..')).toEqual([[9, 9]]);
+    writeFiles(work, { 'input/blocks.json': '{"sources":[{"rules":"ord","blocks":[[5,10]]}]}' });
+    expect(await heightsOf(work, '--blocks', '-2..')).toEqual([[9, 9]]);
+    writeFiles(work, { 'input/b.ndjson': blocks(11, 12) });
+    expect(await heightsOf(work, '--blocks', '-2..')).toEqual([[11, 12]]);
+    await testBuild(join(work, 'fresh'), { inputs: [join(work, 'input')], blocks: { from: 11, to: Number.MAX_SAFE_INTEGER } });
+    expect(tree(join(work, 'dist'))).toEqual(tree(join(work, 'fresh')));
   });
 });

@@ -3,6 +3,7 @@ import { setImmediate as tick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listRecords } from '../src/archiver/listedRecords.ts';
 import { listEtchings } from '../src/etchings/facts.ts';
 import { loadInput } from '../src/input/load.ts';
 import { ReadProgress } from '../src/input/readProgress.ts';
@@ -135,6 +136,7 @@ describe('the tables of a build', () => {
       );
       await updateInputs(loaded, store);
       for (const table of ['etchings', 'old_etchings'] as const) await listEtchings(table, store);
+      await listRecords([], { spooled: new Map(), replaced: new Set(), tip: 0, objectSize: 1 }, undefined, 60, scratch, store);
       const found: Record<string, unknown> = {};
       for (const table of Object.keys(TABLES)) {
         const columns = await store.rows(`DESCRIBE ${table}`, { column_name: text, column_type: text });

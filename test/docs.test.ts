@@ -71,6 +71,12 @@ it('README.md lists every document of docs', () => {
   expect(PAGES.filter((page) => page.startsWith('docs/') && !listed.includes(page))).toEqual([]);
 });
 
+it('README.md and docs/migrating.md have the same paths of the former API', () => {
+  const pathsOf = (page: string) => [...read(page).matchAll(/^\| `(\/[^`]*)` \|/gm)].map(([, path]) => path);
+  expect(pathsOf('README.md')).toHaveLength(11);
+  expect(pathsOf('README.md')).toEqual(pathsOf('docs/migrating.md'));
+});
+
 describe('hosting/README.md', () => {
   const page = read('hosting/README.md');
   const has = (text: string) => expect(page.includes(text), text).toBe(true);

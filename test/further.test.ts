@@ -1,5 +1,6 @@
 /** Requests for the further parts of the API: which paths they are, their rules, and what a mirror without them says. */
 import { describe, expect, it } from 'vitest';
+import { answerFromLists } from '../src/pages/listAnswers.ts';
 import { parsePath, parseTarget } from '../src/pages/request.ts';
 import { respond } from '../src/pages/respond.ts';
 import type { BuiltSite } from '../src/pages/site.ts';
@@ -129,16 +130,16 @@ describe('a mirror that lacks a part', () => {
     ['outputs/x', 'unspent outputs'],
   ])('answers %s with 501, whatever is wrong with the request', async (path, what) => {
     const message = `this mirror does not have ${what}; it has: activity by transaction and block`;
-    expect(await respond(`/runes/v1/${path}`, BARE, files)).toEqual({ kind: 'refusal', status: 501, message });
+    expect(await respond(`/runes/v1/${path}`, BARE, files, answerFromLists)).toEqual({ kind: 'refusal', status: 501, message });
   });
 
   it('names what it has instead', async () => {
     const some: BuiltSite = { ...BARE, lists: { balances: {}, etchings: { total: 3 } } };
     const message = 'this mirror does not have unspent outputs; it has: activity by transaction and block, etchings, balances of addresses';
-    expect(await respond('/runes/v1/addresses/x/outputs', some, files)).toEqual({ kind: 'refusal', status: 501, message });
+    expect(await respond('/runes/v1/addresses/x/outputs', some, files, answerFromLists)).toEqual({ kind: 'refusal', status: 501, message });
   });
 
   it('answers 501 too when a newer program built it with a part that this one cannot read', async () => {
-    expect(await respond('/runes/v1/addresses/x/outputs', FULL, files)).toMatchObject({ kind: 'refusal', status: 501 });
+    expect(await respond('/runes/v1/addresses/x/outputs', FULL, files, answerFromLists)).toMatchObject({ kind: 'refusal', status: 501 });
   });
 });

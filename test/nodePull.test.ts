@@ -348,7 +348,16 @@ describe('without enough memory', () => {
     const files = new RowFiles(folder, store);
     for (let i = 0; i < 1000; i++) {
       const at = { block_hash: 'ab'.repeat(32), block_height: 1, tx_index: i, event_index: 0, tx_id: 'cd'.repeat(32), timestamp: 1 };
-      files.addRow({ ...at, rune_id: '1:1', output: null, address: null, receiver_address: null, amount: null, operation: 'etching' });
+      files.addRow({
+        ...at,
+        rune_id: '1:1',
+        output: null,
+        address: null,
+        receiver_address: null,
+        amount: null,
+        operation: 'etching',
+        spent: null,
+      });
     }
     await files.endFile({ first: 1, last: 1 });
     expect(await errorOf(files.putInPlace(0))).toEqual(expected);

@@ -23,10 +23,9 @@ import { Store } from '../src/store/duckdb.ts';
 import { emitFiles } from '../src/write/pageFiles.ts';
 import { DiskSink } from '../src/write/sinks.ts';
 import { CONFORMANCE_INPUTS, failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
+import { SAMPLE_INPUT } from './support/cases.ts';
 import { withFault } from './support/ioFaults.ts';
 import { hex, ndjson, record } from './support/records.ts';
-
-const SAMPLE = new URL('../input', import.meta.url).pathname;
 
 /** Builds one block of one record, for what does not depend on the data. */
 async function small(work = temporaryFolder()): Promise<{ work: string; out: string; input: string }> {
@@ -39,7 +38,7 @@ async function small(work = temporaryFolder()): Promise<{ work: string; out: str
 describe('a build of the sample', () => {
   it.each(DIALECTS)('in dialect %s fits the contract, page for page', async (dialect) => {
     const out = join(temporaryFolder(), 'dist');
-    const { manifest: made } = await testBuild(out, { inputs: [SAMPLE], dialect });
+    const { manifest: made } = await testBuild(out, { inputs: [SAMPLE_INPUT], dialect });
     const schema = envelope(dialect);
     const pages = filesBelow(join(out, 'runes/v1')).filter((path) => /^(blocks|transactions)\//.test(path));
     let bytes = 0;
@@ -58,7 +57,7 @@ describe('a build of the sample', () => {
 
   it('has hard links for block hashes', async () => {
     const out = join(temporaryFolder(), 'dist');
-    await testBuild(out, { inputs: [SAMPLE] });
+    await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const blocks = join(out, 'runes/v1/blocks');
     const hash = readdirSync(blocks).find((name) => name.startsWith('0x00000000f00d99dc') && name.endsWith('.json')) ?? '';
     for (const path of ['.json', '/60/0.json', '/send.json', '/send/20/20.json']) {
@@ -87,10 +86,10 @@ describe('the marker', () => {
 describe('a second full build', () => {
   it('of the same input touches no page', async () => {
     const out = join(temporaryFolder(), 'dist');
-    await testBuild(out, { inputs: [SAMPLE] });
+    await testBuild(out, { inputs: [SAMPLE_INPUT] });
     const old = new Date('2001-01-01');
     for (const path of filesBelow(out)) utimesSync(join(out, path), old, old);
-    const { kept, removed, manifest } = await testBuild(out, { inputs: [SAMPLE], full: true });
+    const { kept, removed, manifest } = await testBuild(out, { inputs: [SAMPLE_INPUT], full: true });
     expect([kept, removed]).toEqual([manifest.files, 0]);
     // Every build rewrites the marker.
     for (const path of filesBelow(out).filter((p) => p !== '.rune-activity-mirror')) expect(statSync(join(out, path)).mtime).toEqual(old);
@@ -100,7 +99,7 @@ describe('a second full build', () => {
     ['other records', { inputs: ['b'] }],
     ['another dialect', { inputs: ['a'], dialect: 'hiro' as const }],
     ['other page sizes', { inputs: ['a'], pageSizes: [5, 10, 25] }],
-    ['the sample', { inputs: [SAMPLE] }],
+    ['a ledger', { inputs: CONFORMANCE_INPUTS }],
   ])('of %s equals a fresh one, and removes what is no more', async (_name, { inputs, ...options }) => {
     const work = temporaryFolder();
     const many = (height: number, tx: number, n: number, amount: string) => Array.from({ length: n }, () => record(height, tx, { amount }));
@@ -149,7 +148,7 @@ describe('an output folder', () => {
   it('that someone else made is left alone', async () => {
     const work = temporaryFolder();
     writeFiles(work, { 'out/precious.txt': 'x' });
-    const error = await failedBuild(join(work, 'out'), { inputs: [SAMPLE] });
+    const error = await failedBuild(join(work, 'out'), { inputs: [SAMPLE_INPUT] });
     expect([error.exitCode, error.message]).toEqual([
       2,
       `the output folder ${join(work, 'out')} contains files that this program did not make; nothing was changed`,
@@ -235,7 +234,7 @@ describe('an output folder', () => {
   it('that is a file is refused', async () => {
     const work = temporaryFolder();
     writeFiles(work, { out: 'x' });
-    expect((await failedBuild(join(work, 'out'), { inputs: [SAMPLE] })).message).toBe(
+    expect((await failedBuild(join(work, 'out'), { inputs: [SAMPLE_INPUT] })).message).toBe(
       `the output ${join(work, 'out')} is a file, not a folder`,
     );
   });
@@ -267,7 +266,7 @@ describe('an output folder', () => {
     const work = temporaryFolder();
     mkdirSync(join(work, 'locked'));
     chmodSync(join(work, 'locked'), 0o555);
-    const error = await failedBuild(join(work, 'locked/out'), { inputs: [SAMPLE], cache: join(work, 'cache') });
+    const error = await failedBuild(join(work, 'locked/out'), { inputs: [SAMPLE_INPUT], cache: join(work, 'cache') });
     expect([error.exitCode, error.details]).toEqual([
       3,
       ['This user may not write there: change the rights, or build into another folder with --out.'],

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { matchesEtag } from '../src/http/headers.ts';
 import { cutRecords, ENVELOPE_TAIL, envelopeHead, factsOf, PageFormatError, readPage } from '../src/pages/envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from '../src/pages/files.ts';
+import { answerFromLists } from '../src/pages/listAnswers.ts';
 import { type ActivityList, OPERATIONS } from '../src/pages/lists.ts';
 import { archivePath, pagePath, pagesOf, stemOf } from '../src/pages/paths.ts';
 import { parsePath, parseTarget } from '../src/pages/request.ts';
@@ -84,7 +85,7 @@ describe('any window of any list', () => {
           const maximum = site.pageSizes.at(-1) ?? 1;
           const limit = 1 + Math.floor(share * (maximum - 1));
           const source = new MemoryFiles(total === 0 ? new Map() : filesOf(list, total, site));
-          const answer = await respond(targetOf(list, limit, offset), site, source);
+          const answer = await respond(targetOf(list, limit, offset), site, source, answerFromLists);
           const slice = Array.from({ length: total }, (_, i) => recordAt(i)).slice(offset, offset + limit);
           const expected = `${envelopeHead({ limit, offset }, total)}${slice.join(',')}${ENVELOPE_TAIL}`;
           expect(answer.kind === 'page' ? answer.page.content : answer.kind === 'window' && answer.body).toBe(expected);
@@ -107,7 +108,7 @@ describe('any window of any list', () => {
       [60, 120],
       [20, 120],
     ] as const) {
-      const answer = await respond(targetOf(list, limit, offset), DEFAULT, source);
+      const answer = await respond(targetOf(list, limit, offset), DEFAULT, source, answerFromLists);
       expect(answer).toMatchObject({
         kind: 'page',
         page: { content: source.files.get(pagePath(stemOf(list, DEFAULT), { limit, offset }, DEFAULT)) },
@@ -119,9 +120,9 @@ describe('any window of any list', () => {
     const site: BuiltSite = { ...DEFAULT, dialect: 'hiro', pageSizes: [20, 60, 1000] };
     const list: ActivityList = { kind: 'transaction', txId: TX };
     const source = new MemoryFiles(filesOf(list, 1500, site));
-    const answer = await respond(targetOf(list, 777, 500), site, source);
+    const answer = await respond(targetOf(list, 777, 500), site, source, answerFromLists);
     expect(answer.kind === 'window' && readPage(answer.body).records).toEqual(Array.from({ length: 777 }, (_, i) => recordAt(500 + i)));
-    expect(await respond(targetOf(list, 1001, 0), site, source)).toMatchObject({
+    expect(await respond(targetOf(list, 1001, 0), site, source, answerFromLists)).toMatchObject({
       kind: 'refusal',
       message: 'querystring/limit must be <= 1000',
     });
@@ -144,7 +145,9 @@ describe('any window of any list', () => {
     for (const path of [...whole.keys()].filter((p) => p.includes('/60/'))) {
       const source = new MemoryFiles(new Map([...whole].filter(([other]) => other !== path)));
       const offset = Number(/(\d+)\.json/.exec(path)?.[1]);
-      await expect(respond(targetOf(list, 60, offset), DEFAULT, source)).rejects.toThrow(`${path} is missing from the build`);
+      await expect(respond(targetOf(list, 60, offset), DEFAULT, source, answerFromLists)).rejects.toThrow(
+        `${path} is missing from the build`,
+      );
     }
   });
 });
@@ -169,10 +172,12 @@ describe('a partly written page', () => {
     const target = `/runes/v1/blocks/5/activity${query}`;
     const path = `runes/v1/${half}`;
     const whole = files.get(path) ?? '';
-    expect(await respond(target, site, new MemoryFiles(files))).toMatchObject({ kind: expect.stringMatching(/^(page|window)$/) });
+    expect(await respond(target, site, new MemoryFiles(files), answerFromLists)).toMatchObject({
+      kind: expect.stringMatching(/^(page|window)$/),
+    });
     for (let length = 0; length < whole.length; length += 1) {
       const cut = new MemoryFiles(new Map(files).set(path, whole.slice(0, length)));
-      await expect(respond(target, site, cut), `cut at ${length}`).rejects.toThrow(MissingFileError);
+      await expect(respond(target, site, cut, answerFromLists), `cut at ${length}`).rejects.toThrow(MissingFileError);
     }
   });
 });
@@ -188,7 +193,7 @@ describe('pages of two builds', () => {
   };
   const stem = 'runes/v1/blocks/5';
   const ask = (query: string, files: Readonly<Record<string, string>>) =>
-    respond(`/runes/v1/blocks/5/activity${query}`, DEFAULT, new MemoryFiles(new Map(Object.entries(files))));
+    respond(`/runes/v1/blocks/5/activity${query}`, DEFAULT, new MemoryFiles(new Map(Object.entries(files))), answerFromLists);
 
   it.each([
     ['another total', textOf(60, 60, 101)],
@@ -458,7 +463,7 @@ describe('hostile requests', () => {
       fc.asyncProperty(sites, fc.constantFrom('blocks', 'transactions'), hostile, queries, async (site, collection, id, query) => {
         const text = query.map(([name, value]) => `${name}=${value}`).join('&');
         const source = new MemoryFiles(new Map());
-        const answer = await respond(`/runes/v1/${collection}/${id}/activity?${text}`, site, source);
+        const answer = await respond(`/runes/v1/${collection}/${id}/activity?${text}`, site, source, answerFromLists);
         expect(['window', 'refusal', 'status', 'other', 'page']).toContain(answer.kind);
         for (const path of source.opened)
           expect(path).toMatch(/^runes\/v1\/(?:blocks|transactions)\/(?:0x)?[0-9a-f]+(?:\/[a-z]+)?(?:\/\d+\/\d+)?\.json$/);

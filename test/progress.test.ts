@@ -52,7 +52,12 @@ describe('progress', () => {
     }
     progress.end();
     progress.end();
-    expect(screen.split(CLEAR)).toEqual(['', '0 of 9 blocks', '3 of 9 blocks, 1.5/s, 4 s left', '']);
+    expect(screen.split(CLEAR)).toEqual([
+      '',
+      `[${' '.repeat(20)}]   0 %  0 of 9 blocks`,
+      `[======${' '.repeat(14)}]  33 %  3 of 9 blocks, 1.5/s, 4 s left`,
+      '',
+    ]);
   });
 
   it('measures a stage only when it prints, and counts each stage from its start', () => {

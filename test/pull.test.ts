@@ -45,6 +45,7 @@ describe('blocks', () => {
         '/runes/v1/manifest.json',
         '/runes/v1/',
         '/runes/v1/blocks/1010/activity?offset=0&limit=1000000',
+        '/runes/v1/etchings?offset=0&limit=60',
         ...[4, 5, 6, 7, 8, 9, 10, 10].map((n) => `/runes/v1/blocks/${1000 + n}/activity?offset=0&limit=1`),
       ].sort(),
     );

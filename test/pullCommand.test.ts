@@ -93,6 +93,7 @@ describe('npm run pull', () => {
     const { stdout, stderr } = await run('pull', [...flags(), '--blocks', '1001..'], work);
     expect(stdout.split('\n')).toEqual([
       `${base} has blocks up to 1010: 10 blocks to fetch.`,
+      `${base} has no etchings, so builds of its blocks have none.`,
       expect.stringMatching(/^Fetched 10 blocks with 30 records \(0\.0 MB\) in [\d.]+ s\. .*\/input\/pulled has blocks 1001\.\.1010\.$/),
       expect.stringMatching(/^ {2}blocks +10 fetched, 0 pulled before were replaced$/),
       expect.stringMatching(/^ {2}records +30$/),

@@ -4,6 +4,7 @@ import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync,
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Files, MissingFileError, type OpenFile } from '../src/pages/files.ts';
+import { answerFromLists } from '../src/pages/listAnswers.ts';
 import { respond } from '../src/pages/respond.ts';
 import { LAYOUTS, siteOf } from '../src/pages/site.ts';
 import { diskFiles } from './support/archives.ts';
@@ -135,7 +136,7 @@ describe('a path that leads out of the folder', () => {
       for (const start of STARTS) {
         for (const spelling of SPELLINGS) {
           for (const end of ENDS) {
-            await respond(start + spelling + end, site, source).catch((error: unknown) => {
+            await respond(start + spelling + end, site, source, answerFromLists).catch((error: unknown) => {
               expect(error).toBeInstanceOf(MissingFileError);
             });
           }
@@ -144,7 +145,7 @@ describe('a path that leads out of the folder', () => {
       // So that this test can fail: ids do ask.
       for (const id of ['blocks/840000', `blocks/${'9'.repeat(64)}`, `transactions/${'9'.repeat(64)}`]) {
         const before = asked.length;
-        await respond(`/runes/v1/${id}/activity?operation_type=mint&limit=60`, site, source);
+        await respond(`/runes/v1/${id}/activity?operation_type=mint&limit=60`, site, source, answerFromLists);
         expect(asked.length).toBeGreaterThan(before);
       }
     }

@@ -5,8 +5,8 @@ import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
-import { CASES, checkCase, SAMPLE_INPUT } from './support/cases.ts';
+import { RecordingLog, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
+import { CASES, casesOf, checkCase, SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
 import { untilClosed } from './support/raw.ts';
 import { ndjson, record } from './support/records.ts';
@@ -30,12 +30,12 @@ describe('the case table, layout archive', () => {
   let archive: LocalHost;
   beforeAll(async () => {
     const folder = join(temporaryFolder(), 'archive');
-    await testBuild(folder, { inputs: [SAMPLE_INPUT], layout: 'archive' });
+    await testBuild(folder, { inputs: [SAMPLE_INPUT], layout: 'archive', lists: true });
     archive = await startServer(folder);
   });
   afterAll(() => archive.close());
 
-  it.each(CASES)('$name', (one) => checkCase(archive, one));
+  it.each(casesOf('archive'))('$name', (one) => checkCase(archive, one));
 });
 
 describe('the README', () => {
@@ -44,6 +44,26 @@ describe('the README', () => {
     const target = /^curl 'http:\/\/127\.0\.0\.1:3000([^']+)'$/m.exec(readme)?.[1] ?? '';
     const shown = /^```json\n(.*)\n```$/m.exec(readme)?.[1];
     expect((await host.send('GET', target)).body).toBe(shown);
+  });
+});
+
+describe('the access log', () => {
+  it('has an entry for each request, when its response has ended', async () => {
+    const log = new RecordingLog();
+    const logged = await startServer(dist, { accessLog: log });
+    try {
+      await logged.send('GET', '/runes/v1/blocks/2000007/activity?limit=1');
+      await logged.send('HEAD', '/runes/v1/');
+      await logged.send('GET', '/no%0athing"');
+    } finally {
+      await logged.close();
+    }
+    expect(log.infos.map(({ figures }) => [figures?.['method'], figures?.['target'], figures?.['status']])).toEqual([
+      ['GET', '/runes/v1/blocks/2000007/activity?limit=1', 200],
+      ['HEAD', '/runes/v1/', 200],
+      ['GET', '/no%0athing"', 404],
+    ]);
+    expect(log.infos[2]?.message).toMatch(/^127\.0\.0\.1 GET "\/no%0athing\\"" 404 [\d.]+ ms$/);
   });
 });
 

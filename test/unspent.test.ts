@@ -4,12 +4,13 @@ import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync 
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { outpointText } from '../src/runes/bytes.ts';
 import { type Changes, type RuneOutput, runeId } from '../src/runes/ledger.ts';
 import { DamagedStateError } from '../src/unspent/checked.ts';
 import { DiskLedger } from '../src/unspent/diskLedger.ts';
 import { ByteReader, ByteWriter } from '../src/unspent/outputBytes.ts';
 import { temporaryFolder } from './support/build.ts';
-import { outpointOf, outpointText } from './support/memoryLedger.ts';
+import { outpointOf } from './support/memoryLedger.ts';
 
 const FIRST = 840_000;
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');

@@ -5,3 +5,6 @@
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError';
 }
+
+/** True for an ArchiveError, also one of another bundle of this program, whose class is not the same. */
+export const isArchiveError = (error: unknown): error is ArchiveError => error instanceof Error && error.name === 'ArchiveError';

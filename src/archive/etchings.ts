@@ -3,21 +3,15 @@
  */
 import { ArchiveError } from './error.ts';
 import { nameKeyOf } from './nameKey.ts';
-import type { Archive } from './reader.ts';
+import type { Archive, PagePlace } from './reader.ts';
 import type { EtchingFile, EtchingTables } from './root.ts';
-
-/** Where a page is in its file, in bytes. */
-export interface PlacedPage {
-  readonly offset: number;
-  readonly length: number;
-}
 
 /** Makes the text of a directory: number and length of each page, in the order of the file. */
 export const renderPageDirectory = (pages: readonly (readonly [page: number, length: number])[]): string => `${JSON.stringify(pages)}\n`;
 
 /** Parses a directory. Throws an ArchiveError when it does not fit its file. */
-export function parsePageDirectory(text: string, { from, to, bytes, directory }: EtchingFile): Map<number, PlacedPage> {
-  const places = new Map<number, PlacedPage>();
+export function parsePageDirectory(text: string, { from, to, bytes, directory }: EtchingFile): Map<number, PagePlace> {
+  const places = new Map<number, PagePlace>();
   let offset = 0;
   try {
     for (const [page, length] of JSON.parse(text) as readonly (readonly [number, number])[]) {

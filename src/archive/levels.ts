@@ -10,15 +10,24 @@
 const UNSETTLED = 8;
 const STEPS = [4096, 64];
 
+/** Blocks of a day. */
+const DAY = 144;
+
+/**
+ * Steps of the levels of lists. These have more entries for each block than the table of ids, so a finer newest level
+ * keeps a block's files small.
+ */
+export const LIST_STEPS = [4032, DAY, 16];
+
 /** A range of heights, both inclusive. */
 export interface LevelRange {
   readonly first: number;
   readonly last: number;
 }
 
-/** Returns the ranges of the levels for a tip, the lowest level first. */
-export function levelRanges(tip: number): LevelRange[] {
-  const ends = STEPS.map((step) => Math.max(Math.floor((tip + 1 - UNSETTLED) / step) * step, 0));
+/** Returns the ranges of the levels for a tip, the lowest level first. `steps` descend, each a multiple of the next. */
+export function levelRanges(tip: number, steps: readonly number[] = STEPS): LevelRange[] {
+  const ends = steps.map((step) => Math.max(Math.floor((tip + 1 - UNSETTLED) / step) * step, 0));
   const ranges: LevelRange[] = [];
   let first = 0;
   for (const end of [...ends, tip + 1]) {
@@ -27,3 +36,9 @@ export function levelRanges(tip: number): LevelRange[] {
   }
   return ranges;
 }
+
+/**
+ * Returns the last block of the levels of lists but the newest two; -1 without such levels. Balances of runes with many
+ * holders are ranked up to this block, which changes once a day.
+ */
+export const lastRanked = (tip: number): number => Math.max(Math.floor((tip + 1 - UNSETTLED) / DAY) * DAY, 0) - 1;

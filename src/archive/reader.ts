@@ -5,19 +5,11 @@
  * run at the same time.
  */
 import { type PlacedBlock, parseDirectory } from './directory.ts';
-import { ArchiveError } from './error.ts';
+import { ArchiveError, isArchiveError } from './error.ts';
+import { isFileName } from './fileName.ts';
 import { PartCache } from './partCache.ts';
-import { isFileName, type Level, MOST_INFLATED, parseRoot, type Root, type Segment } from './root.ts';
-import {
-  BLOCK_BYTES,
-  checkBlocks,
-  ENTRIES_PER_BLOCK,
-  entriesPerFile,
-  fileBytes,
-  findEntries,
-  keyOf,
-  type TableEntry,
-} from './sortedTable.ts';
+import { type Level, MOST_INFLATED, parseRoot, type Root, type Segment } from './root.ts';
+import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type TableEntry } from './sortedTable.ts';
 
 /** How a host reads an archive. */
 export interface ArchiveFiles {
@@ -50,6 +42,12 @@ const NEAR_BYTES = 64 * 1024;
 export interface StoredPage {
   readonly text: string;
   readonly gzip: Uint8Array;
+}
+
+/** Where a page is in its file, in bytes. */
+export interface PagePlace {
+  readonly offset: number;
+  readonly length: number;
 }
 
 /** A file of `bytes` bytes, the last `directory` of which are its directory. */
@@ -95,7 +93,7 @@ export class Archive {
 
   /** Returns the entries of a table with this key. */
   async find(levels: readonly Level[], key: number): Promise<TableEntry[]> {
-    const readBlocks = (level: Level, from: number, to: number) => this.#tableBlocks(level, from, to);
+    const readBlocks = (level: Level, from: number, to: number) => this.tableBlocks(level, from, to);
     const found = await Promise.all(levels.map((level) => findEntries(level, key, readBlocks)));
     return found.flat();
   }
@@ -122,6 +120,34 @@ export class Archive {
     return whole.subarray(offset, offset + length);
   }
 
+  /** Reads pages of a segment, whose places ascend. Pages near to each other are one read. */
+  async pagesAt({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
+    const reads: { begin: number; end: number; places: PagePlace[] }[] = [];
+    for (const place of places) {
+      const last = reads.at(-1);
+      if (last !== undefined && place.offset - last.end <= NEAR_BYTES) {
+        last.end = place.offset + place.length;
+        last.places.push(place);
+      } else {
+        reads.push({ begin: place.offset, end: place.offset + place.length, places: [place] });
+      }
+    }
+    const pages = await Promise.all(
+      reads.map(({ begin, end, places: wanted }) =>
+        this.forgetIfDamaged(file, async () => {
+          const bytes = await this.part(file, size, begin, end - begin);
+          return Promise.all(
+            wanted.map(async ({ offset, length }) => {
+              const gzip = bytes.subarray(offset - begin, offset - begin + length);
+              return { text: await this.page(gzip), gzip };
+            }),
+          );
+        }),
+      ),
+    );
+    return pages.flat();
+  }
+
   /** Inflates a page. Rejects with an ArchiveError when it is damaged. */
   page(gzip: Uint8Array): Promise<string> {
     return inflate(gzip, this.#files);
@@ -144,9 +170,9 @@ export class Archive {
     return found;
   }
 
-  /** Reads blocks of a table, which may be in two files. */
-  async #tableBlocks(level: Level, from: number, to: number): Promise<Uint8Array> {
-    const perFile = entriesPerFile(this.root.objectSize) / ENTRIES_PER_BLOCK;
+  /** Reads and checks blocks `from` to `to - 1` of a table, which may be in two files. */
+  async tableBlocks(level: Level, from: number, to: number, perBlock?: number): Promise<Uint8Array> {
+    const perFile = blocksPerFile(this.root.objectSize);
     const parts: Promise<Uint8Array>[] = [];
     for (let at = from; at < to; ) {
       const index = Math.floor(at / perFile);
@@ -154,7 +180,7 @@ export class Archive {
       const file = level.files[index];
       if (file === undefined) throw new ArchiveError('the root of the archive is damaged');
       const [offset, length] = [(at - index * perFile) * BLOCK_BYTES, (end - at) * BLOCK_BYTES];
-      parts.push(this.#checkedBlocks(file, fileBytes(level, index, this.root.objectSize), offset, length));
+      parts.push(this.#checkedBlocks(file, fileBytes(level, index, this.root.objectSize, perBlock), offset, length));
       at = end;
     }
     return joined(await Promise.all(parts));
@@ -175,7 +201,7 @@ export class Archive {
     try {
       return await read();
     } catch (error) {
-      if (error instanceof ArchiveError) this.#cache.forget(file);
+      if (isArchiveError(error)) this.#cache.forget(file);
       throw error;
     }
   }
@@ -264,37 +290,13 @@ export class ArchivedBlock {
     return found;
   }
 
-  /** Reads pages of one segment. Pages near to each other are one read. */
   async #pagesOf(segment: Segment, block: PlacedBlock, numbers: readonly number[]): Promise<StoredPage[]> {
     const places = numbers.map((number) => {
       const [offset, length] = [block.offsets[number - (block.page ?? 0)], block.pages[number - (block.page ?? 0)]];
       if (offset === undefined || length === undefined) throw new ArchiveError(`block ${this.height} has no page ${number}`);
       return { offset, length };
     });
-    const reads: { begin: number; end: number; places: typeof places }[] = [];
-    for (const place of places) {
-      const last = reads.at(-1);
-      if (last !== undefined && place.offset - last.end <= NEAR_BYTES) {
-        last.end = place.offset + place.length;
-        last.places.push(place);
-      } else {
-        reads.push({ begin: place.offset, end: place.offset + place.length, places: [place] });
-      }
-    }
-    const pages = await Promise.all(
-      reads.map(({ begin, end, places: wanted }) =>
-        this.#archive.forgetIfDamaged(segment.file, async () => {
-          const bytes = await this.#archive.part(segment.file, segment.bytes, begin, end - begin);
-          return Promise.all(
-            wanted.map(async ({ offset, length }) => {
-              const gzip = bytes.subarray(offset - begin, offset - begin + length);
-              return { text: await this.#archive.page(gzip), gzip };
-            }),
-          );
-        }),
-      ),
-    );
-    return pages.flat();
+    return this.#archive.pagesAt(segment, places);
   }
 }
 

@@ -6,6 +6,8 @@
  * replaces files.
  */
 import { ArchiveError } from './error.ts';
+import { isFileName } from './fileName.ts';
+import { areLists, type ListTables } from './listTables.ts';
 
 /** A file with the pages of the blocks from height `first` to `last`, and the directory of these pages at its end. */
 export interface Segment {
@@ -68,6 +70,8 @@ export interface Root {
   readonly ids: readonly Level[];
   /** Undefined in a mirror without etchings. */
   readonly etchings?: EtchingTables | undefined;
+  /** Lists by rune and by address, and balances. Undefined in a mirror without them. */
+  readonly lists?: ListTables | undefined;
 }
 
 /** Heights have 3 bytes in the tables, and the largest value marks unused space. */
@@ -77,16 +81,17 @@ export const HIGHEST_HEIGHT = 2 ** 24 - 2;
 export const MOST_INFLATED = 64 * 1024 * 1024;
 
 /** Makes the text of a root. */
-export function renderRoot({ pageSize, objectSize, segments, ids, etchings }: Root): string {
-  return `${JSON.stringify({ page_size: pageSize, object_size: objectSize, segments, ids, etchings })}\n`;
+export function renderRoot({ pageSize, objectSize, segments, ids, etchings, lists }: Root): string {
+  return `${JSON.stringify({ page_size: pageSize, object_size: objectSize, segments, ids, etchings, lists })}\n`;
 }
 
 /** Parses a root. Throws an ArchiveError for any other text. */
 export function parseRoot(text: string): Root {
   try {
     const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    const { page_size: pageSize, object_size: objectSize, segments, ids, etchings } = fields;
-    const root = { pageSize, objectSize, segments, ids, ...(etchings === undefined ? {} : { etchings }) };
+    const { page_size: pageSize, object_size: objectSize, segments, ids, etchings, lists } = fields;
+    const further = { ...(etchings === undefined ? {} : { etchings }), ...(lists === undefined ? {} : { lists }) };
+    const root = { pageSize, objectSize, segments, ids, ...further };
     if (isRoot(root)) return root;
   } catch {
     // Not JSON: the same error as for a wrong form.
@@ -98,9 +103,10 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 const isList = (value: unknown, isItem: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(isItem);
 
 function isRoot(root: { readonly [Key in keyof Root]: unknown }): root is Root {
-  const { pageSize, objectSize, segments, ids, etchings } = root;
+  const { pageSize, objectSize, segments, ids, etchings, lists } = root;
   const hasSizes = isCount(pageSize) && pageSize > 0 && isCount(objectSize);
-  return hasSizes && isList(segments, isSegment) && isList(ids, isLevel) && (etchings === undefined || areEtchings(etchings));
+  const hasFurther = (etchings === undefined || areEtchings(etchings)) && (lists === undefined || areLists(lists, isLevel));
+  return hasSizes && isList(segments, isSegment) && isList(ids, isLevel) && hasFurther;
 }
 
 function areEtchings(value: unknown): boolean {
@@ -130,8 +136,3 @@ function isLevel(value: unknown): boolean {
   const isPlaced = isCount(first) && isCount(last) && isList(files, isFileName);
   return isPlaced && isList(counts, isCount) && Number.isInteger(Math.log2((counts as readonly number[]).length));
 }
-
-const FILE_NAME = /^[0-9a-f]{32}$/;
-
-/** Whether a text can be the name of an archive's file: the first 32 hex digits of the SHA-256 of its content. */
-export const isFileName = (value: unknown): value is string => typeof value === 'string' && FILE_NAME.test(value);

@@ -32,8 +32,11 @@ export const UNUSED_HEIGHT = 0xffffff;
 /** Returns the key of an id of 64 hex digits: its last 12. Block hashes begin with zeros, so the end is used. */
 export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
 
+/** Number of blocks in a file of this size, in bytes. */
+export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1);
+
 /** Number of entries in a file of this size, in bytes. */
-export const entriesPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1) * ENTRIES_PER_BLOCK;
+export const entriesPerFile = (objectSize: number): number => blocksPerFile(objectSize) * ENTRIES_PER_BLOCK;
 
 /** Entries by the first bits of their key: at most this many on average, so that one read of 16 KB finds a key. */
 const ENTRIES_PER_COUNT = 25_000;
@@ -60,11 +63,13 @@ export function foldCounts(finest: ArrayLike<number>, entries: number): number[]
 
 export const totalOf = ({ counts }: Level): number => counts.reduce((sum, count) => sum + count, 0);
 
-/** Returns the size of a level's file in bytes; `index` is its position in the level. */
-export function fileBytes(level: Level, index: number, objectSize: number): number {
-  const each = entriesPerFile(objectSize);
-  const entries = Math.min(totalOf(level) - index * each, each);
-  return Math.ceil(entries / ENTRIES_PER_BLOCK) * BLOCK_BYTES;
+/**
+ * Returns the size of a level's file in bytes; `index` is its position in the level. Tables of other entries may have
+ * another number of them in a block.
+ */
+export function fileBytes(level: Level, index: number, objectSize: number, perBlock = ENTRIES_PER_BLOCK): number {
+  const each = blocksPerFile(objectSize);
+  return Math.min(Math.ceil(totalOf(level) / perBlock) - index * each, each) * BLOCK_BYTES;
 }
 
 /** Reads and checks blocks `from` to `to - 1` of a level, counted over all of its files. */

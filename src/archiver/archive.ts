@@ -5,15 +5,19 @@
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { POINTERS_PER_BLOCK } from '../archive/activityTables.ts';
+import { filesOfLists, type ListTables } from '../archive/listTables.ts';
 import type { RootName } from '../archive/reader.ts';
-import { HIGHEST_HEIGHT, type Root, renderRoot } from '../archive/root.ts';
+import { HIGHEST_HEIGHT, type Level, type Root, renderRoot } from '../archive/root.ts';
 import { fileBytes } from '../archive/sortedTable.ts';
 import { codeOf, InputError } from '../errors.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/paths.ts';
 import { maximumLimit, type Site } from '../pages/site.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { gzipMember } from '../write/compress.ts';
+import { checkListsFit } from './activityRows.ts';
 import { type EtchingChange, writeEtchings } from './etchings.ts';
+import { type ListForm, writeLists } from './lists.ts';
 import { nameOf, type OldArchive } from './oldArchive.ts';
 import { type ArchivedBlocks, writeSegments } from './segments.ts';
 import { writeIds } from './tables.ts';
@@ -26,13 +30,17 @@ export interface WrittenArchive {
   readonly bytes: number;
   /** The paths of all files. */
   readonly paths: ReadonlySet<string>;
+  readonly lists: ListTables | undefined;
 }
 
 /** Receives the files of an archive by their paths. */
 export type ArchiveSink = (path: string, content: Uint8Array) => void;
 
-/** Throws an InputError when the tables of an archive cannot have a block or transaction of the input. */
-export async function checkFits(store: Store): Promise<void> {
+/**
+ * Throws an InputError when the tables of an archive, with or without lists, cannot have a block, a transaction or a
+ * rune of the input.
+ */
+export async function checkFits(hasLists: boolean, store: Store): Promise<void> {
   const { tip, records } = await store.row(
     `SELECT coalesce((SELECT max(block_height) FROM blocks), 0) AS tip, coalesce((SELECT max(records) FROM transactions), 0) AS records`,
     { tip: int, records: int },
@@ -43,14 +51,18 @@ export async function checkFits(store: Store): Promise<void> {
   if (records > MOST_RECORDS) {
     throw new InputError(`a transaction has ${records} records, more than the ${MOST_RECORDS} that layout archive allows`, advice);
   }
+  if (hasLists) await checkListsFit(store);
 }
 
 /** The tables have 3 bytes for the number of records of a transaction. */
 const MOST_RECORDS = 2 ** 24 - 1;
 
-/** Writes the files that the last build does not have. Needs the tables that `writeIds` and `writeEtchings` read. */
+/**
+ * Writes the files that the last build does not have. `lists` is undefined to omit lists. Needs the tables that `writeIds`, `writeEtchings` and `writeLists` read.
+ */
 export async function writeArchive(
   site: Site,
+  lists: ListForm | undefined,
   blocks: ArchivedBlocks,
   etchingChange: EtchingChange,
   old: OldArchive | undefined,
@@ -65,7 +77,9 @@ export async function writeArchive(
   const segments = writeSegments(blocks, old, put);
   const ids = await writeIds(blocks, old, put, store);
   const etchings = await writeEtchings(site, etchingChange, blocks, old, put, store);
-  const root: Root = { pageSize: maximumLimit(site), objectSize: blocks.objectSize, segments, ids, etchings };
+  const pageSize = maximumLimit(site);
+  const listTables = lists === undefined ? undefined : await writeLists(pageSize, blocks, etchingChange, old, lists, put, store);
+  const root: Root = { pageSize, objectSize: blocks.objectSize, segments, ids, etchings, lists: listTables };
   const content = gzipMember(Buffer.from(renderRoot(root)));
   return describe({ root: put(content), bytes: content.length }, root);
 }
@@ -78,14 +92,19 @@ export function describe(name: RootName, root: Root): WrittenArchive {
     files: sizes.size,
     bytes: [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0),
     paths: new Set([...sizes.keys()].map(archivePath)),
+    lists: root.lists,
   };
 }
 
 /** Returns the files that a root names, and itself, with their sizes. */
-function sizesOf(name: RootName, { segments, ids, etchings, objectSize }: Root): Map<string, number> {
-  const levels = [...ids, ...(etchings?.names ?? [])];
-  const tables = levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize)] as const));
-  const others = [...segments, ...(etchings?.pages ?? [])].map(({ file, bytes }) => [file, bytes] as const);
+function sizesOf(name: RootName, { segments, ids, etchings, lists, objectSize }: Root): Map<string, number> {
+  const sizes = (levels: readonly Level[], perBlock?: number) =>
+    levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));
+  const activity = lists?.activity ?? [];
+  const heads = activity.map((level) => level.heads);
+  const pointers = activity.map((level) => level.pointers);
+  const tables = [...sizes([...ids, ...(etchings?.names ?? []), ...heads]), ...sizes(pointers, POINTERS_PER_BLOCK)];
+  const others = [...segments, ...(etchings?.pages ?? []), ...filesOfLists(lists)].map(({ file, bytes }) => [file, bytes] as const);
   return new Map([[name.root, name.bytes], ...others, ...tables]);
 }
 

@@ -167,5 +167,6 @@ function checkPositionals({ call, flags, positionals }: Command, given: readonly
   const shown = /^[\w./*-]{0,60}$/.test(first) ? ` ${JSON.stringify(first)}` : '';
   const names = flags.map((f) => f.name);
   const meant = didYouMean(first, names, (name) => `--${name}`);
-  throw new UsageError(`unexpected argument${shown}${meant || `; npm passes on only the flags after --, as in ${call} --help`}`);
+  const advice = call.startsWith('npm ') ? `; npm passes on only the flags after --, as in ${call} --help` : '';
+  throw new UsageError(`unexpected argument${shown}${meant || advice}`);
 }

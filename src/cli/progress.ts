@@ -79,9 +79,19 @@ export class Progress {
     const stage = this.#stage === undefined ? '' : `${this.#stage}: `;
     const fields = typeof measure === 'string' ? { doing: measure, seconds } : withPace(measure, seconds);
     const message = `${stage}${'doing' in fields ? `${fields.doing}, ${spellSeconds(seconds)}` : spellPace(fields)}`;
-    if (this.#isTerminal) statusLine.show(message);
+    if (this.#isTerminal) statusLine.show(typeof measure === 'string' ? message : `${barOf(measure)}${message}`);
     else this.#log.info('progress', message, { ...(this.#stage === undefined ? {} : { stage: this.#stage }), ...fields });
   }
+}
+
+/** Width of a bar, in columns. */
+const BAR = 20;
+
+/** Draws the share of finished work: `[=====               ]  25 %  `. Returns an empty text if the total is unknown. */
+function barOf({ done, all }: Measure): string {
+  if (all === undefined || all === 0) return '';
+  const share = Math.min(1, done / all);
+  return `[${'='.repeat(Math.floor(share * BAR)).padEnd(BAR)}] ${String(Math.floor(share * 100)).padStart(3)} %  `;
 }
 
 interface Paced extends Measure {

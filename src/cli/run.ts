@@ -5,6 +5,8 @@ import { CliError, codeOf, EXIT, messageOf, UsageError } from '../errors.ts';
 import { type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
 import { createLog, type Log } from './log.ts';
+import { checkNpmFlags } from './npmFlags.ts';
+import { endWithNpm } from './npmParent.ts';
 import { paintFor, widthOf } from './terminal.ts';
 
 /**
@@ -20,7 +22,9 @@ export async function runCommand(
   const wantsJson = args.some((arg, i) => arg === '--log=json' || (arg === '--log' && args[i + 1] === 'json'));
   const log = createLog(wantsJson ? 'json' : 'text');
   ignoreClosedOutput(log);
+  const stopLooking = endWithNpm();
   try {
+    checkNpmFlags(command);
     const flags = Flags.parse(command, args);
     if (flags.has('help')) process.stdout.write(helpOf(command, widthOf(process.stdout), paintFor(process.stdout)));
     else await main(flags, log);
@@ -33,6 +37,8 @@ export async function runCommand(
       log.error(`unexpected: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`, [], EXIT.buildFailed);
       process.exitCode = EXIT.buildFailed;
     }
+  } finally {
+    stopLooking();
   }
 }
 

@@ -35,6 +35,13 @@ export interface ActivityPage {
     readonly total: number;
     readonly results: readonly Activity[];
 }
+/** A window of the activity of a rune, newest first. Its records have no `rune`. */
+export interface RuneActivityPage {
+    readonly limit: number;
+    readonly offset: number;
+    readonly total: number;
+    readonly results: readonly Omit<Activity, 'rune'>[];
+}
 /** A rune. Amounts are decimal strings in units of the rune, as in `Activity`. */
 export interface Etching {
     readonly id: string;
@@ -82,10 +89,84 @@ export interface EtchingPage {
     readonly total: number;
     readonly results: readonly Etching[];
 }
+/** What an address has of a rune. */
+export interface Balance {
+    readonly rune: {
+        readonly id: string;
+        readonly number: number;
+        readonly name: string;
+        readonly spaced_name: string;
+    };
+    /** In units of the rune, as amounts in `Activity`. */
+    readonly balance: string;
+    readonly address: string;
+}
+/** A window of the balances of an address, the largest number of smallest units first. */
+export interface BalancePage {
+    readonly limit: number;
+    readonly offset: number;
+    readonly total: number;
+    readonly results: readonly Balance[];
+}
+/** An address that has a rune, or had it. */
+export interface Holder {
+    /** In units of the rune, as amounts in `Activity`. */
+    readonly balance: string;
+    readonly address: string;
+}
+/** A window of the holders of a rune, the largest balance first. */
+export interface HolderPage {
+    /** Set for a rune with many holders: the list is exact after this block, not after the highest. */
+    readonly block_height?: number;
+    readonly limit: number;
+    readonly offset: number;
+    readonly total: number;
+    readonly results: readonly Holder[];
+}
+/** An unspent output with runes. */
+export interface UnspentOutput {
+    /** The outpoint, `txid:vout`. */
+    readonly output: string;
+    /** Left out if the script of the output has no address. */
+    readonly address?: string;
+    readonly location: {
+        readonly block_hash: string;
+        readonly block_height: number;
+        readonly tx_id: string;
+        readonly tx_index: number;
+        /** Seconds since 1970. */
+        readonly timestamp: number;
+    };
+    readonly runes: readonly {
+        readonly rune: Balance['rune'];
+        readonly balance: string;
+    }[];
+}
+/** What a mirror knows of an output, after its highest block. */
+export interface OutputAnswer extends Partial<UnspentOutput> {
+    /** The highest block of the mirror. */
+    readonly block_height: number;
+    readonly block_hash: string;
+    readonly output: string;
+    /** Empty if the output is spent, never had runes, or is not in the chain up to this block. */
+    readonly runes: UnspentOutput['runes'];
+}
+/** A window of the unspent outputs of an address, newest first. */
+export interface OutputPage {
+    /** The highest block of the mirror. */
+    readonly block_height: number;
+    readonly block_hash: string;
+    readonly limit: number;
+    readonly offset: number;
+    readonly total: number;
+    readonly results: readonly UnspentOutput[];
+}
 /** The manifest, `runes/v1/manifest.json`: the options of the build and what the mirror covers. */
 export interface MirrorManifest {
     readonly generator: 'rune-activity-mirror';
     readonly version: string;
+    /** Set when the mirror has invented blocks, of the sample of this program. */
+    readonly sample?: true;
     readonly layout: 'files' | 'archive';
     readonly dialect: 'contract' | 'hiro';
     /** Ascending; the first is the default limit, the last the largest. */
@@ -128,6 +209,22 @@ export interface MirrorManifest {
             readonly total: number;
             readonly counts?: true;
         };
+        /** `unbalanced` names runes that have a balance below zero, because the data is wrong. Such balances are left out. */
+        readonly balances?: {
+            readonly unbalanced?: {
+                readonly runes: readonly string[];
+                readonly more_runes: number;
+            };
+        };
+        /** Lists of holders of runes with many holders are exact after the block `block_height`. */
+        readonly holders?: {
+            readonly block_height?: number;
+        };
+        /** Unspent outputs. */
+        readonly outputs?: Readonly<Record<string, never>>;
+        /** Of the blocks in `heights`. */
+        readonly rune_activity?: Readonly<Record<string, never>>;
+        readonly address_activity?: Readonly<Record<string, never>>;
     };
     readonly files: number;
     readonly bytes: number;
@@ -142,6 +239,11 @@ export interface WindowQuery {
     readonly limit?: number | undefined;
     /** Cancels the request; the promise then rejects with the signal's reason. */
     readonly signal?: AbortSignal | undefined;
+}
+/** Selects a window of a rune's activity. */
+export interface RuneActivityQuery extends WindowQuery {
+    /** Only records with this address, compared as it is. Bech32 may be in upper case. */
+    readonly address?: string | undefined;
 }
 /** Selects a window of activity. Set exactly one of `transaction` and `block`. */
 export interface MirrorQuery extends WindowQuery {
@@ -207,6 +309,33 @@ export declare class Mirror {
      * `activity`.
      */
     etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined>;
+    /** Fetches a window of the balances of an address. Rejects like `activity`. */
+    balances(address: string, { signal, ...window }?: WindowQuery): Promise<BalancePage>;
+    /** Fetches a window of the holders of a rune, given by its id, number or name. Rejects like `activity`. */
+    holders(rune: string | number, { signal, ...window }?: WindowQuery): Promise<HolderPage>;
+    /**
+     * Fetches the balance of an address. Resolves to undefined when there is no such rune, or the address never had any of
+     * it. Rejects like `activity`.
+     */
+    holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined>;
+    /**
+     * Fetches what an output has, given as `txid:vout`. `height` is the height of its block: if the mirror does not have
+     * that block yet, this rejects with a MirrorError (503) instead of answering that the output has no runes. Without it,
+     * compare `block_height` of the answer yourself. Rejects like `activity`.
+     */
+    output(output: string, { height, signal }?: {
+        readonly height?: number | undefined;
+        readonly signal?: AbortSignal | undefined;
+    }): Promise<OutputAnswer>;
+    /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
+    outputs(address: string, { signal, ...window }?: WindowQuery): Promise<OutputPage>;
+    /**
+     * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an unknown rune is
+     * 0. Rejects like `activity`.
+     */
+    runeActivity(rune: string | number, { address, signal, ...window }?: RuneActivityQuery): Promise<RuneActivityPage>;
+    /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
+    addressActivity(address: string, { signal, ...window }?: WindowQuery): Promise<ActivityPage>;
     /**
      * Returns the status and the exact body with which an API server answers GET for a target, for example
      * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Resolves for 400, 404 and 503 too. Rejects

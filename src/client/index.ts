@@ -6,6 +6,7 @@
  */
 import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errors.ts';
 import { MissingFileError } from '../pages/files.ts';
+import type { AnswerFromLists } from '../pages/listAnswers.ts';
 import { MirrorReader } from '../pages/reader.ts';
 import { isBuiltFile } from '../pages/siteFiles.ts';
 import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './files.ts';
@@ -43,6 +44,14 @@ export interface ActivityPage {
   /** 0 for an id that the mirror does not have. */
   readonly total: number;
   readonly results: readonly Activity[];
+}
+
+/** A window of the activity of a rune, newest first. Its records have no `rune`. */
+export interface RuneActivityPage {
+  readonly limit: number;
+  readonly offset: number;
+  readonly total: number;
+  readonly results: readonly Omit<Activity, 'rune'>[];
 }
 
 /** A rune. Amounts are decimal strings in units of the rune, as in `Activity`. */
@@ -94,10 +103,83 @@ export interface EtchingPage {
   readonly results: readonly Etching[];
 }
 
+/** What an address has of a rune. */
+export interface Balance {
+  readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
+  /** In units of the rune, as amounts in `Activity`. */
+  readonly balance: string;
+  readonly address: string;
+}
+
+/** A window of the balances of an address, the largest number of smallest units first. */
+export interface BalancePage {
+  readonly limit: number;
+  readonly offset: number;
+  readonly total: number;
+  readonly results: readonly Balance[];
+}
+
+/** An address that has a rune, or had it. */
+export interface Holder {
+  /** In units of the rune, as amounts in `Activity`. */
+  readonly balance: string;
+  readonly address: string;
+}
+
+/** A window of the holders of a rune, the largest balance first. */
+export interface HolderPage {
+  /** Set for a rune with many holders: the list is exact after this block, not after the highest. */
+  readonly block_height?: number;
+  readonly limit: number;
+  readonly offset: number;
+  readonly total: number;
+  readonly results: readonly Holder[];
+}
+
+/** An unspent output with runes. */
+export interface UnspentOutput {
+  /** The outpoint, `txid:vout`. */
+  readonly output: string;
+  /** Left out if the script of the output has no address. */
+  readonly address?: string;
+  readonly location: {
+    readonly block_hash: string;
+    readonly block_height: number;
+    readonly tx_id: string;
+    readonly tx_index: number;
+    /** Seconds since 1970. */
+    readonly timestamp: number;
+  };
+  readonly runes: readonly { readonly rune: Balance['rune']; readonly balance: string }[];
+}
+
+/** What a mirror knows of an output, after its highest block. */
+export interface OutputAnswer extends Partial<UnspentOutput> {
+  /** The highest block of the mirror. */
+  readonly block_height: number;
+  readonly block_hash: string;
+  readonly output: string;
+  /** Empty if the output is spent, never had runes, or is not in the chain up to this block. */
+  readonly runes: UnspentOutput['runes'];
+}
+
+/** A window of the unspent outputs of an address, newest first. */
+export interface OutputPage {
+  /** The highest block of the mirror. */
+  readonly block_height: number;
+  readonly block_hash: string;
+  readonly limit: number;
+  readonly offset: number;
+  readonly total: number;
+  readonly results: readonly UnspentOutput[];
+}
+
 /** The manifest, `runes/v1/manifest.json`: the options of the build and what the mirror covers. */
 export interface MirrorManifest {
   readonly generator: 'rune-activity-mirror';
   readonly version: string;
+  /** Set when the mirror has invented blocks, of the sample of this program. */
+  readonly sample?: true;
   readonly layout: 'files' | 'archive';
   readonly dialect: 'contract' | 'hiro';
   /** Ascending; the first is the default limit, the last the largest. */
@@ -130,6 +212,15 @@ export interface MirrorManifest {
   readonly lists?: {
     /** `counts` is set when the supply of etchings has the counts of mints and burns. */
     readonly etchings?: { readonly total: number; readonly counts?: true };
+    /** `unbalanced` names runes that have a balance below zero, because the data is wrong. Such balances are left out. */
+    readonly balances?: { readonly unbalanced?: { readonly runes: readonly string[]; readonly more_runes: number } };
+    /** Lists of holders of runes with many holders are exact after the block `block_height`. */
+    readonly holders?: { readonly block_height?: number };
+    /** Unspent outputs. */
+    readonly outputs?: Readonly<Record<string, never>>;
+    /** Of the blocks in `heights`. */
+    readonly rune_activity?: Readonly<Record<string, never>>;
+    readonly address_activity?: Readonly<Record<string, never>>;
   };
   readonly files: number;
   readonly bytes: number;
@@ -145,6 +236,12 @@ export interface WindowQuery {
   readonly limit?: number | undefined;
   /** Cancels the request; the promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
+}
+
+/** Selects a window of a rune's activity. */
+export interface RuneActivityQuery extends WindowQuery {
+  /** Only records with this address, compared as it is. Bech32 may be in upper case. */
+  readonly address?: string | undefined;
 }
 
 /** Selects a window of activity. Set exactly one of `transaction` and `block`. */
@@ -189,6 +286,10 @@ export class MirrorError extends Error {
   }
 }
 
+/** Loads the part about lists of archives with the first request for it: most programs need none of them. */
+const fromLists: AnswerFromLists = async (request, dialect, archive) =>
+  (await import('./lists.js')).answerFromLists(request, dialect, archive);
+
 const FRESH_MS = 10_000;
 const mirrors = new Map<string, Mirror>();
 
@@ -221,7 +322,7 @@ export class Mirror {
   constructor(base: string | URL, { fetch = globalThis.fetch, freshMs = FRESH_MS }: MirrorOptions = {}) {
     const folder = folderOf(base);
     this.#filesFor = (signal) => filesAt(folder, fetch, signal);
-    this.#reader = new MirrorReader(this.#filesFor(), freshMs, true);
+    this.#reader = new MirrorReader(this.#filesFor(), fromLists, freshMs, true);
   }
 
   /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
@@ -239,11 +340,70 @@ export class Mirror {
    * `activity`.
    */
   async etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined> {
-    const found = this.#fetch(`/runes/v1/etchings/${encode(String(rune))}`, signal);
-    return (await found.catch((error: unknown) => {
+    return (await this.#find(`/runes/v1/etchings/${encode(String(rune))}`, signal)) as Etching | undefined;
+  }
+
+  /** Fetches a window of the balances of an address. Rejects like `activity`. */
+  async balances(address: string, { signal, ...window }: WindowQuery = {}): Promise<BalancePage> {
+    return (await this.#fetch(`/runes/v1/addresses/${encode(address)}/balances${queryOf({ ...window })}`, signal)) as BalancePage;
+  }
+
+  /** Fetches a window of the holders of a rune, given by its id, number or name. Rejects like `activity`. */
+  async holders(rune: string | number, { signal, ...window }: WindowQuery = {}): Promise<HolderPage> {
+    return (await this.#fetch(`/runes/v1/etchings/${encode(String(rune))}/holders${queryOf({ ...window })}`, signal)) as HolderPage;
+  }
+
+  /**
+   * Fetches the balance of an address. Resolves to undefined when there is no such rune, or the address never had any of
+   * it. Rejects like `activity`.
+   */
+  async holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined> {
+    return (await this.#find(`/runes/v1/etchings/${encode(String(rune))}/holders/${encode(address)}`, signal)) as Holder | undefined;
+  }
+
+  /**
+   * Fetches what an output has, given as `txid:vout`. `height` is the height of its block: if the mirror does not have
+   * that block yet, this rejects with a MirrorError (503) instead of answering that the output has no runes. Without it,
+   * compare `block_height` of the answer yourself. Rejects like `activity`.
+   */
+  async output(
+    output: string,
+    { height, signal }: { readonly height?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
+  ): Promise<OutputAnswer> {
+    const answer = (await this.#fetch(`/runes/v1/outputs/${encode(output)}`, signal)) as OutputAnswer;
+    if (height === undefined || height <= answer.block_height) return answer;
+    const message = `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`;
+    throw new MirrorError(503, 'Service Unavailable', message);
+  }
+
+  /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
+  async outputs(address: string, { signal, ...window }: WindowQuery = {}): Promise<OutputPage> {
+    return (await this.#fetch(`/runes/v1/addresses/${encode(address)}/outputs${queryOf({ ...window })}`, signal)) as OutputPage;
+  }
+
+  /** Like `#fetch`, but resolves to undefined for a 404. */
+  async #find(target: string, signal: AbortSignal | undefined): Promise<unknown> {
+    return this.#fetch(target, signal).catch((error: unknown) => {
       if (error instanceof MirrorError && error.statusCode === 404) return undefined;
       throw error;
-    })) as Etching | undefined;
+    });
+  }
+
+  /**
+   * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an unknown rune is
+   * 0. Rejects like `activity`.
+   */
+  async runeActivity(rune: string | number, { address, signal, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
+    const only = address === undefined ? '' : `/${encode(address)}`;
+    return (await this.#fetch(
+      `/runes/v1/etchings/${encode(String(rune))}/activity${only}${queryOf({ ...window })}`,
+      signal,
+    )) as RuneActivityPage;
+  }
+
+  /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
+  async addressActivity(address: string, { signal, ...window }: WindowQuery = {}): Promise<ActivityPage> {
+    return (await this.#fetch(`/runes/v1/addresses/${encode(address)}/activity${queryOf({ ...window })}`, signal)) as ActivityPage;
   }
 
   /** Returns the parsed body of a 200. Rejects with a MirrorError for any other answer. */

@@ -77,5 +77,5 @@ export function etchingSchemas(dialect: Dialect) {
   return { Etching: etching, EtchingList: list };
 }
 
-/** Body of the 404 of a single rune in dialect `hiro`. In `contract` it is that of every error. */
-export const unknownRune = z.strictObject({ error: z.literal('Not found') }).describe('There is no such rune.');
+/** Body of the 404 of a single rune or holder in dialect `hiro`. In `contract` it is that of every error. */
+export const unknownRune = z.strictObject({ error: z.literal('Not found') }).describe('There is no such rune or holder.');

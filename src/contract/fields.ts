@@ -15,10 +15,24 @@ export const MAX_AMOUNT = 340282366920938463463374607431768211455n;
 /** Largest divisibility of a rune (runes protocol). */
 export const MAX_DIVISIBILITY = 38;
 
-export type FieldKind = 'integer' | 'text' | 'hash' | 'hashOrNone' | 'output' | 'operation' | 'amount' | 'units' | 'count' | 'flag';
+export type FieldKind =
+  | 'integer'
+  | 'text'
+  | 'hash'
+  | 'hashOrNone'
+  | 'output'
+  | 'spent'
+  | 'operation'
+  | 'amount'
+  | 'units'
+  | 'count'
+  | 'flag';
 
 /** An integer from 0 to 10^39 - 1. MAX_AMOUNT has as many digits. */
 const UNITS = '(?:0|[1-9][0-9]{0,38})';
+
+/** An output that a transaction spends. */
+const SPENT = '[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})(?::[0-9A-Za-z]{1,100})?';
 
 export const RULES: Readonly<Record<FieldKind, { readonly pattern: string; readonly rule: string }>> = {
   integer: { pattern: '(?:0|[1-9][0-9]{0,15})', rule: `must be an integer from 0 to ${MAX_INTEGER} (2^53 - 1)` },
@@ -29,6 +43,10 @@ export const RULES: Readonly<Record<FieldKind, { readonly pattern: string; reado
   output: {
     pattern: '(?:0[xX])?[0-9a-fA-F]+(?::(?:0|[1-9][0-9]{0,15}))?',
     rule: 'must be hex, with or without 0x, or an outpoint txid:vout',
+  },
+  spent: {
+    pattern: `${SPENT}(?:,${SPENT})*`,
+    rule: 'must be outputs txid:vout or txid:vout:address with commas between them',
   },
   operation: { pattern: `(?:${OPERATIONS.join('|')})`, rule: `must be one of ${OPERATIONS.join(', ')}` },
   amount: {
@@ -92,6 +110,12 @@ export const LEDGER_FIELDS: readonly Field[] = [
   field('operation', 'operation', 'operation'),
   field('timestamp', 'timestamp', 'integer'),
 ];
+
+/**
+ * Columns of ledger files from a node. `spent`: the outputs with runes that the transaction spends, as
+ * `txid:vout:address` with commas between them, in the first row of the transaction. Other sources do not know them.
+ */
+export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
 /** Columns that the indexer's table `runes` must have. */
 export const RUNE_FIELDS: readonly Field[] = [

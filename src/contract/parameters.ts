@@ -15,6 +15,8 @@ export const parameterSchemas = (site: Site) => ({
   tx_id: z.string().regex(new RegExp(`^${HASH}$`)),
   block: z.string().regex(new RegExp(`^(?:${HASH}|[0-9]+)$`)),
   rune: z.string().regex(/^(?:[0-9]+(?::[0-9]+)?|[A-Za-z]+(?:[•.][A-Za-z]+)*)$/),
+  address: z.string().min(1).max(100),
+  output: z.string().regex(new RegExp(`^${HASH}:[0-9]+$`)),
   offset: z.int().min(0).max(MAX_INTEGER).default(0),
   limit: z.int().min(1).max(maximumLimit(site)).default(defaultLimit(site)),
   operation_type: z.enum(OPERATIONS).optional(),

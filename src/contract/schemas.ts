@@ -2,11 +2,12 @@
  * Zod schemas of the input, of responses and of the build's documents. Rules of fields come from fields.ts.
  */
 import { z } from 'zod';
-import { isFileName } from '../archive/root.ts';
+import { isFileName } from '../archive/fileName.ts';
 import { messageOf } from '../errors.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/site.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
+import { rune } from './rune.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 import { sources } from './sources.ts';
 
@@ -96,16 +97,6 @@ export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 /** Most runes that a manifest names in `left_out`. */
 export const MOST_RUNES_NAMED = 20;
 
-/** Id, number and names of a rune. */
-const rune = z
-  .strictObject({
-    id: z.string().describe('Height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
-    number: integer.describe('Number of the rune, in the order of etchings, from 0.'),
-    name: z.string().describe('Name without spacers.'),
-    spaced_name: z.string().describe('Name with spacers, the bullets between letters.'),
-  })
-  .describe('Id, number and names of a rune.');
-
 /** Makes the schemas of responses in a dialect, by name in the OpenAPI document. */
 export function responseSchemas(dialect: Dialect) {
   const hex = dialect === 'contract' ? '0x[0-9a-f]' : '[0-9a-f]';
@@ -163,7 +154,13 @@ export function responseSchemas(dialect: Dialect) {
       results: z.array(activity).describe('The records of the window; empty if the offset is past the end.'),
     })
     .describe('A window of a list.');
-  return { Rune: rune, Location: location, Activity: activity, ActivityList: list };
+  const ofRune = activity
+    .omit({ rune: true })
+    .describe('One event of the rune of the list. Fields without a value are left out, never null.');
+  const runeList = list
+    .extend({ results: z.array(ofRune).describe('The records of the window; empty if the offset is past the end.') })
+    .describe('A window of the activity of a rune.');
+  return { Rune: rune, Location: location, Activity: activity, ActivityList: list, RuneActivity: ofRune, RuneActivityList: runeList };
 }
 
 /** Makes the schema of a page, the response of both list operations. */
@@ -217,6 +214,10 @@ export const manifest = z
   .object({
     generator: z.literal('rune-activity-mirror').describe('Always `rune-activity-mirror`.'),
     version: z.string().describe('Version of the program.'),
+    sample: z
+      .literal(true)
+      .optional()
+      .describe('True if the mirror has the invented blocks of the sample of this program. Left out if all its data is from elsewhere.'),
     layout: z.enum(LAYOUTS).describe('Layout of the files. All layouts give the same responses.'),
     dialect: z.enum(DIALECTS).describe('Dialect of responses: in `contract`, hashes begin with `0x`.'),
     page_sizes: pageSizes.describe('Page sizes, ascending. The first is the default limit, the last the largest.'),
@@ -270,6 +271,37 @@ export const manifest = z
           })
           .optional()
           .describe('Etchings. Left out if the input has no complete runes table.'),
+        rune_activity: z
+          .record(z.string(), z.never())
+          .optional()
+          .describe('Activity by rune, and by rune and address, of the blocks in `heights`.'),
+        address_activity: z.record(z.string(), z.never()).optional().describe('Activity by address, of the blocks in `heights`.'),
+        balances: z
+          .object({
+            unbalanced: z
+              .strictObject({
+                runes: z.array(z.string()).min(1).max(MOST_RUNES_NAMED).describe('Ids of these runes, the oldest first.'),
+                more_runes: integer.describe('Number of runes that are not listed in `runes`.'),
+              })
+              .optional()
+              .describe(
+                'Runes that have a balance below zero, because the data is wrong: after the block `holders.block_height`, or after the highest block if etched later. Such balances are left out. Left out if there are none.',
+              ),
+          })
+          .optional()
+          .describe('Balances of addresses. Left out if the data lacks older blocks.'),
+        holders: z
+          .object({
+            block_height: integer
+              .optional()
+              .describe('Lists of holders of runes with many holders are exact after this block; all others after the highest block.'),
+          })
+          .optional()
+          .describe('Holders of runes. Left out if the data lacks older blocks.'),
+        outputs: z
+          .record(z.string(), z.never())
+          .optional()
+          .describe('Unspent outputs with runes. Left out if the data is not from a Bitcoin Core node.'),
       })
       .optional()
       .describe('Further parts of the API that the mirror has. Others get 501. Left out if there are none.'),

@@ -33,7 +33,7 @@ export async function listEtchings(table: 'etchings' | 'old_etchings', store: St
   );
   const { runes, incomplete, others } = await store.row(
     `SELECT count(*) AS runes, count(*) FILTER (NOT is_complete) AS incomplete,
-       (SELECT count(*) FROM state.files WHERE form NOT IN ('ledger', 'runes', 'no-records')) AS others FROM state.runes`,
+       (SELECT count(*) FROM state.files WHERE form NOT IN ('ledger', 'node-ledger', 'runes', 'no-records')) AS others FROM state.runes`,
     { runes: int, incomplete: int, others: int },
   );
   if (runes === 0 || incomplete > 0) return undefined;
@@ -51,5 +51,21 @@ export async function listEtchings(table: 'etchings' | 'old_etchings', store: St
      FROM state.runes WHERE block_height <= ${tip}`,
     { total: int, gaps: int, firsts: int },
   );
-  return { total, hasCounts: gaps === 0 && firsts > 0, tip };
+  return { total, hasCounts: gaps === 0 && firsts > 0 && !(await hasUnreadBlocks(store)), tip };
+}
+
+/**
+ * True when the sources of the input did not read a block between their first one and the tip, and the input does not
+ * have it either. Input that does not say what was read may have gaps that nobody sees.
+ */
+async function hasUnreadBlocks(store: Store): Promise<boolean> {
+  const { unread } = await store.row(
+    `WITH limits AS (SELECT greatest(min(first), (SELECT min(block_height) FROM state.runes)) AS low,
+         (SELECT max(block_height) FROM state.blocks) AS tip FROM state.read_blocks HAVING count(*) > 0),
+       known AS (SELECT unnest(range(greatest(first, low), least(last, tip) + 1)) AS height FROM state.read_blocks, limits
+         UNION SELECT block_height FROM state.blocks, limits WHERE block_height >= low)
+     SELECT coalesce((SELECT tip - low + 1 FROM limits) - (SELECT count(*) FROM known), 0) AS unread`,
+    { unread: int },
+  );
+  return unread > 0;
 }

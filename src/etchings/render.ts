@@ -4,6 +4,7 @@
  * Everything but the supply comes from the runes table. The rules are those of ord and of the recorded server
  * (docs/api.md, "Etchings").
  */
+import { shiftDecimals } from '../pages/amounts.ts';
 import { spellHex } from '../pages/ids.ts';
 import type { Dialect } from '../pages/site.ts';
 
@@ -87,14 +88,6 @@ function supplyOf(etching: Etching, tip: number): string {
     `"total_burns":"${counts.burns}"`,
     `"premine":${amount(premine)}`,
   ].join(',');
-}
-
-/** Writes smallest units with as many decimals as the rune's divisibility. Wrong data may have burned more than there was. */
-function shiftDecimals(units: bigint, decimals: number): string {
-  const sign = units < 0n ? '-' : '';
-  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, '0');
-  const point = digits.length - decimals;
-  return decimals === 0 ? sign + digits : `${sign}${digits.slice(0, point)}.${digits.slice(point)}`;
 }
 
 /** The recorded server divides to 20 places, then shows a percentage with 4; both times halves are rounded up. */

@@ -6,14 +6,15 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers';
-import { type Command, type Flags, HELP } from '../cli/flags.ts';
+import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
 import { BuildError, codeOf, messageOf, UsageError } from '../errors.ts';
+import { program } from '../program.ts';
 import { serveInWorkers } from './node/workers.ts';
-import { createMirrorServer } from './node.ts';
+import { createMirrorServer, type ServerSettings } from './node.ts';
 
 export const SERVE_COMMAND: Command = {
-  call: 'npm start --',
+  call: program.callOf('serve'),
   about: 'Serves a build on this machine and answers any window.',
   flags: [
     { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'Output folder of the build to serve.' },
@@ -21,6 +22,8 @@ export const SERVE_COMMAND: Command = {
     { name: 'port', value: 'PORT', byDefault: '3000', about: 'Port to listen on; 0 picks a free one.' },
     { name: 'workers', value: 'N', byDefault: '1', about: 'Number of processes. One per core handles the most requests.' },
     { name: 'no-compression', about: 'Sends answers uncompressed, for a proxy in front that compresses.' },
+    { name: 'access-log', about: 'Prints a line for each request.' },
+    LOG,
     HELP,
   ],
   examples: [
@@ -39,11 +42,13 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
   const port = flags.integer('port', 3000, 0, 65_535);
   const dir = flags.one('dir') ?? 'dist';
   const workers = flags.integer('workers', 1, 1, 256);
+  flags.choice('log', ['text', 'json']);
   const announce = ({ port: actual }: { readonly port: number }) =>
     log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (press Ctrl-C to stop).`);
   if (workers > 1 && cluster.isPrimary) return serveInWorkers(workers, log, announce);
   try {
-    await serveHere(dir, port, host, !flags.has('no-compression'), cluster.isPrimary ? announce : () => {});
+    const settings = { compresses: !flags.has('no-compression'), ...(flags.has('access-log') ? { accessLog: log } : {}) };
+    await serveHere(dir, port, host, settings, cluster.isPrimary ? announce : () => {});
   } finally {
     // The channel to the primary process would keep the worker alive.
     cluster.worker?.disconnect();
@@ -54,10 +59,10 @@ async function serveHere(
   dir: string,
   port: number,
   host: string,
-  compresses: boolean,
+  settings: Partial<ServerSettings>,
   announce: (address: AddressInfo) => void,
 ): Promise<void> {
-  const server = createMirrorServer(dir, { compresses });
+  const server = createMirrorServer(dir, settings);
   const stop = () => {
     server.close();
     server.closeIdleConnections();

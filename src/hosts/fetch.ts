@@ -14,6 +14,7 @@ import {
 } from '../http/headers.ts';
 import { type Reply, reply } from '../http/methods.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/files.ts';
+import { answerFromLists } from '../pages/listAnswers.ts';
 import { MirrorReader } from '../pages/reader.ts';
 import { inflateText, partOf, rangeOf } from '../web/archiveParts.ts';
 
@@ -35,7 +36,7 @@ export class FetchMirror {
    * the files of a deployment never change.
    */
   constructor(fetchFile: FetchFile, freshMs: number) {
-    this.#reader = new MirrorReader(filesBehind(fetchFile), freshMs);
+    this.#reader = new MirrorReader(filesBehind(fetchFile), answerFromLists, freshMs);
   }
 
   /**

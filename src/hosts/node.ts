@@ -3,16 +3,19 @@
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { PartCache } from '../archive/partCache.ts';
+import type { Log } from '../cli/log.ts';
 import { messageOf } from '../errors.ts';
 import { errorBody, notFound, RETRY_LATER, shortTarget } from '../http/errors.ts';
 import { FILE_HEADERS, PREFLIGHT_HEADERS } from '../http/headers.ts';
 import { reply } from '../http/methods.ts';
 import { isReadByRanges } from '../http/ranges.ts';
 import { MissingFileError } from '../pages/files.ts';
+import { answerFromLists } from '../pages/listAnswers.ts';
 import { isPagePath, isSidecarPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { type Answer, readFacts, respond } from '../pages/respond.ts';
 import type { BuiltSite } from '../pages/site.ts';
 import { redirectOf } from '../pages/siteFiles.ts';
+import { logRequests } from './node/accessLog.ts';
 import { headersOf, plainPathOf } from './node/filePaths.ts';
 import { type BuiltFile, BuiltFiles, ForeignFileError } from './node/files.ts';
 import { inTurn, LIMITS, type Limits, limitServer, serverOptions } from './node/limits.ts';
@@ -23,13 +26,15 @@ export interface ServerSettings {
   /** Compress answers for clients that accept it. */
   readonly compresses: boolean;
   readonly limits: Limits;
+  /** Gets an entry for each request. */
+  readonly accessLog: Log;
 }
 
 /**
  * Creates a server for the build in `dir`, without listening. It picks up a new build in the same folder. Throws an
  * InputError when the folder has no build.
  */
-export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS }: Partial<ServerSettings> = {}): Server {
+export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS, accessLog }: Partial<ServerSettings> = {}): Server {
   const site = new WatchedBuild(dir);
   const files = new BuiltFiles(dir);
   const cache = new PartCache(CACHED_PARTS);
@@ -47,6 +52,7 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
   // Answer normally, although Node would refuse a request with an unknown `Expect` header.
   server.on('checkExpectation', listener);
   limitServer(server, limits);
+  if (accessLog !== undefined) logRequests(server, accessLog);
   server.on('close', () => files.close());
   return server;
 }
@@ -117,11 +123,11 @@ const COPIES = 3;
 const BYTES_PER_ANSWER = 600;
 
 function answerFrom(site: BuiltSite, target: string, files: BuiltFiles, cache: PartCache): Promise<Answer<BuiltFile>> {
-  if (site.archive === undefined) return respond(target, site, files, cache);
+  if (site.archive === undefined) return respond(target, site, files, answerFromLists, cache);
   const known = answers.get(site) ?? new PartCache(CACHED_ANSWERS);
   answers.set(site, known);
   return known.get(target, async () => {
-    const value = await respond(target, site, files, cache);
+    const value = await respond(target, site, files, answerFromLists, cache);
     // Other answers have files, which are cached by themselves.
     const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
     return { value, bytes };

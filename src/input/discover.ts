@@ -53,7 +53,7 @@ async function expand(input: string, cwd: string): Promise<string[]> {
     const files = walk(path);
     if (files.length > 0) return files;
     throw new InputError(`the input folder ${input} has no data files`, [
-      'Put NDJSON, JSON, CSV or Parquet files there; input/README.md of the project lists the formats.',
+      'Put NDJSON, JSON, CSV or Parquet files there; docs/input.md of the project lists the formats.',
     ]);
   }
   if (fg.isDynamicPattern(input)) {
@@ -66,6 +66,9 @@ async function expand(input: string, cwd: string): Promise<string[]> {
 
 /** True for files that are not data: hidden files, Markdown and checksums. */
 const isIgnored = (name: string): boolean => name.startsWith('.') || name.endsWith('.md') || name.endsWith(CHECKSUM_ENDING);
+
+/** True when a folder exists and has data files. Throws an InputError when it cannot be searched. */
+export const hasDataFiles = (folder: string): boolean => existsSync(folder) && statSync(folder).isDirectory() && walk(folder).length > 0;
 
 /**
  * Lists all files below a folder. Each folder is visited once, by its real path, so circular links end. Links are

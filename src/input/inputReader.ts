@@ -4,18 +4,19 @@
  * 2. unchanged ledgers, when a rune that they name changed or was added;
  * 3. unchanged files that share a block with a file from steps 1 and 2.
  */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { int, type Store } from '../store/duckdb.ts';
 import { definitionOf } from '../store/tables.ts';
 import { reportBadRecords } from './badRecords.ts';
 import type { BlockRange } from './blockRange.ts';
+import { BLOCKS_FILE } from './blocksRead.ts';
 import { isInCanonicalForm, withCanonicalCells } from './canonicalForm.ts';
 import type { NumberedFile, UnchangedFile } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
 import { bytesOf, groupAlike, type Numbered, type RawSource } from './rawSource.ts';
 import type { ReadProgress } from './readProgress.ts';
 import { readSource } from './readSource.ts';
-import { recognise } from './recognise.ts';
+import { isLedger, recognise } from './recognise.ts';
 import { blocksSelect } from './recordSql.ts';
 import { Report } from './report.ts';
 import { ledgersToReadAgain, leftOutSelect, loadRunes } from './runes.ts';
@@ -52,7 +53,7 @@ export class InputReader {
 
   /** Names of all ledgers by file number, also of ledgers that were not read. */
   get ledgers(): Map<number, string> {
-    return new Map([...this.names].filter(([id]) => this.formOf(id) === 'ledger'));
+    return new Map([...this.names].filter(([id]) => isLedger(this.formOf(id))));
   }
 
   /** Notices about files without records. */
@@ -93,7 +94,7 @@ export class InputReader {
     }
     report.throwIfAny(summary);
     const forms = files.map(({ id }) => this.formOf(id));
-    const needsRunes = forms.includes('runes') || forms.includes('ledger') || (await this.#lostRunes());
+    const needsRunes = forms.includes('runes') || forms.some(isLedger) || (await this.#lostRunes());
     if (needsRunes) await this.#updateRunes();
     this.#progress.finish();
     for (const source of this.sources) await this.#listBlocks(source);
@@ -109,7 +110,7 @@ export class InputReader {
     const holders = new Set(rows.map((row) => row.source));
     const related = this.#unchanged.filter(({ id }) => holders.has(id) && !this.#read.has(id));
     const sources = await this.#readAll(related);
-    if (!this.hasRunes && sources.some((source) => source.form === 'ledger')) await this.#updateRunes();
+    if (!this.hasRunes && sources.some(({ form }) => isLedger(form))) await this.#updateRunes();
     this.#progress.finish();
     for (const source of sources) await this.#listBlocks(source);
   }
@@ -123,8 +124,9 @@ export class InputReader {
       this.#forms.set(id, found.form);
       this.#read.add(id);
       this.#progress.found(found.form === 'no-records' ? 0 : found.bytes);
-      if (found.form === 'no-records') this.#withoutRecords.push(file.name);
-      else recognised.push({ ...found, id });
+      if (found.form !== 'no-records') recognised.push({ ...found, id });
+      // Lists of blocks that pulls write never have records.
+      else if (basename(file.path) !== BLOCKS_FILE) this.#withoutRecords.push(file.name);
     }
     const sources: RawSource[] = [];
     for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#range, this.#store, this.#progress));
@@ -140,7 +142,7 @@ export class InputReader {
   async #listBlocks(source: RawSource): Promise<void> {
     if (source.form === 'runes') return;
     let isCounted: string | undefined;
-    if (source.form === 'ledger') {
+    if (isLedger(source.form)) {
       await this.#store.run(`INSERT INTO left_out ${leftOutSelect(source, this.#range)}`);
       const { lacks } = await this.#store.row(
         `SELECT count(*) AS lacks FROM left_out WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
@@ -162,13 +164,14 @@ export class InputReader {
   /** Creates the table `runes` from all runes files, and reads again the ledgers whose records change. */
   async #updateRunes(): Promise<void> {
     this.hasRunes = true;
-    const unread = (form: string) => this.#unchanged.filter((file) => file.form === form && !this.#read.has(file.id));
-    await this.#readAll(unread('runes'));
+    const unread = this.#unchanged.filter(({ id }) => !this.#read.has(id));
+    await this.#readAll(unread.filter(({ form }) => form === 'runes'));
+    const ledgers = unread.filter(({ form }) => isLedger(form));
     const runes = this.sources.filter((s) => s.form === 'runes');
-    const ledger = this.sources.find((s) => s.form === 'ledger')?.members[0]?.file.name ?? unread('ledger')[0]?.file.name;
+    const ledger = this.sources.find(({ form }) => isLedger(form))?.members[0]?.file.name ?? ledgers[0]?.file.name;
     await loadRunes(runes, ledger, this.#store);
     const again = await ledgersToReadAgain(this.#store);
-    await this.#readAll(unread('ledger').filter(({ id }) => again === 'all' || again.has(id)));
+    await this.#readAll(ledgers.filter(({ id }) => again === 'all' || again.has(id)));
   }
 }
 

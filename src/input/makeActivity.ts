@@ -6,16 +6,19 @@ import { int, type Store } from '../store/duckdb.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
 import { isClustered, isTableClustered } from './clustering.ts';
 import type { RawSource } from './rawSource.ts';
-import { CANONICAL_COLUMNS, canonicalSelect, SERVED_ORDER } from './recordSql.ts';
+import { isLedger } from './recognise.ts';
+import { CANONICAL_COLUMNS, canonicalCell, canonicalSelect, SERVED_ORDER } from './recordSql.ts';
 import { ledgerSelect } from './runes.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
 
 /**
- * Creates two relations for the blocks in the table `affected`, and returns notices:
+ * Creates three relations for the blocks in the table `affected`, and returns notices:
  * - `activity`, a view of all canonical records;
+ * - `spent_outputs` (block_height, output, address), a table of what files from a node say;
  * - `held` (source, block_height, block_hash, records), a table of the blocks of each file.
  */
 export async function makeActivity(sources: readonly RawSource[], range: BlockRange | undefined, store: Store): Promise<string[]> {
+  await listSpent(sources, store);
   const relations: string[] = [];
   const notices: string[] = [];
   const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
@@ -40,6 +43,24 @@ export async function makeActivity(sources: readonly RawSource[], range: BlockRa
   return notices;
 }
 
+/**
+ * Creates the table `spent_outputs` of the outputs that the blocks in `affected` spend, as far as files from a node say.
+ * Several files may have the same block.
+ */
+async function listSpent(sources: readonly RawSource[], store: Store): Promise<void> {
+  const selects = sources
+    .filter(({ form }) => form === 'node-ledger')
+    .map(
+      (source) =>
+        `SELECT ${canonicalCell(source, 'block_height')} AS block_height, ${canonicalCell(source, 'spent')} AS spent FROM ${source.relation}`,
+    );
+  const all =
+    selects.length === 0 ? 'SELECT NULL::BIGINT AS block_height, NULL::VARCHAR AS spent WHERE false' : selects.join(' UNION ALL ');
+  await store.run(`CREATE TEMP TABLE spent_outputs AS
+    SELECT block_height, split_part(spent, ':', 1) || ':' || split_part(spent, ':', 2) AS "output", nullif(split_part(spent, ':', 3), '') AS address
+    FROM (SELECT DISTINCT block_height, unnest(string_split(spent, ',')) AS spent FROM (${all}) WHERE spent IS NOT NULL AND block_height IN (SELECT block_height FROM affected))`);
+}
+
 function noRecords(): string {
   const texts = new Set(ACTIVITY_FIELDS.filter((f) => f.kind !== 'integer').map((f) => f.column));
   return `SELECT ${CANONICAL_COLUMNS.map((c) => `NULL::${texts.has(c) ? 'VARCHAR' : 'BIGINT'} AS "${c}"`).join(', ')} WHERE false`;
@@ -50,7 +71,7 @@ function noRecords(): string {
  * table.
  */
 async function makeRelation(source: RawSource, relation: string, range: BlockRange | undefined, store: Store): Promise<string> {
-  const all = source.form === 'ledger' ? ledgerSelect(source) : canonicalSelect(source);
+  const all = isLedger(source.form) ? ledgerSelect(source) : canonicalSelect(source);
   const select = range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
   if (source.isView && (await isClustered(source, store))) {
     await store.run(`CREATE TEMP VIEW ${relation} AS ${select}`);

@@ -1,7 +1,15 @@
 /**
  * Reads tables: ledger exports, runes tables and flat activity tables, as CSV or Parquet.
  */
-import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
+import {
+  ACTIVITY_FIELDS,
+  EVENT_INDEX,
+  type Field,
+  LEDGER_FIELDS,
+  NODE_LEDGER_FIELDS,
+  RUNE_DETAILS,
+  RUNE_FIELDS,
+} from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
 import { identifier, literal, type Store } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
@@ -15,6 +23,7 @@ import type { TableForm } from './recognise.ts';
 const FORM_FIELDS: Readonly<Record<TableForm, readonly Field[]>> = {
   flat: [...ACTIVITY_FIELDS, EVENT_INDEX],
   ledger: LEDGER_FIELDS,
+  'node-ledger': NODE_LEDGER_FIELDS,
   runes: [...RUNE_FIELDS, ...RUNE_DETAILS],
 };
 

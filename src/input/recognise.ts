@@ -3,7 +3,7 @@
  * columns of a table. File names do not matter.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
+import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
 import { CliError, InputError, messageOf } from '../errors.ts';
 import { type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
@@ -14,7 +14,10 @@ import { unreadable } from './unreadable.ts';
 /** The layout of a JSON file, in DuckDB's names. */
 type JsonLayout = 'newline_delimited' | 'array' | 'unstructured';
 
-export type TableForm = 'ledger' | 'runes' | 'flat';
+export type TableForm = 'ledger' | 'node-ledger' | 'runes' | 'flat';
+
+/** True for the form of a ledger, of any source. */
+export const isLedger = (form: string): boolean => form === 'ledger' || form === 'node-ledger';
 
 interface TableColumn {
   /** In the spelling of the file. */
@@ -163,6 +166,7 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
 
 const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['flat', 'a flat activity table', ACTIVITY_FIELDS],
+  ['node-ledger', 'ledger rows from a node', NODE_LEDGER_FIELDS],
   ['ledger', 'a ledger export', LEDGER_FIELDS],
   ['runes', 'a runes table', RUNE_FIELDS],
 ];

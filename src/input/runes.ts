@@ -14,6 +14,9 @@ import { Report, shorten } from './report.ts';
 /** The columns of the table `runes` that inputs may have. */
 const COLUMNS = [...RUNE_FIELDS, ...RUNE_DETAILS].map(({ column }) => column);
 
+/** The columns that etchings need. Whether a rune is of a cenotaph is in no answer. */
+const ETCHING_COLUMNS = COLUMNS.filter((column) => column !== 'cenotaph');
+
 /** Columns that are NULL or empty for a rune without such a value. In the others NULL is unknown. */
 const mayBeEmpty = (column: string): boolean => column === 'tx_id' || column === 'symbol' || isTerm(column);
 const isTerm = (column: string): boolean => column.startsWith('terms_');
@@ -45,7 +48,7 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
   const merged = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
   const rows = several > 0 ? `(SELECT ${merged} FROM all_runes GROUP BY id)` : 'all_runes';
   const values = COLUMNS.map((column) => (isTerm(column) ? `nullif(${column}, '') AS ${column}` : `"${column}"`)).join(', ');
-  const isComplete = COLUMNS.map((column) => `"${column}" IS NOT NULL`).join(' AND ');
+  const isComplete = ETCHING_COLUMNS.map((column) => `"${column}" IS NOT NULL`).join(' AND ');
   await store.run(`CREATE TEMP TABLE runes AS SELECT ${values}, ${isComplete} AS is_complete FROM ${rows}; DROP TABLE all_runes`);
 }
 

@@ -26,15 +26,17 @@ export interface OutputState {
   readonly kind: 'absent' | 'empty' | 'ours';
   /** SHA-256 of the manifest; undefined without a manifest or after an unfinished build. */
   readonly manifest: string | undefined;
+  /** True when the folder has the manifest of a mirror of other data than the sample. */
+  readonly hasData: boolean;
 }
 
 /** Inspects the output folder without changing it. Throws an InputError when this program did not make it. */
 export function inspectOutput(root: string): OutputState {
-  if (!existsSync(root)) return { kind: 'absent', manifest: undefined };
+  if (!existsSync(root)) return { kind: 'absent', manifest: undefined, hasData: false };
   if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Choose a folder with --out.']);
   // A build that died before its first file leaves only these two.
   const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
-  if (entries.length === 0) return { kind: 'empty', manifest: undefined };
+  if (entries.length === 0) return { kind: 'empty', manifest: undefined, hasData: false };
   for (const folder of FOLDERS) {
     if (lstatSync(join(root, folder), { throwIfNoEntry: false })?.isSymbolicLink() === true) {
       throw new InputError(`${join(root, folder)} is a symbolic link; a build would write and remove files outside the output folder`, [
@@ -43,14 +45,15 @@ export function inspectOutput(root: string): OutputState {
     }
   }
   const manifest = readIfThere(join(root, MANIFEST_PATH));
+  const facts = factsOf(manifest);
   const marker = readIfThere(join(root, MARKER));
-  if (marker === undefined && !isOurManifest(manifest)) {
+  if (marker === undefined && facts === undefined) {
     throw new InputError(`the output folder ${root} contains files that this program did not make; nothing was changed`, [
       'Choose another folder with --out, or empty this one yourself.',
     ]);
   }
   const isFinished = marker?.toString() === FINISHED && manifest !== undefined;
-  return { kind: 'ours', manifest: isFinished ? digestOf(manifest) : undefined };
+  return { kind: 'ours', manifest: isFinished ? digestOf(manifest) : undefined, hasData: facts?.isSample === false };
 }
 
 /** Returns the SHA-256 that identifies a manifest. */
@@ -70,12 +73,15 @@ function readIfThere(path: string): Buffer | undefined {
   }
 }
 
-function isOurManifest(bytes: Buffer | undefined): boolean {
+/** Says whether a manifest is of the sample. Returns undefined for bytes that are not a manifest of this program. */
+function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean } | undefined {
   try {
     const manifest: unknown = JSON.parse(bytes?.toString() ?? '');
-    return typeof manifest === 'object' && manifest !== null && 'generator' in manifest && manifest.generator === 'rune-activity-mirror';
+    if (typeof manifest !== 'object' || manifest === null) return undefined;
+    if (!('generator' in manifest) || manifest.generator !== 'rune-activity-mirror') return undefined;
+    return { isSample: 'sample' in manifest && manifest.sample === true };
   } catch {
-    return false;
+    return undefined;
   }
 }
 

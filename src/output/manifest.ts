@@ -3,12 +3,16 @@
  * the same input always makes the same bytes.
  */
 
+import type { BalanceTables } from '../archive/balanceTables.ts';
+import { lastRanked } from '../archive/levels.ts';
+import type { ListTables } from '../archive/listTables.ts';
 import type { RootName } from '../archive/reader.ts';
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';
 import type { EtchingFacts } from '../etchings/facts.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import type { Site } from '../pages/site.ts';
+import { IS_INVENTED } from '../sample/marks.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
@@ -19,6 +23,7 @@ export interface ArchiveFacts {
   readonly name: RootName;
   readonly files: number;
   readonly bytes: number;
+  readonly lists: ListTables | undefined;
 }
 
 /**
@@ -39,10 +44,11 @@ export async function manifestOf(
     { first: int, last: int },
   );
   const sums = ['transactions', 'records', 'files', 'bytes'].map((name) => `coalesce(sum(${name}), 0)::BIGINT AS ${name}`);
-  const { blocks, transactions, records, files, bytes } = await store.row(
-    `SELECT count(*) AS blocks, ${sums.join(', ')} FROM state.blocks`,
+  const { blocks, invented, transactions, records, files, bytes } = await store.row(
+    `SELECT count(*) AS blocks, count(*) FILTER (${IS_INVENTED}) AS invented, ${sums.join(', ')} FROM state.blocks`,
     {
       blocks: int,
+      invented: int,
       transactions: int,
       records: int,
       files: int,
@@ -52,6 +58,7 @@ export async function manifestOf(
   return {
     generator: 'rune-activity-mirror',
     version: VERSION,
+    ...(invented > 0 ? { sample: true as const } : {}),
     layout: site.layout,
     dialect: site.dialect,
     page_sizes: [...site.pageSizes],
@@ -66,13 +73,36 @@ export async function manifestOf(
     records,
     ...(await leftOut(store)),
     ...(sources.length > 0 ? { sources } : {}),
-    ...(etchings === undefined
-      ? {}
-      : { lists: { etchings: { total: etchings.total, ...(etchings.hasCounts ? { counts: true as const } : {}) } } }),
+    ...listsOf(etchings, archive?.lists),
     files: archive?.files ?? files,
     bytes: archive?.bytes ?? bytes,
     digest: await buildDigest(store),
   };
+}
+
+/** Names the further parts of the API. */
+export function listsOf(
+  etchings: Pick<EtchingFacts, 'total' | 'hasCounts'> | undefined,
+  tables: ListTables | undefined,
+): Pick<Manifest, 'lists'> {
+  const { tip = -1, balances, outputs } = tables ?? {};
+  const lists = {
+    ...(etchings === undefined ? {} : { etchings: { total: etchings.total, ...(etchings.hasCounts ? { counts: true as const } : {}) } }),
+    ...(tables === undefined ? {} : { rune_activity: {}, address_activity: {} }),
+    ...(balances === undefined ? {} : { balances: balanceFacts(balances), holders: holderFacts(tip, balances) }),
+    ...(outputs === undefined ? {} : { outputs: {} }),
+  };
+  return Object.keys(lists).length === 0 ? {} : { lists };
+}
+
+function balanceFacts({ unbalanced }: BalanceTables): { unbalanced?: { runes: string[]; more_runes: number } } {
+  if (unbalanced === undefined) return {};
+  return { unbalanced: { runes: unbalanced.runes.map((id) => id.slice(0, 64)), more_runes: unbalanced.more } };
+}
+
+function holderFacts(tip: number, { holders }: BalanceTables): { block_height?: number } {
+  const ranked = lastRanked(tip);
+  return holders.some(({ last }) => last <= ranked) ? { block_height: ranked } : {};
 }
 
 /** Counts the ledger rows that were left out because their rune is unknown. Copies of a block count once. */

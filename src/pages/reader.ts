@@ -4,6 +4,7 @@
  */
 import { PartCache } from '../archive/partCache.ts';
 import { type Files, MissingFileError, type OpenFile } from './files.ts';
+import type { AnswerFromLists } from './listAnswers.ts';
 import { MANIFEST_PATH } from './paths.ts';
 import { type Answer, respond } from './respond.ts';
 import { type BuiltSite, siteOf } from './site.ts';
@@ -16,6 +17,7 @@ interface Known {
 
 export class MirrorReader<File extends OpenFile> {
   readonly #files: Files<File>;
+  readonly #lists: AnswerFromLists;
   readonly #freshMs: number;
   readonly #confirmsAbsence: boolean;
   readonly #cache = new PartCache();
@@ -28,8 +30,9 @@ export class MirrorReader<File extends OpenFile> {
    * as unknown: a build of another dialect or layout has the same ids under other paths. That costs a request for each
    * unknown id.
    */
-  constructor(files: Files<File>, freshMs: number, confirmsAbsence = false) {
+  constructor(files: Files<File>, lists: AnswerFromLists, freshMs: number, confirmsAbsence = false) {
     this.#files = files;
+    this.#lists = lists;
     this.#freshMs = freshMs;
     this.#confirmsAbsence = confirmsAbsence;
   }
@@ -71,7 +74,7 @@ export class MirrorReader<File extends OpenFile> {
       read: (path, offset, length, isWhole) => files.read(path, offset, length, isWhole),
       inflate: (member, most) => files.inflate(member, most),
     };
-    const answer = await respond(target, known.site, counted, this.#cache);
+    const answer = await respond(target, known.site, counted, this.#lists, this.#cache);
     if (this.#confirmsAbsence && missing > 0 && found === 0 && (await this.#anew()).text !== known.text) {
       throw new MissingFileError(MANIFEST_PATH, 'was replaced while files were read');
     }

@@ -2,7 +2,7 @@
  * The page map: answers a request target from a way to read files. It uses no platform API. Each host (Node, edge
  * functions, workers) adapts it in a few lines.
  */
-import { ArchiveError } from '../archive/error.ts';
+import { isArchiveError } from '../archive/error.ts';
 import { PartCache } from '../archive/partCache.ts';
 import { Archive, type RootName } from '../archive/reader.ts';
 import { windowOf } from './archived.ts';
@@ -19,6 +19,7 @@ import {
 import { answerEtchings, etchingsInArchive, etchingsInFiles } from './etchings.ts';
 import { type Files, MissingFileError, type OpenFile } from './files.ts';
 import type { FurtherRequest } from './further.ts';
+import type { AnswerFromLists } from './listAnswers.ts';
 import type { ActivityList } from './lists.ts';
 import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './paths.ts';
 import type { Window } from './query.ts';
@@ -62,13 +63,14 @@ export type Answer<File extends OpenFile> =
   | { readonly kind: 'other' };
 
 /**
- * Answers a request for `target`, a path and query. `cache` keeps parts of an archive between requests. Rejects with a MissingFileError when a required file is missing or
+ * Answers a request for `target`, a path and query. `lists` answers from lists of an archive (pages/listAnswers.ts), and `cache` keeps parts of an archive between requests. Rejects with a MissingFileError when a required file is missing or
  * incomplete, and with the host's error when a file cannot be read.
  */
 export async function respond<File extends OpenFile>(
   target: string,
   site: BuiltSite,
   files: Files<File>,
+  lists: AnswerFromLists,
   cache = new PartCache(),
 ): Promise<Answer<File>> {
   const route = parseTarget(target, site);
@@ -80,7 +82,7 @@ export async function respond<File extends OpenFile>(
     if (page === undefined) throw new MissingFileError(STATUS_PATH);
     return { kind: 'page', page, path: STATUS_PATH, isSettled: false };
   }
-  if (route.kind === 'further') return answerFurther(route, site, files, cache);
+  if (route.kind === 'further') return answerFurther(route, site, files, lists, cache);
   return site.archive === undefined
     ? answerList(route.list, route.window, site, files)
     : fromArchive(site.archive, files, cache, async (archive) => ({
@@ -101,30 +103,39 @@ async function fromArchive<File extends OpenFile, Result>(
   try {
     return await answer(await Archive.open(name, { read, inflate }, cache));
   } catch (error) {
-    throw error instanceof ArchiveError ? new MissingFileError(ARCHIVE_FOLDER, `cannot be read: ${error.message}`) : error;
+    throw isArchiveError(error) ? new MissingFileError(ARCHIVE_FOLDER, `cannot be read: ${error.message}`) : error;
   }
 }
 
 /** The message of the 404 of a single rune. */
 export const NO_RUNE = 'there is no such rune';
+/** The message of the 404 of a single holder. */
+export const NO_HOLDER = 'there is no such rune, or the address never had any of it';
 
 async function answerFurther<File extends OpenFile>(
   request: FurtherRequest,
   site: BuiltSite,
   files: Files<File>,
+  lists: AnswerFromLists,
   cache: PartCache,
 ): Promise<Answer<File>> {
-  const facts = site.lists.etchings;
-  if (request.part !== 'etchings' || facts === undefined) {
-    return { kind: 'refusal', status: 501, message: `this program is too old for ${request.part} of this mirror; update it` };
+  const { part } = request;
+  const { etchings } = site.lists;
+  let body: string | undefined;
+  if (part === 'etchings' && etchings !== undefined) {
+    body =
+      site.archive === undefined
+        ? await answerEtchings(request, etchingsInFiles(etchings.total, site, files))
+        : await fromArchive(site.archive, files, cache, (archive) => answerEtchings(request, etchingsInArchive(archive)));
+  } else if (part !== 'etchings' && site.archive !== undefined) {
+    body = await fromArchive(site.archive, files, cache, (archive) => lists(request, site.dialect, archive));
+  } else {
+    return { kind: 'refusal', status: 501, message: `this program is too old for ${part} of this mirror; update it` };
   }
-  const body =
-    site.archive === undefined
-      ? await answerEtchings(request, etchingsInFiles(facts.total, site, files))
-      : await fromArchive(site.archive, files, cache, (archive) => answerEtchings(request, etchingsInArchive(archive)));
-  // Etchings change with every mint, so no CDN may cache them for long.
+  // These answers change with every block, so no CDN may cache them for long.
   if (body !== undefined) return { kind: 'window', body, isSettled: false };
-  return { kind: 'refusal', status: 404, message: NO_RUNE, isBare: site.dialect === 'hiro' };
+  const message = part === 'etchings' ? NO_RUNE : NO_HOLDER;
+  return { kind: 'refusal', status: 404, message, isBare: site.dialect === 'hiro' };
 }
 
 /** Facts of pages that a host keeps open, because counting the records of a page takes time. */

@@ -2,8 +2,9 @@
  * Options of a build that readers need: dialect, layout, page sizes, compressed files. A build takes them from its flags,
  * and a reader from the manifest.
  */
+
+import { isFileName } from '../archive/fileName.ts';
 import type { RootName } from '../archive/reader.ts';
-import { isFileName } from '../archive/root.ts';
 
 /** The two spellings of responses; a build uses one of them (docs/api.md, "Dialects"). */
 export const DIALECTS = ['contract', 'hiro'] as const;

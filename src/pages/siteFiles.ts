@@ -42,6 +42,7 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'docs/swagger-ui.css' },
   { path: 'docs/LICENSE.txt' },
   { path: 'client.js' },
+  { path: 'lists.js' },
   { path: 'client.d.ts' },
   { path: '404.json', isSent: false },
   { path: MARKER_PATH, isSent: false },

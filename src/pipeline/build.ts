@@ -44,9 +44,11 @@ import { WriterPool } from '../write/pool.ts';
 import { hasBytes } from '../write/replace.ts';
 import { DiskSink } from '../write/sinks.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../write/sync.ts';
-import type { BuildOptions } from './options.ts';
+import { inputsOf, refuseSample } from './inputs.ts';
+import type { BuildOptions, FixedOptions } from './options.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './report.ts';
 import { removeOutdated, sweep } from './stale.ts';
+import { rangeOf } from './window.ts';
 
 /**
  * Runs a build. Repeats it as a full build when the cache is damaged, or when a Parquet file or the
@@ -55,7 +57,9 @@ import { removeOutdated, sweep } from './stale.ts';
  * Rejects with an InputError, before anything is written, when the input or the output folder is not valid. Rejects
  * with a BuildError when writing fails. Files written by then stay, and the next build completes the output.
  */
-export async function build(options: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
+export async function build(given: BuildOptions, log: Log, progress = new Progress(log, false)): Promise<BuildResult> {
+  const chosen = { ...given, inputs: inputsOf(given, log) };
+  const options = { ...chosen, blocks: await rangeOf(chosen) };
   try {
     return await buildOnce(options, log, progress);
   } catch (error) {
@@ -91,8 +95,8 @@ interface Context {
 }
 
 /** Runs the steps of a build once, and closes everything it opened. */
-function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
-  const { inputs, out, cache, site, blocks, objectSize, threads, memoryLimit, full, dryRun } = options;
+function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
+  const { inputs, out, cache, site, blocks, objectSize, threads, memoryLimit, full, dryRun, lists, rankingPage } = options;
   const isArchive = site.layout === 'archive';
   const output = inspectOutput(out);
   return withScratch(cache, async (scratch) => {
@@ -111,7 +115,7 @@ function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull 
     let isClaimed = false;
     try {
       // Step 1: attach the state and load the input.
-      const compressor = { objectSize, zlib: process.versions.zlib, processor: process.arch };
+      const compressor = { objectSize, lists, rankingPage, zlib: process.versions.zlib, processor: process.arch };
       const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...(isArchive ? compressor : {}) };
       state = await State.attach(store, dryRun ? undefined : cache, settings, output.manifest, full ? whyFull : undefined);
       const old = isArchive && state.whyFull === undefined ? OldArchive.in(out) : undefined;
@@ -121,8 +125,9 @@ function buildOnce(options: BuildOptions, log: Log, progress: Progress, whyFull 
       progress.watch('load', () => measure.at(store.share));
       const loaded = await loadInput(inputs, blocks, [out, cache], scratch, store, measure, old && ((known) => findKnown(old, known)));
       progress.end();
-      if (isArchive) await checkFits(store);
+      if (isArchive) await checkFits(options.lists, store);
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
+      if (output.hasData) await refuseSample(out, store);
 
       // Step 2: stop when nothing changed.
       if (state.whyFull === undefined && !loaded.hasChanges && (await isUpToDate(context, loaded))) {
@@ -370,7 +375,7 @@ function writeArchiveFiles(
 
 /** Makes the archive of all blocks, and passes its new files to `sink`. `heights` are those of replaced blocks. */
 async function archiveOf(
-  { options, store, old }: Context,
+  { options, store, old, scratch }: Context,
   { blocks }: Rendered,
   heights: readonly number[],
   etchings: EtchingChange,
@@ -379,5 +384,6 @@ async function archiveOf(
   const { tip } = await store.row('SELECT coalesce(max(block_height), -1) AS tip FROM state.blocks', { tip: int });
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(heights);
-  return writeArchive(options.site, { spooled, replaced, tip, objectSize: options.objectSize }, etchings, old, sink, store);
+  const lists = options.lists ? { scratch, rankingPage: options.rankingPage } : undefined;
+  return writeArchive(options.site, lists, { spooled, replaced, tip, objectSize: options.objectSize }, etchings, old, sink, store);
 }

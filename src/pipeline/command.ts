@@ -9,10 +9,12 @@ import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
 import { UsageError } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
 import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/site.ts';
+import { program } from '../program.ts';
 import type { BuildOptions } from './options.ts';
+import type { LastBlocks } from './window.ts';
 
 export const BUILD_COMMAND: Command = {
-  call: 'npm run build --',
+  call: program.callOf('build'),
   about: 'Turns rune activity records into a static JSON API: every page of every list as a file.',
   flags: [
     {
@@ -25,9 +27,9 @@ export const BUILD_COMMAND: Command = {
     },
     {
       name: 'blocks',
-      value: 'A..B',
+      value: 'RANGE',
       byDefault: 'all',
-      about: 'Builds only the blocks from height A to B; A.. and ..B have no upper or lower limit.',
+      about: 'Builds only some heights: A..B, A.., ..B, or -N.. for the last N, which reads the input twice.',
     },
     { heading: 'Folders', name: 'out', value: 'DIR', byDefault: 'dist', about: 'The output folder.' },
     { name: 'cache', value: 'DIR', byDefault: '.cache', about: 'The cache folder: state for the next build, and temporary files.' },
@@ -57,6 +59,7 @@ export const BUILD_COMMAND: Command = {
       byDefault: '8MB',
       about: 'Largest size of the files of layout archive, 4KB to 1GB. Up to 1MB, readers need no ranges.',
     },
+    { name: 'no-lists', about: 'Omits activity by rune and by address, balances and holders from layout archive.' },
     { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
     { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
     { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for absolute links in its feed.' },
@@ -79,8 +82,11 @@ export const BUILD_COMMAND: Command = {
     { args: '--blocks 840000..849999 --layout archive', about: 'Builds ten thousand blocks into few files.' },
     { args: '--input data --out site --dry-run', about: 'Checks the files in data/ and reports what would be written.' },
   ],
-  exits: ['done', 'usage', 'badInput', 'buildFailed'],
+  exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
+
+/** A page of a ranking takes a reader a few milliseconds. */
+const RANKING_PAGE = 600;
 
 /** Converts flags to options. Throws a UsageError for an invalid value. */
 export function buildOptions(flags: Flags): BuildOptions {
@@ -102,9 +108,10 @@ export function buildOptions(flags: Flags): BuildOptions {
   if (layout === 'archive' && flags.has('no-operation-pages'))
     throw new UsageError('--no-operation-pages is for layout files; in layout archive these lists take no space');
   if (layout === 'files' && flags.has('object-size')) throw new UsageError('--object-size is for layout archive');
+  if (layout === 'files' && flags.has('no-lists')) throw new UsageError('--no-lists is for layout archive; layout files has no such lists');
   return {
     blocks: blocks === undefined ? undefined : parseRange(blocks),
-    inputs: inputs.length === 0 ? ['input'] : inputs,
+    inputs,
     out,
     cache,
     site: {
@@ -116,6 +123,8 @@ export function buildOptions(flags: Flags): BuildOptions {
       parquet: flags.has('parquet'),
     },
     objectSize: parseObjectSize(flags.one('object-size') ?? '8MB'),
+    lists: layout === 'archive' && !flags.has('no-lists'),
+    rankingPage: RANKING_PAGE,
     siteUrl: siteUrlOf(flags.one('site-url')),
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),
@@ -140,11 +149,15 @@ function siteUrlOf(text: string | undefined): string | undefined {
   return url;
 }
 
-function parseRange(text: string): BlockRange {
+function parseRange(text: string): BlockRange | LastBlocks {
+  const last = Number(/^-([0-9]{1,15})[.][.]$/.exec(text)?.[1] ?? 0);
+  if (last > 0) return { last };
   const [, from = '', to = ''] = /^([0-9]{1,15})?[.][.]([0-9]{1,15})?$/.exec(text) ?? [];
   const range = { from: from === '' ? 0 : Number(from), to: to === '' ? MAX_INTEGER : Number(to) };
   if ((from === '' && to === '') || range.from > range.to) {
-    throw new UsageError(`--blocks ${JSON.stringify(text)} must be a range of heights, such as 840000..849999, 840000.. or ..849999`);
+    throw new UsageError(
+      `--blocks ${JSON.stringify(text)} must be a range of heights, such as 840000..849999, 840000.. or ..849999, or -2016.. for the last 2016`,
+    );
   }
   return range;
 }

@@ -3,12 +3,13 @@
  */
 import type { BlockRange } from '../input/blockRange.ts';
 import type { Site } from '../pages/site.ts';
+import type { LastBlocks } from './window.ts';
 
 export interface BuildOptions {
-  /** Folders, files and globs; relative paths start at the working directory. */
+  /** Folders, files and globs; relative paths start at the working directory. Empty for the default (inputs.ts). */
   readonly inputs: readonly string[];
   /** Heights to build; undefined for all. */
-  readonly blocks: BlockRange | undefined;
+  readonly blocks: BlockRange | LastBlocks | undefined;
   /** Output folder. */
   readonly out: string;
   /** Cache folder. */
@@ -16,6 +17,10 @@ export interface BuildOptions {
   readonly site: Site;
   /** Size that the files of layout `archive` do not exceed, in bytes. */
   readonly objectSize: number;
+  /** Add activity by rune and by address, and balances, to layout `archive`. */
+  readonly lists: boolean;
+  /** Balances in a page of a rune's ranking. Holders of runes with fewer are exact at the highest block. */
+  readonly rankingPage: number;
   /** Public URL of the mirror, normalised by parseSiteUrl. */
   readonly siteUrl: string | undefined;
   /** Approximate memory limit, such as `1GB`. */
@@ -29,3 +34,6 @@ export interface BuildOptions {
   /** Sync all pages to the disk before the build is marked as finished. */
   readonly sync: boolean;
 }
+
+/** Options of a build whose heights are known. */
+export type FixedOptions = BuildOptions & { readonly blocks: BlockRange | undefined };

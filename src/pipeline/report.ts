@@ -44,7 +44,9 @@ export function reportUnchanged(options: BuildOptions, manifest: Manifest, clock
   log.info('built', `The input has not changed; ${options.out} is up to date (${clock.total} s).`, fieldsOf(result, clock));
   log.summary([
     ['covers', `${count(manifest.records, 'record')} of ${coverage(manifest)}`],
+    ['dialect', manifest.dialect],
     ...leftOutRows(manifest),
+    ...unbalancedRows(manifest),
     ...sourceRows(manifest),
   ]);
   return result;
@@ -63,9 +65,11 @@ function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[
     ['records', number(manifest.records)],
     ['transactions', number(manifest.transactions)],
     ['blocks', `${number(manifest.blocks)}${changedBlocks}`],
+    ['dialect', manifest.dialect],
     [manifest.layout === 'archive' ? 'files' : 'pages', `${number(manifest.files)}${changedPages}`],
     ['bytes', number(manifest.bytes)],
     ...leftOutRows(manifest),
+    ...unbalancedRows(manifest),
     ...sourceRows(manifest),
   ];
   if (dryRun) return rows('', '');
@@ -81,10 +85,18 @@ function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[
 
 function leftOutRows({ left_out: leftOut }: Manifest): SummaryRow[] {
   if (leftOut === undefined) return [];
-  const { rows, runes, more_runes: more } = leftOut;
-  const shown = printable(runes.join(', '));
-  const which = `${shown}${more === 0 ? '' : ` and ${more.toLocaleString('en-US')} more`}`;
-  return [['left out', `${count(rows, 'ledger row')} whose rune is not in the runes table: ${which}`]];
+  return [['left out', `${count(leftOut.rows, 'ledger row')} whose rune is not in the runes table: ${runesText(leftOut)}`]];
+}
+
+function unbalancedRows({ lists }: Manifest): SummaryRow[] {
+  const unbalanced = lists?.balances?.unbalanced;
+  if (unbalanced === undefined) return [];
+  const runes = count(unbalanced.runes.length + unbalanced.more_runes, 'rune');
+  return [['unbalanced', `${runes} with a balance below zero, which is left out: ${runesText(unbalanced)}`]];
+}
+
+function runesText({ runes, more_runes: more }: { readonly runes: readonly string[]; readonly more_runes: number }): string {
+  return `${printable(runes.join(', '))}${more === 0 ? '' : ` and ${more.toLocaleString('en-US')} more`}`;
 }
 
 const sourceRows = ({ sources }: Manifest): SummaryRow[] => (sources === undefined ? [] : [['source', describeSources(sources)]]);

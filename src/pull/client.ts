@@ -44,8 +44,8 @@ export const LONGEST_ANSWER = 20;
 /** Largest response body that is accepted. A page of 100,000 records has about 60 MB. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
 
-/** True for a status that another attempt may change. */
-export const isPassing = (status: number): boolean => status === 408 || status === 425 || status === 429 || status >= 500;
+/** True for a status that another attempt may change. A 501 says that the server will never do it. */
+export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
 
 /** A failure that a retry may fix. `waitMs` is the server's Retry-After, in milliseconds. */
 export class PassingError extends Error {

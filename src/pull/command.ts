@@ -6,13 +6,14 @@ import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { UsageError } from '../errors.ts';
+import { program } from '../program.ts';
 import { DEFAULTS } from './client.ts';
 import type { WantedBlocks } from './plan.ts';
 import { NodeUrl, type PullRequest, pullFrom } from './session.ts';
 import { HIGHEST } from './source.ts';
 
 export const PULL_COMMAND: Command = {
-  call: 'npm run pull --',
+  call: program.callOf('pull'),
   about:
     'Fetches blocks into the input folder from a Bitcoin Core node, a PostgreSQL database of bitcoin-indexer, a server of this API, or another mirror.',
   flags: [

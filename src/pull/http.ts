@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { InputError } from '../errors.ts';
 import { BadBlockError, type BlockIdentity, checkBlock } from './block.ts';
 import type { Client } from './client.ts';
+import { type EtchingList, parseEtchingPage } from './etchings.ts';
 import type { Heights } from './heights.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
 import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
@@ -68,6 +69,18 @@ export class HttpSource implements Source {
   }
 
   async prepare(): Promise<void> {}
+
+  get etchings(): EtchingList {
+    return {
+      limit: this.#limit ?? COMMON_LIMIT,
+      isCounted: false,
+      read: async (limit, offset) => {
+        const { body } = await this.#client.get(`${this.#base}/runes/v1/etchings?offset=${offset}&limit=${limit}`, parseEtchingPage);
+        return body;
+      },
+      persist: (what, step) => this.#client.persist(what, step),
+    };
+  }
 
   async identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>> {
     const identities = new Map<number, BlockIdentity>();

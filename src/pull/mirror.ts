@@ -8,11 +8,13 @@ import type { Sources } from '../contract/sources.ts';
 import { CliError, InputError } from '../errors.ts';
 import { type BlockDigest, digestOfBlocks, readDigests } from '../output/digests.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/files.ts';
+import { answerFromLists } from '../pages/listAnswers.ts';
 import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { MirrorReader } from '../pages/reader.ts';
 import { maximumLimit, siteOf } from '../pages/site.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
 import { type Client, PassingError } from './client.ts';
+import { type EtchingList, type EtchingPage, parseEtchingPage } from './etchings.ts';
 import { type Heights, heightsOf } from './heights.ts';
 import { type Page, parsePage, readBlock } from './pages.ts';
 import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
@@ -57,7 +59,11 @@ export class MirrorSource implements Source {
     return [...(this.#manifest.sources ?? []), ...allBy('server')];
   }
   get heightsRead(): Heights[] {
-    return (this.#manifest.sources ?? []).flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
+    const { sources = [], lists, heights } = this.#manifest;
+    const [first, last] = [heights[0]?.[0], heights.at(-1)?.[1]];
+    // A mirror that does not say what was read may still say that it has all mints and burns, so all blocks.
+    if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
+    return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
   }
   readonly perFile = 1;
   readonly knowsDigests = true;
@@ -96,6 +102,18 @@ export class MirrorSource implements Source {
 
   async prepare(): Promise<void> {}
 
+  get etchings(): EtchingList {
+    return {
+      limit: maximumLimit(siteOf(this.#manifest)),
+      isCounted: true,
+      read: async (limit, offset): Promise<EtchingPage | undefined> =>
+        this.#manifest.lists?.etchings === undefined
+          ? undefined
+          : this.#window(`/runes/v1/etchings?limit=${limit}&offset=${offset}`, parseEtchingPage),
+      persist: (what, step) => this.#client.persist(what, step),
+    };
+  }
+
   async fetch({ first: height }: Heights): Promise<Fetched> {
     const expected = this.#blocks.get(height);
     if (expected === undefined) throw new Error(`the mirror does not list block ${height}`);
@@ -127,15 +145,19 @@ export class MirrorSource implements Source {
       },
       inflate: (member, most) => Promise.resolve(gunzipSync(member, { maxOutputLength: most }).toString()),
     };
-    return new MirrorReader(files, Number.POSITIVE_INFINITY);
+    return new MirrorReader(files, answerFromLists, Number.POSITIVE_INFINITY);
   }
 
-  async #page(height: number, limit: number, offset: number): Promise<Page> {
-    const path = `/runes/v1/blocks/${height}/activity?limit=${limit}&offset=${offset}`;
+  #page(height: number, limit: number, offset: number): Promise<Page> {
+    return this.#window(`/runes/v1/blocks/${height}/activity?limit=${limit}&offset=${offset}`, parsePage);
+  }
+
+  /** Reads a window of a list from the mirror's files. */
+  async #window<T>(path: string, parse: (text: string) => T): Promise<T> {
     try {
       const answer = await this.#mirror.answer(path);
-      if (answer.kind === 'page') return parsePage(await answer.page.text());
-      if (answer.kind === 'window') return parsePage(answer.body);
+      if (answer.kind === 'page') return parse(await answer.page.text());
+      if (answer.kind === 'window') return parse(answer.body);
       throw new BadBlockError('is not part of the mirror');
     } catch (error) {
       if (error instanceof CliError || error instanceof PassingError) throw error;

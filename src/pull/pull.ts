@@ -10,6 +10,7 @@ import { BuildError, InputError } from '../errors.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
 import { updateBlocksFile } from './blocksFile.ts';
+import { pullEtchings } from './etchings.ts';
 import { type Heights, heightsOf } from './heights.ts';
 import { finishJoins, joinSettled, splitFile } from './joined.ts';
 import { plan, type WantedBlocks } from './plan.ts';
@@ -73,7 +74,11 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     }
     removeFiles(folder, stale.orphans);
     totals.replaced += stale.replaced;
-    if (round === 0 || units.length > 0) await source.prepare(highest(files) > has.last);
+    if (round === 0 || units.length > 0) {
+      const isBehind = highest(files) > has.last;
+      await source.prepare(isBehind);
+      await updateRunes(source, has, files, { isBehind, folder, ...options }, store, units.length > 0 ? log : undefined, progress);
+    }
     const written = new Set<string>();
     const all = units.reduce((sum, unit) => sum + unit.last - unit.first + 1, 0);
     let done = 0;
@@ -115,6 +120,24 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
   const heights = rangesOf(listPulledFiles(folder));
   if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty]);
   return { ...totals, heights };
+}
+
+/** Brings the table of runes up to date with the source's etchings, if it has them. Without `log`, says nothing. */
+async function updateRunes(
+  source: Source,
+  has: Extent,
+  files: readonly PulledFile[],
+  { isBehind, folder, confirmations }: PullOptions & { readonly isBehind: boolean; readonly folder: string },
+  store: Store,
+  log: Log | undefined,
+  progress: Progress,
+): Promise<void> {
+  if (source.etchings === undefined) return;
+  // Rows of a database refer to its runes.
+  const keepsOthers = isBehind || files.some(({ digest }) => digest === undefined);
+  const runes = await pullEtchings(source.etchings, { folder, settled: has.last - confirmations, keepsOthers }, store, progress);
+  if (runes === undefined) log?.info('runes', `${source.name} has no etchings, so builds of its blocks have none.`, { runes: 0 });
+  else if (runes > 0) log?.info('runes', `Fetched ${count(runes, 'etching')}.`, { runes });
 }
 
 /** Returns the heights of a range that the source has read. Those without a file have no records. */

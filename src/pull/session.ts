@@ -162,8 +162,6 @@ function report(result: PullResult, to: string, clock: Stopwatch, log: Log): voi
     ? readdirSync(to).filter((name) => name !== PULLED_FOLDER && !name.startsWith('.') && !name.endsWith('.md'))
     : [];
   if (others.length > 0) {
-    log.notice(
-      `${to} also has ${others.slice(0, 3).join(', ')}${others.length > 3 ? ' ...' : ''}, which builds read too. If these are sample files, remove them.`,
-    );
+    log.notice(`${to} also has ${others.slice(0, 3).join(', ')}${others.length > 3 ? ' ...' : ''}, which builds of ${to} read too.`);
   }
 }

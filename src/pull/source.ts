@@ -3,6 +3,7 @@
  */
 import type { Rules, Sources } from '../contract/sources.ts';
 import type { BlockIdentity } from './block.ts';
+import type { EtchingList } from './etchings.ts';
 import type { Heights } from './heights.ts';
 
 /** A file that was fetched and moved to its final path. */
@@ -38,6 +39,8 @@ export interface Source {
   readonly perFile: number;
   /** True if digests of all blocks cost nothing. Then a pull compares all pulled blocks, not only the last ones. */
   readonly knowsDigests: boolean;
+  /** The etchings of a server or a mirror. A database has a table of runes instead. */
+  readonly etchings?: EtchingList;
   /** Reads the range of blocks that the source has now. A database source begins a new snapshot. */
   look(): Promise<Extent>;
   /** Reads the identities of the source's blocks at these heights. */

@@ -16,6 +16,9 @@ export function hashText(bytes: Uint8Array, at = 0): string {
 export const uint32At = (bytes: Uint8Array, at: number): number =>
   ((bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)) >>> 0;
 
+/** Returns the outpoint of 36 bytes at `at` as `txid:vout`. */
+export const outpointText = (bytes: Uint8Array, at = 0): string => `${hashText(bytes, at)}:${uint32At(bytes, at + 32)}`;
+
 /** True when `length` bytes at two offsets are equal. */
 export function sameBytes(a: Uint8Array, from: number, b: Uint8Array, at: number, length: number): boolean {
   for (let i = 0; i < length; i++) if (a[from + i] !== b[at + i]) return false;

@@ -5,7 +5,7 @@
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
 import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessEndsOf } from './block.ts';
-import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
+import { type Hash256, hashText, outpointText, sameBytes, uint32At } from './bytes.ts';
 import {
   type Changes,
   knownId,
@@ -100,6 +100,12 @@ interface OwnOutput extends NewOutput {
   spent: boolean;
 }
 
+/** An output that a transaction spends, and where its outpoint begins in the block. */
+interface SpentOutput {
+  readonly at: number;
+  readonly output: RuneOutput;
+}
+
 /** A rune of this block or the ledger, with its number of mints so far. */
 interface MintedRune extends Mintable {
   mints: number;
@@ -147,10 +153,11 @@ class BlockState {
     const spent = this.#spend(transaction);
     const { message } = transaction;
     if (!spent && !message) return;
+    const outpoints = spent?.map((one) => this.#spentText(one)).join();
 
     const allocation = new Allocation(burnedOutputs(this.block, transaction));
-    for (const { script, balances } of spent ?? []) for (const { rune, amount } of balances) allocation.add(rune, amount, script);
-    const rows = new TransactionRows(this, transaction, index);
+    for (const { output } of spent ?? []) for (const { rune, amount } of output.balances) allocation.add(rune, amount, output.script);
+    const rows = new TransactionRows(this, transaction, index, outpoints);
     const mint = message?.mint && this.#mint(message.mint);
     const etched = message && this.#etch(message, transaction, index);
 
@@ -184,9 +191,9 @@ class BlockState {
    * Takes the runes of the spent outputs from the ledger. Returns undefined when they have none, as in most
    * transactions.
    */
-  #spend({ firstInput, inputs }: TransactionPlace): RuneOutput[] | undefined {
+  #spend({ firstInput, inputs }: TransactionPlace): SpentOutput[] | undefined {
     const { bytes, inputs: outpoints } = this.block;
-    let spent: RuneOutput[] | undefined;
+    let spent: SpentOutput[] | undefined;
     for (let i = firstInput; i < firstInput + inputs; i++) {
       const at = outpoints[i] ?? 0;
       let found: RuneOutput | undefined;
@@ -200,10 +207,15 @@ class BlockState {
       }
       if (found) {
         spent ??= [];
-        spent.push(found);
+        spent.push({ at, output: found });
       }
     }
     return spent;
+  }
+
+  #spentText({ at, output }: SpentOutput): string {
+    const address = this.addressOf(output.script);
+    return `${outpointText(this.block.bytes, at)}${address === null ? '' : `:${address}`}`;
   }
 
   /** Counts a mint. Returns undefined when the rune does not exist, or cannot be minted at this height. */
@@ -289,6 +301,8 @@ class TransactionRows implements RowTarget {
     readonly state: BlockState,
     readonly transaction: TransactionPlace,
     readonly index: number,
+    /** Outpoints with runes that the transaction spends; undefined for none. */
+    readonly spent: string | undefined,
   ) {
     this.#txId = hashText(state.block.txids, 32 * index);
   }
@@ -303,6 +317,7 @@ class TransactionRows implements RowTarget {
 
   emit({ rune, operation, output = null, address = null, receiver = null, amount }: Event): void {
     const { block, indexing } = this.state;
+    const isFirst = this.#events === 0;
     indexing.emit({
       rune_id: runeIdText(rune),
       block_hash: block.hash,
@@ -316,6 +331,8 @@ class TransactionRows implements RowTarget {
       amount: amount ?? null,
       operation,
       timestamp: block.time,
+      // Amounts are above 0, so a transaction that spends an output with runes has a row that moves or burns them.
+      spent: isFirst ? (this.spent ?? null) : null,
     });
   }
 }

@@ -17,6 +17,11 @@ export interface LedgerRow {
   readonly amount: bigint | null;
   readonly operation: 'etching' | 'mint' | 'receive' | 'send' | 'burn';
   readonly timestamp: number;
+  /**
+   * The outputs with runes that the transaction spends, in the order of its inputs, with commas between them:
+   * `txid:vout:address`, or `txid:vout` without an address. Only its first row has them; null if there are none.
+   */
+  readonly spent: string | null;
 }
 
 /** A row of `runes`. */

@@ -3,11 +3,12 @@
  * Scripts are bundled from source at the first request of a process.
  */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BuildOptions } from 'esbuild';
 import { BuildError, messageOf } from '../errors.ts';
+import { program } from '../program.ts';
 import { docsFiles } from './apiDocsPage.ts';
 
 /** A path in the output, with the file's content. */
@@ -16,6 +17,7 @@ export type OwnFile = readonly [path: string, content: Buffer];
 /** Bundled scripts: the path in the output without extension, and the path below `src`. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   client: 'client/index.ts',
+  lists: 'client/lists.ts',
   'docs/init': 'site/apiDocs/startSwagger.ts',
   explorer: 'site/explorer/main.ts',
   charts: 'site/explorer/charts.ts',
@@ -34,12 +36,27 @@ let assets: readonly OwnFile[] | undefined;
 /** Returns all site assets. Throws a BuildError when a source file or package is missing, or when the bundler fails. */
 export function siteAssets(): readonly OwnFile[] {
   if (assets !== undefined) return assets;
+  if (program.assets !== undefined) {
+    assets = filesIn(program.assets);
+    return assets;
+  }
   try {
     const copies = COPIES.map(([source, path]): OwnFile => [path, readFileSync(inSource(source))]);
     assets = [...bundles([SCRIPTS, STYLES]), ...copies, ...docsFiles()];
     return assets;
   } catch (error) {
     throw new BuildError(`the scripts of the explorer cannot be bundled: ${messageOf(error)}`, ['Run npm ci, then build again.']);
+  }
+}
+
+/** Reads all files of a folder, with their paths in it. Throws a BuildError when one cannot be read. */
+function filesIn(folder: string): OwnFile[] {
+  try {
+    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+    const files = paths.filter((path) => statSync(join(folder, path)).isFile());
+    return files.map((path) => [path.replaceAll('\\', '/'), readFileSync(join(folder, path))]);
+  } catch (error) {
+    throw new BuildError(`the scripts of the explorer cannot be read: ${messageOf(error)}`, ['Install the package again.']);
   }
 }
 
@@ -53,8 +70,8 @@ function bundles(all: readonly Readonly<Record<string, string>>[]): OwnFile[] {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // The explorer loads charts.js later, as a bundle of its own.
-      external: ['./charts.js'],
+      // The explorer loads charts.js later, and the client lists.js, as bundles of their own.
+      external: ['./charts.js', './lists.js'],
       minify: true,
       write: false,
       format: 'esm',

@@ -22,6 +22,9 @@ function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest):
   return JSON.stringify(site).replaceAll('<', '\\u003c');
 }
 
+/** Warns that the data is the sample of this program. */
+const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';
+
 /** Renders the HTML document. It depends only on the manifest. */
 export function explorerPage(manifest: Manifest): string {
   const tip = manifest.heights.at(-1)?.[1] ?? 0;
@@ -60,7 +63,7 @@ export function explorerPage(manifest: Manifest): string {
 <div id="view" class="scripted" hidden></div>
 <div id="overview">
 <h1>Bitcoin rune activity</h1>
-<p class="lead">A read-only mirror of rune activity in transactions and blocks, made of static files. Heights with activity: ${formatHeights(manifest.heights)}.</p>
+${manifest.sample === true ? SAMPLE_NOTE : ''}<p class="lead">A read-only mirror of rune activity in transactions and blocks, made of static files. Heights with activity: ${formatHeights(manifest.heights)}.</p>
 <dl class="figures">
 ${figure('Records', manifest.records)}
 ${figure('Transactions', manifest.transactions)}

@@ -4,8 +4,10 @@
  * differ.
  */
 import { z } from 'zod';
+import { BALANCE_SCHEMAS } from '../contract/balances.ts';
 import { bulkFiles } from '../contract/bulk.ts';
 import { etchingSchemas, unknownRune } from '../contract/etchings.ts';
+import { outputSchemas } from '../contract/outputs.ts';
 import { parameterSchemas } from '../contract/parameters.ts';
 import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from '../contract/schemas.ts';
 import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/stats.ts';
@@ -14,11 +16,13 @@ import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
 import { NO_RUNE } from '../pages/respond.ts';
 import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/site.ts';
-import { blockExamples, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
+import { activityOperations } from './openapiActivity.ts';
+import { balanceOperations } from './openapiBalances.ts';
+import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
 import { type FileOperation, fileOperations, type Json, type Subject } from './openapiFiles.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history and the rules for raising it. */
-export const API_VERSION = '1.4.0';
+export const API_VERSION = '1.5.0';
 
 /** Returns the document, ready for JSON. The same manifest gives the same keys in the same order. */
 function openapiDocument(manifest: Manifest): Json {
@@ -36,8 +40,10 @@ function openapiDocument(manifest: Manifest): Json {
     servers: [{ url: '.', description: 'This mirror. Paths start at the folder of openapi.json.' }],
     security: [],
     tags: [
-      { name: 'Activity', description: 'Records of rune events, by transaction and by block.' },
+      { name: 'Activity', description: 'Records of rune events, by transaction, block, rune and address.' },
       { name: 'Etchings', description: 'Runes: their terms and supply.' },
+      { name: 'Balances', description: 'What addresses have, and who has a rune.' },
+      { name: 'Outputs', description: 'Which unspent outputs have runes.' },
       { name: 'Mirror', description: 'Status and content of this mirror.' },
       { name: 'Statistics', description: 'Activity of blocks and runes, counted when the mirror was built.' },
       ...(subject.site.parquet
@@ -57,7 +63,7 @@ export const openapiText = (manifest: Manifest): string => `${JSON.stringify(ope
 
 const describeApi = (site: Site): string => `Rune activity of transactions and blocks, from static files.
 
-**Order**: in a block the last transaction comes first, in a transaction the last event. **Windows**: \`limit\` and \`offset\` count records. The default
+**Order**: in a block the last transaction comes first, in a transaction the last event. **Windows**: \`limit\` and \`offset\` count entries. The default
 limit is ${defaultLimit(site)}, the maximum ${maximumLimit(site)}. An offset past the end gets no results and the true \`total\`.
 **Unknown ids** get \`total: 0\`, not an error.
 
@@ -90,6 +96,8 @@ function makeSchemas(site: Site): Json {
   const named = {
     ...responseSchemas(site.dialect),
     ...etchingSchemas(site.dialect),
+    ...BALANCE_SCHEMAS,
+    ...outputSchemas(site.dialect),
     ...(site.dialect === 'hiro' ? { UnknownRune: unknownRune } : {}),
     Error: errorResponse,
     Status: status,
@@ -142,8 +150,14 @@ function parameters({ site, tip }: Subject): Json {
     rune: make('rune', 'path', 'Id of a rune, its number, or its name. Names are compared without spacers (`•`, `.`) and case.', {
       example: '1:0',
     }),
-    offset: make('offset', 'query', 'Records to skip, in decimal digits.'),
-    limit: make('limit', 'query', 'Maximum number of records to return, in decimal digits.'),
+    address: make('address', 'path', 'Address of 1 to 100 characters. Wholly upper-case bech32 is read as lower case, all else as it is.', {
+      example: EXAMPLE_ADDRESS,
+    }),
+    output: make('output', 'path', 'Outpoint: transaction id, with or without `0x`, a colon, and the index of the output.', {
+      example: `${EXAMPLE_TX}:1`,
+    }),
+    offset: make('offset', 'query', 'Entries to skip, in decimal digits.'),
+    limit: make('limit', 'query', 'Maximum number of entries to return, in decimal digits.'),
     ...(site.operationPages ? { operation_type: make('operation_type', 'query', 'Return and count only records of this operation.') } : {}),
     first_of_thousand: make('first_of_thousand', 'path', 'First of a thousand heights: a multiple of 1000.', {
       example: tip - (tip % DIGESTS_PER_FILE),
@@ -202,14 +216,21 @@ const RESPONSES: Json = {
 };
 
 /** An operation that returns a window of a list. */
-interface ListOperation {
+export interface ListOperation {
   readonly path: string;
   readonly id: string;
   readonly summary: string;
   readonly description: string;
   readonly parameters: readonly string[];
-  /** Left out for activity. */
-  readonly etchings?: 'Etching' | 'EtchingList';
+  /** Left out for activity by transaction and by block. */
+  readonly further?: {
+    /** The name in the manifest's `lists`. */
+    readonly part: 'etchings' | 'rune_activity' | 'address_activity' | 'balances' | 'holders' | 'outputs';
+    readonly tag: 'Activity' | 'Etchings' | 'Balances' | 'Outputs';
+    readonly schema: string;
+    /** The message of the 404 of a single object; left out for lists. */
+    readonly notFound?: string;
+  };
   readonly examples?: Json;
   /** Targets that get a 400, by the name of their example. */
   readonly refused: Readonly<Record<string, string>>;
@@ -253,7 +274,7 @@ function listOperations({ site }: Subject): ListOperation[] {
       summary: 'Etchings',
       description: 'All runes, newest first.',
       parameters: ['offset', 'limit'],
-      etchings: 'EtchingList',
+      further: { part: 'etchings', tag: 'Etchings', schema: 'EtchingList' },
       refused: { limit: `/runes/v1/etchings${tooMany}`, offset: '/runes/v1/etchings?offset=-1' },
     },
     {
@@ -262,49 +283,55 @@ function listOperations({ site }: Subject): ListOperation[] {
       summary: 'A rune',
       description: 'A rune with its terms and supply.',
       parameters: ['rune'],
-      etchings: 'Etching',
+      further: { part: 'etchings', tag: 'Etchings', schema: 'Etching', notFound: NO_RUNE },
       refused: { rune: '/runes/v1/etchings/-' },
     },
+    ...activityOperations(tooMany),
+    ...balanceOperations(tooMany),
   ];
 }
 
-function listOperation({ id, summary, description, parameters, etchings, examples, refused }: ListOperation, site: BuiltSite): Json {
-  // A mirror without etchings refuses every request for them with 501, so the examples are of one that has them.
-  const subject = etchings === undefined ? site : { ...site, lists: { etchings: { total: 0 } } };
-  const hasId = etchings !== 'Etching';
+function listOperation({ id, summary, description, parameters, further, examples, refused }: ListOperation, site: BuiltSite): Json {
+  // A mirror without this part refuses every request for it with 501, so the examples are of one that has it.
+  const subject = further === undefined ? site : { ...site, lists: { [further.part]: { total: 0 } } };
+  const { notFound: missing } = further ?? {};
   return {
     operationId: id,
-    tags: [etchings === undefined ? 'Activity' : 'Etchings'],
+    tags: [further?.tag ?? 'Activity'],
     summary,
     description,
     parameters: parameters.map((name) => reference('parameters', name)),
     responses: {
       200: {
-        description: hasId ? 'The window. An unknown id has `total: 0`.' : 'The rune.',
-        headers: withHeaders(...CACHED, ...(etchings === undefined ? ['CDN-Cache-Control'] : [])),
+        description: missing === undefined ? 'The window. An unknown id has `total: 0`.' : `${summary}.`,
+        headers: withHeaders(...CACHED, ...(further === undefined ? ['CDN-Cache-Control'] : [])),
         content: {
-          'application/json': { schema: reference('schemas', etchings ?? 'ActivityList'), ...(examples === undefined ? {} : { examples }) },
+          'application/json': {
+            schema: reference('schemas', further?.schema ?? 'ActivityList'),
+            ...(examples === undefined ? {} : { examples }),
+          },
         },
       },
       304: reference('responses', 'NotModified'),
       400: errorAnswer('A parameter breaks a rule; the message names both.', [], { examples: refusals(refused, subject) }),
-      404: hasId ? reference('responses', 'NotFound') : UNKNOWN_RUNE[site.dialect],
+      404: missing === undefined ? reference('responses', 'NotFound') : notFoundAnswer(missing, site),
       405: reference('responses', 'MethodNotAllowed'),
-      ...(etchings === undefined ? {} : { 501: reference('responses', 'NotInThisMirror') }),
+      ...(further === undefined ? {} : { 501: reference('responses', 'NotInThisMirror') }),
       503: reference('responses', 'Unavailable'),
     },
   };
 }
 
-/** The 404 of a single rune. In dialect `hiro` it has the recorded body. */
-const UNKNOWN_RUNE: Readonly<Record<BuiltSite['dialect'], Json>> = {
-  contract: errorAnswer('There is no such rune.', [], { example: errorExample(404, NO_RUNE) }),
-  hiro: {
-    description: 'There is no such rune.',
+/** The 404 of a single object. In dialect `hiro` it has the recorded body. */
+function notFoundAnswer(message: string, { dialect }: BuiltSite): Json {
+  const description = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
+  if (dialect === 'contract') return errorAnswer(description, [], { example: errorExample(404, message) });
+  return {
+    description,
     headers: withHeaders('Access-Control-Allow-Origin'),
     content: { 'application/json': { schema: reference('schemas', 'UnknownRune'), example: { error: 'Not found' } } },
-  },
-};
+  };
+}
 
 function fileOperation({ id, tag, summary, description, schema, parameters = [], example }: FileOperation): Json {
   return {

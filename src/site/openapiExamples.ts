@@ -12,10 +12,13 @@ import type { BuiltSite, Dialect, Site } from '../pages/site.ts';
 /** The etching of DOG•GO•TO•THE•MOON, the third rune. */
 export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 
+/** The address that received the premine. */
+export const EXAMPLE_ADDRESS = 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t';
+
 /** The newer of the two records of this transaction. */
 const PREMINE: ActivityRecord = {
   rune: { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' },
-  address: 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t',
+  address: EXAMPLE_ADDRESS,
   amount: '100000000000.00000',
   operation: 'receive',
   location: {

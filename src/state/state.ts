@@ -19,7 +19,7 @@ import { VERSION } from '../version.ts';
 const FILE = 'state.duckdb';
 
 /** Version of the `state.` tables in store/tables.ts. A state with another version is not used. */
-const FORMAT = 7;
+const FORMAT = 9;
 
 const program = `${VERSION} ${FORMAT}`;
 

@@ -74,6 +74,8 @@ export async function updateInputs(loaded: Loaded, store: Store): Promise<void> 
     INSERT INTO state.held SELECT * FROM holds;
     DELETE FROM state.left_out WHERE source IN (${outdated});
     INSERT INTO state.left_out SELECT * FROM left_out`);
+  const read = loaded.sources.flatMap(({ blocks }) => blocks.map(([first, last]) => `(${first}, ${last})`));
+  await store.run(`DELETE FROM state.read_blocks; ${read.length === 0 ? '' : `INSERT INTO state.read_blocks VALUES ${read.join(', ')}`}`);
   if (!loaded.hasRunes) return;
   // EXCEPT treats NULLs as equal.
   await store.run(`CREATE TEMP TABLE new_runes AS FROM runes EXCEPT FROM state.runes;

@@ -20,6 +20,13 @@ const listOf = (paths: readonly string[]): string => `[${paths.map(pathLiteral).
 export const readFiles = (format: 'parquet' | 'csv' | 'json', paths: readonly string[], options: readonly string[] = []): string =>
   `read_${format}(${[listOf(paths), 'hive_partitioning = false', ...options].join(', ')})`;
 
+/** The most bytes of a line of JSON. */
+const LONGEST_LINE = 64 * 1024 * 1024;
+
+/** Returns SQL of the rows of a file with one JSON object in each line. `columns` are names and types in DuckDB's notation. */
+export const readLines = (path: string, columns: string): string =>
+  readFiles('json', [path], [`format = 'newline_delimited'`, `maximum_object_size = ${LONGEST_LINE}`, `columns = {${columns}}`]);
+
 /** Returns SQL of the metadata of Parquet row groups, with one row per column and row group. */
 export const readParquetGroups = (paths: readonly string[]): string => `parquet_metadata(${listOf(paths)})`;
 

@@ -73,7 +73,7 @@ const RUNES = {
 
 /**
  * Blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with commas. `files`
- * and `bytes`: those of the block's pages and its transactions'.
+ * and `bytes`: those of the block's pages and its transactions'. In layout `archive`, those of its compressed pages only.
  */
 const WRITTEN = {
   block_height: 'BIGINT',
@@ -115,6 +115,9 @@ const ETCHINGS = { ordinal: 'BIGINT', id: 'VARCHAR', block_height: 'BIGINT', row
 
 /** `first`: the number of the transaction's first record in its block. */
 const TRANSACTIONS = { tx_id: 'VARCHAR', block_height: 'BIGINT', records: 'BIGINT', first: 'BIGINT' } as const;
+
+/** Outputs that a block spends, as `txid:vout`. `address` is NULL if the output has none. */
+const SPENT = { block_height: 'BIGINT', output: 'VARCHAR', address: 'VARCHAR' } as const;
 
 /** Parquet files by the first height of their range; `digest` is the SHA-256 of the content. */
 const RANGES = { first: 'BIGINT', bytes: 'BIGINT', digest: 'VARCHAR' } as const;
@@ -159,7 +162,14 @@ export const TABLES = {
     columns: FILES,
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts'],
-    readBy: ['etchings/facts.ts', 'state/update.ts'],
+    readBy: ['archiver/outputs.ts', 'etchings/facts.ts', 'state/update.ts'],
+  },
+  /** Ranges of heights that the sources of the input have read, also without records. Empty if the input does not say. */
+  'state.read_blocks': {
+    columns: { first: 'BIGINT', last: 'BIGINT' },
+    madeBy: 'state/state.ts',
+    changedBy: ['state/update.ts'],
+    readBy: ['etchings/facts.ts'],
   },
   'state.held': { columns: HELD, madeBy: 'state/state.ts', changedBy: ['state/update.ts'], readBy: [] },
   'state.left_out': {
@@ -171,21 +181,30 @@ export const TABLES = {
   'state.runes': {
     columns: RUNES,
     madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts'],
+    changedBy: ['state/update.ts', 'verify/balances.ts'],
     readBy: [
+      'archiver/balances.ts',
+      'archiver/changes.ts',
       'archiver/etchings.ts',
+      'archiver/outputs.ts',
+      'archiver/rankings.ts',
+      'archiver/unitSql.ts',
       'etchings/changes.ts',
       'etchings/facts.ts',
       'etchings/names.ts',
       'etchings/pages.ts',
       'state/update.ts',
+      'verify/outputs.ts',
     ],
   },
   'state.blocks': {
     columns: BLOCKS,
     madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts'],
+    changedBy: ['state/update.ts', 'verify/balances.ts'],
     readBy: [
+      'archiver/activityRows.ts',
+      'archiver/listedRecords.ts',
+      'archiver/outputs.ts',
       'bulk/build.ts',
       'etchings/facts.ts',
       'output/digests.ts',
@@ -200,7 +219,14 @@ export const TABLES = {
     columns: BLOCK_RUNES,
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts'],
-    readBy: ['archiver/etchings.ts', 'etchings/facts.ts', 'etchings/pages.ts', 'state/update.ts', 'stats/files.ts'],
+    readBy: [
+      'archiver/activityRows.ts',
+      'archiver/etchings.ts',
+      'etchings/facts.ts',
+      'etchings/pages.ts',
+      'state/update.ts',
+      'stats/files.ts',
+    ],
   },
   'state.transactions': {
     columns: TRANSACTIONS,
@@ -213,6 +239,15 @@ export const TABLES = {
     madeBy: 'state/state.ts',
     changedBy: ['bulk/build.ts'],
     readBy: ['bulk/build.ts', 'pipeline/stale.ts'],
+  },
+  /** Outputs spent in the newest blocks, as far as files from a node say (archiver/outputs.ts). */
+  'state.spent': { columns: SPENT, madeBy: 'state/state.ts', changedBy: ['archiver/outputs.ts'], readBy: ['archiver/outputs.ts'] },
+  /** One row: from which height on `state.spent` is complete. None if a build had no outputs. */
+  'state.spent_from': {
+    columns: { first: 'BIGINT' },
+    madeBy: 'state/state.ts',
+    changedBy: ['archiver/outputs.ts'],
+    readBy: ['archiver/outputs.ts'],
   },
 
   known_files: { columns: FILES, madeBy: 'state/state.ts', readBy: ['input/changedFiles.ts', 'input/inputReader.ts'] },
@@ -246,6 +281,8 @@ export const TABLES = {
       'state/update.ts',
     ],
   },
+  /** Outputs that affected blocks spend, as far as files from a node say. */
+  spent_outputs: { columns: SPENT, madeBy: 'input/makeActivity.ts', readBy: ['archiver/outputs.ts'] },
   /** Records of affected blocks, copies of blocks included. */
   activity: { columns: RECORDS, madeBy: 'input/makeActivity.ts', readBy: ['input/consistency.ts'] },
   /** The files of each affected block. */
@@ -253,12 +290,23 @@ export const TABLES = {
   /** The blocks of every input file. */
   all_holds: { columns: HELD, madeBy: 'input/consistency.ts', readBy: ['input/runes.ts'] },
   /** Records of affected blocks, each block from one file. */
-  kept: { columns: RECORDS, madeBy: 'input/consistency.ts', readBy: ['bulk/build.ts', 'render/batches.ts', 'stats/counting.ts'] },
+  kept: {
+    columns: RECORDS,
+    madeBy: 'input/consistency.ts',
+    readBy: [
+      'archiver/activityRows.ts',
+      'archiver/listedRecords.ts',
+      'archiver/outputs.ts',
+      'bulk/build.ts',
+      'render/batches.ts',
+      'stats/counting.ts',
+    ],
+  },
   /** The blocks of `kept`. */
   blocks: {
     columns: { block_height: 'BIGINT', block_hash: 'VARCHAR', records: 'BIGINT' },
     madeBy: 'input/consistency.ts',
-    readBy: ['archiver/archive.ts', 'pipeline/build.ts', 'state/update.ts'],
+    readBy: ['archiver/archive.ts', 'pipeline/build.ts', 'pipeline/inputs.ts', 'pipeline/window.ts', 'state/update.ts'],
   },
   /**
    * The transactions of `kept`. `numbered`: records with an event_index; `event_bits`: which event indexes they have;
@@ -282,13 +330,20 @@ export const TABLES = {
   written: {
     columns: WRITTEN,
     madeBy: 'state/update.ts',
-    readBy: ['archiver/tables.ts', 'bulk/build.ts', 'pipeline/stale.ts', 'stats/counting.ts'],
+    readBy: [
+      'archiver/listedRecords.ts',
+      'archiver/outputs.ts',
+      'archiver/tables.ts',
+      'bulk/build.ts',
+      'pipeline/stale.ts',
+      'stats/counting.ts',
+    ],
   },
   /** Blocks whose rows in the state change, because they were written or removed. */
   replaced: {
     columns: { block_height: 'BIGINT' },
     madeBy: 'state/update.ts',
-    readBy: ['bulk/build.ts', 'stats/files.ts'],
+    readBy: ['archiver/outputs.ts', 'bulk/build.ts', 'stats/files.ts'],
   },
   /** The runes with mints or burns in replaced blocks, before or after the build. */
   touched_runes: { columns: { rune_id: 'VARCHAR' }, madeBy: 'state/update.ts', readBy: ['etchings/changes.ts'] },
@@ -297,10 +352,43 @@ export const TABLES = {
   old_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
   /** The transactions of the blocks in `written`. */
   placed_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['archiver/tables.ts'] },
+  /**
+   * Records from which levels of lists are made. `record` is the number in the block in served order, `page_offset` and
+   * `page_bytes` the place of its page among those of the block, and `in_page` the number in the page.
+   */
+  listed_records: {
+    columns: {
+      block_height: 'BIGINT',
+      record: 'BIGINT',
+      rune_id: 'VARCHAR',
+      address: 'VARCHAR',
+      operation: 'VARCHAR',
+      amount: 'VARCHAR',
+      page_offset: 'BIGINT',
+      page_bytes: 'BIGINT',
+      in_page: 'BIGINT',
+    },
+    madeBy: 'archiver/listedRecords.ts',
+    changedBy: ['verify/balances.ts'],
+    readBy: ['archiver/activityRows.ts', 'archiver/unitSql.ts'],
+  },
+  /** The pages of the blocks in `listed_records`. */
+  listed_pages: {
+    columns: { block_height: 'BIGINT', page: 'BIGINT', page_offset: 'BIGINT', page_bytes: 'BIGINT' },
+    madeBy: 'archiver/listedRecords.ts',
+    readBy: ['archiver/outputs.ts'],
+  },
   etchings: {
     columns: ETCHINGS,
     madeBy: 'etchings/facts.ts',
-    readBy: ['archiver/etchings.ts', 'etchings/changes.ts', 'etchings/names.ts', 'etchings/pages.ts'],
+    readBy: [
+      'archiver/balances.ts',
+      'archiver/etchings.ts',
+      'archiver/rankings.ts',
+      'etchings/changes.ts',
+      'etchings/names.ts',
+      'etchings/pages.ts',
+    ],
   },
   /** The etchings of the last build. */
   old_etchings: { columns: ETCHINGS, madeBy: 'etchings/facts.ts', readBy: ['etchings/changes.ts'] },

@@ -25,7 +25,7 @@ import { Journal } from './journal.ts';
 import { readOutput } from './outputBytes.ts';
 import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
-const FORMAT = 1;
+const FORMAT = 2;
 const STATE_FILE = 'state.json';
 
 /** A sorted file is merged with the newer ones if it is smaller than this multiple of their size. */

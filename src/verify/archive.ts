@@ -27,6 +27,7 @@ import {
   totalOf,
   writeEntry,
 } from '../archive/sortedTable.ts';
+import { describe } from '../archiver/archive.ts';
 import { ChangedArchiveError, OldArchive } from '../archiver/oldArchive.ts';
 import { messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
@@ -82,10 +83,7 @@ export class ArchiveVerification {
 
   /** The paths of all files that the root names, and its own. */
   get paths(): string[] {
-    const { segments, ids, etchings } = this.archive.root;
-    const levels = [...ids, ...(etchings?.names ?? [])].flatMap(({ files }) => files);
-    const files = [this.archive.name.root, ...[...segments, ...(etchings?.pages ?? [])].map(({ file }) => file), ...levels];
-    return [...new Set(files)].map(archivePath);
+    return [...describe(this.archive.name, this.archive.root).paths];
   }
 
   /** Returns the texts of a block's pages, with the path of the file that each is in. Throws an error when one is damaged. */
@@ -100,6 +98,11 @@ export class ArchiveVerification {
       }
     }
     return texts;
+  }
+
+  /** Returns the lengths of a block's pages. Throws an error when its segments are damaged. */
+  pageLengths(height: number): number[] {
+    return this.#segmentsOf(height).flatMap((segment) => this.#open(segment, height).placed.pages);
   }
 
   /** Compares the pages and directory lines of a block with those that a build makes of its records. */

@@ -7,11 +7,12 @@ import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { describeSources } from '../contract/sources.ts';
+import { program } from '../program.ts';
 import { compareWith, parseAgainst } from './against.ts';
 import { verify } from './verify.ts';
 
 export const VERIFY_COMMAND: Command = {
-  call: 'npm run verify --',
+  call: program.callOf('verify'),
   about: 'Checks every file of a build and reports what is wrong.',
   flags: [
     { name: 'dir', value: 'DIR', byDefault: 'dist', about: 'The output folder of a build.' },

@@ -37,13 +37,13 @@ export class EtchingsVerification {
   static of(
     root: string,
     site: Site,
-    { lists }: Manifest,
+    { lists, sources = [] }: Manifest,
     archive: ArchiveVerification | undefined,
     findings: Findings,
   ): EtchingsVerification | undefined {
     const facts = lists?.etchings;
     if (facts === undefined) return undefined;
-    const checks = { site, hasCounts: facts.counts === true, recount: new SupplyRecount() };
+    const checks = { site, hasCounts: facts.counts === true, recount: new SupplyRecount(), sources };
     return new EtchingsVerification(root, facts.total, checks, archive, findings);
   }
 
@@ -53,14 +53,18 @@ export class EtchingsVerification {
     this.#checks.recount.add(records);
   }
 
-  /** Checks the etchings after all blocks were added. `sink` receives files with their expected content. */
-  finish(blocks: readonly BlockDigest[], sink: Pick<FileSink, 'file'>): void {
+  /**
+   * Checks the etchings after all blocks were added. `sink` receives files with their expected content. Returns the
+   * etchings, oldest first.
+   */
+  finish(blocks: readonly BlockDigest[], sink: Pick<FileSink, 'file'>): readonly ReadEtching[] {
     const all = this.#archived === undefined ? this.#readFiles(blocks.at(-1)?.height ?? -1) : this.#archived.finish(this.#total);
-    if (this.#findings.count > 0) return;
-    checkList(all, this.#checks.hasCounts, blocks, this.#checks.recount, this.#findings);
-    if (this.#archived !== undefined) return;
+    if (this.#findings.count > 0) return all;
+    checkList(all, this.#checks, blocks, this.#findings);
+    if (this.#archived !== undefined) return all;
     const runes = all.map((etching, ordinal) => ({ ordinal, names: namesOf(etching) }));
     for (const [path, content] of namesFiles(runes, this.#total)) sink.file(path, content);
+    return all;
   }
 
   /** The paths of the files of layout `files`. */

@@ -1,6 +1,7 @@
 /**
  * Counts mints and burns again from records, and checks the list of etchings against them.
  */
+import { joinRuns, type Sources } from '../contract/sources.ts';
 import { parseEtching } from '../etchings/parse.ts';
 import { type Counts, type Etching, renderEtching } from '../etchings/render.ts';
 import type { BlockDigest } from '../output/digests.ts';
@@ -72,6 +73,8 @@ export interface EtchingChecks {
   readonly site: Site;
   readonly hasCounts: boolean;
   readonly recount: SupplyRecount;
+  /** Which blocks were read, as far as the manifest says. */
+  readonly sources: Sources;
 }
 
 /** Parses a page of etchings. Throws when one is not what the records up to the block `tip` say. */
@@ -89,9 +92,8 @@ export function readPage(text: string, tip: number, { site, hasCounts, recount }
 /** Checks that the list is complete and in order, and that it has counts when it can. */
 export function checkList(
   all: readonly ReadEtching[],
-  hasCounts: boolean,
+  { hasCounts, recount, sources }: EtchingChecks,
   blocks: readonly BlockDigest[],
-  recount: SupplyRecount,
   findings: Findings,
 ): void {
   const tip = blocks.at(-1)?.height ?? -1;
@@ -103,8 +105,22 @@ export function checkList(
   const known = new Set(all.map(({ id }) => id));
   for (const id of recount.ids) if (!known.has(id)) findings.add(`the rune ${id} has records but no etching`);
   const heights = new Set(blocks.map(({ height }) => height));
-  const isWhole = all.some(({ number }) => number === 0) && all.every(({ block_height }) => heights.has(block_height));
+  const isWhole =
+    all.some(({ number }) => number === 0) && all.every(({ block_height }) => heights.has(block_height)) && !hasGap(all, blocks, sources);
   if (isWhole !== hasCounts) findings.add(`the etchings ${hasCounts ? 'have' : 'lack'} counts of mints and burns, against the rule`);
+}
+
+/** True when some block between the first that was read and the tip was not, and the output does not have it. */
+function hasGap(all: readonly ReadEtching[], blocks: readonly BlockDigest[], sources: Sources): boolean {
+  const read = joinRuns(sources.flatMap((source) => source.blocks));
+  const [first, tip] = [read[0]?.[0], blocks.at(-1)?.height];
+  if (first === undefined || tip === undefined) return false;
+  const low = Math.max(
+    first,
+    all.reduce((least, { block_height }) => Math.min(least, block_height), tip),
+  );
+  const known = joinRuns([...read, ...blocks.map(({ height }): [number, number] => [height, height])]);
+  return low <= tip && !known.some(([from, to]) => from <= low && tip <= to);
 }
 
 type Place = Pick<Etching, 'block_height' | 'tx_index' | 'number' | 'id'>;

@@ -9,6 +9,7 @@ import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '.
 import { InputError, messageOf } from '../errors.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
 import { inspectOutput, LOCK, MARKER } from '../output/folder.ts';
+import { listsOf } from '../output/manifest.ts';
 import { ownFiles } from '../output/ownFiles.ts';
 import {
   DIGESTS_FOLDER,
@@ -25,7 +26,9 @@ import { type Encoding, type Site, siteOf } from '../pages/site.ts';
 import { siteAssets } from '../site/assets.ts';
 import { emitFiles, type FileSink } from '../write/pageFiles.ts';
 import { readRegularFile } from '../write/regularFile.ts';
+import { ActivityVerification } from './activityLists.ts';
 import { ArchiveVerification } from './archive.ts';
+import { BalancesVerification } from './balances.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { EtchingsVerification } from './etchings.ts';
@@ -47,15 +50,42 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   const manifest = readManifest(root, findings);
   const site = siteOf(manifest);
   const own = new ComparingSink(root, findings);
-  const ownPaths = ownFiles(manifest, siteAssets());
-  for (const [path, content] of ownPaths) own.file(path, content);
+  for (const [path, content] of ownFiles(manifest, siteAssets())) own.file(path, content);
 
   const blocks = readBlocks(root, manifest, own, findings);
   const sink = new ComparingSink(root, findings);
   const archive = site.layout === 'archive' ? ArchiveVerification.open(root, site, blocks.at(-1)?.height ?? -1, findings) : undefined;
   if (site.layout === 'archive' && archive === undefined) findings.throwIfAny(root);
+  const balances = await BalancesVerification.of(archive, manifest, findings);
+  try {
+    return await verifyBlocks(root, manifest, blocks, { own, sink, archive, balances }, findings, progress);
+  } finally {
+    balances?.close();
+  }
+}
+
+/** What the files of an output are compared with. */
+interface Checks {
+  readonly own: ComparingSink;
+  readonly sink: ComparingSink;
+  readonly archive: ArchiveVerification | undefined;
+  readonly balances: BalancesVerification | undefined;
+}
+
+/** Checks the pages of all blocks, and everything that follows from them. */
+async function verifyBlocks(
+  root: string,
+  manifest: Manifest,
+  blocks: readonly BlockDigest[],
+  { own, sink, archive, balances }: Checks,
+  findings: Findings,
+  progress: Progress,
+): Promise<Verified> {
+  const site = siteOf(manifest);
+  const ownPaths = ownFiles(manifest, siteAssets());
   const recount = new Recount(own);
   const etchings = EtchingsVerification.of(root, site, manifest, archive, findings);
+  const activity = ActivityVerification.of(archive, manifest, findings);
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   const schema = envelope(site.dialect);
   for (const [i, block] of blocks.entries()) {
@@ -75,14 +105,19 @@ export async function verify(root: string, progress: Progress): Promise<Verified
     const { batch, records } = read;
     recount.add(records);
     etchings?.add(block.height, records);
+    await balances?.add(block.height, records);
     totals.transactions += whole.transactions;
     if (whole.digest !== block.digest)
       findings.add(`block ${block.height}: its records have the digest ${whole.digest}, expected ${block.digest}`);
     if (archive === undefined) emitFiles(batch, whole, site, sink);
-    else archive.checkBlock(batch, whole);
+    else {
+      archive.checkBlock(batch, whole);
+      activity?.add(block.height, records, archive.pageLengths(block.height));
+    }
   }
   progress.end();
   if (findings.count === 0) archive?.finish();
+  if (findings.count === 0) activity?.finish();
   const archived = archive?.paths ?? [];
   // The other checks have read every file, so this only counts them.
   const files = archive === undefined ? sink.files : archived.length;
@@ -92,9 +127,13 @@ export async function verify(root: string, progress: Progress): Promise<Verified
       : archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), 0);
   const bulk = site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, own, findings, progress) : [];
   if (findings.count === 0) {
-    compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks) }, manifest, findings);
+    const facts = manifest.lists?.etchings;
+    const { lists } = listsOf(facts && { total: facts.total, hasCounts: facts.counts === true }, archive?.archive.root.lists);
+    compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), lists }, manifest, findings);
     recount.finish(manifest.site_url);
-    etchings?.finish(blocks, own);
+    const before = findings.count;
+    const runes = etchings?.finish(blocks, own) ?? [];
+    if (findings.count === before) await balances?.finish(runes);
     const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
     const others = [
       ...ownPaths.map(([path]) => path),
@@ -158,8 +197,8 @@ function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findi
 }
 
 function compare(found: Partial<Manifest>, manifest: Manifest, findings: Findings): void {
-  for (const key of ['blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights'] as const) {
-    const [actual, listed] = [JSON.stringify(found[key]), JSON.stringify(manifest[key])];
+  for (const key of ['blocks', 'transactions', 'records', 'files', 'bytes', 'digest', 'heights', 'lists'] as const) {
+    const [actual, listed] = [JSON.stringify(found[key]) ?? 'none', JSON.stringify(manifest[key]) ?? 'none'];
     if (actual !== listed) findings.add(`${MANIFEST_PATH} has ${key} ${shorten(listed)}, but the output has ${shorten(actual)}`);
   }
 }

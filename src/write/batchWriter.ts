@@ -22,6 +22,7 @@ export interface WriterTarget {
 /** Page counts of one block, including the pages of its transactions. */
 export interface WrittenBlock {
   readonly height: number;
+  /** 0 in layout `archive`, whose `bytes` are those of the compressed pages. */
   readonly files: number;
   readonly bytes: number;
   /** Set in layout `archive`. */
@@ -57,7 +58,7 @@ export class BatchWriter {
       const { files, bytes } = totals;
       const spooled = this.#spool?.add(batch, block, this.#site);
       if (spooled === undefined) emitFiles(batch, block, this.#site, this.#sink);
-      blocks.push({ height: block.height, files: totals.files - files, bytes: totals.bytes - bytes, spooled });
+      blocks.push({ height: block.height, files: totals.files - files, bytes: spooled?.bytes ?? totals.bytes - bytes, spooled });
     }
     this.#sink.flush();
     return { blocks, kept: totals.kept - keptBefore };

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type BuildError, codeOf, messageOf } from '../errors.ts';
 import type { Site } from '../pages/site.ts';
+import { program } from '../program.ts';
 import { BATCH_RECORDS } from '../render/batches.ts';
 import type { Batch } from '../render/servedOrder.ts';
 import { BatchWriter, type WriterTarget, type WrittenBatch, type WrittenBlock } from './batchWriter.ts';
@@ -86,7 +87,7 @@ export class WriterPool {
 
   #start(target: WriterTarget): Writer {
     const data: WriterData = { site: this.#site, target };
-    const worker = new Worker(new URL('./writerThread.cjs', import.meta.url), { workerData: data });
+    const worker = new Worker(program.writerThread, { workerData: data });
     worker.on('error', (error) => {
       this.#failure ??= writeFailure({ message: `a writer thread ended: ${messageOf(error)}`, code: codeOf(error) });
     });

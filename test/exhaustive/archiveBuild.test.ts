@@ -3,6 +3,7 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { OpenFile } from '../../src/pages/files.ts';
+import { answerFromLists } from '../../src/pages/listAnswers.ts';
 import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
 import { type Answer, respond } from '../../src/pages/respond.ts';
 import { type BuiltSite, siteOf } from '../../src/pages/site.ts';
@@ -141,7 +142,7 @@ describe('an incremental build', () => {
       ['2', 2],
       ['3', 4],
     ] as const) {
-      const answer = await respond(`/runes/v1/transactions/${id(start)}/activity`, site(`once-${old}`), files);
+      const answer = await respond(`/runes/v1/transactions/${id(start)}/activity`, site(`once-${old}`), files, answerFromLists);
       expect(await bodyOf(answer)).toContain(`"block_height":${height},"tx_id":"${id(start)}"`);
     }
     // It may move, when its old block is in the input again and does not have it any more.

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { PartCache } from '../../src/archive/partCache.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
 import { type Files, MissingFileError, type OpenFile } from '../../src/pages/files.ts';
+import { answerFromLists } from '../../src/pages/listAnswers.ts';
 import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { type BuiltSite, siteOf } from '../../src/pages/site.ts';
@@ -81,7 +82,7 @@ async function damagedFiles(
   };
   return async (target) => {
     try {
-      const answer = await respond(target, built, files, cache);
+      const answer = await respond(target, built, files, answerFromLists, cache);
       if (answer.kind !== 'window') return answer.kind;
       if (answer.gzip !== undefined) expect(gunzipSync(answer.gzip).toString()).toBe(answer.body);
       return `200 ${answer.body}`;

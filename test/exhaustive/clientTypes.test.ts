@@ -1,6 +1,6 @@
 /** The client for programs in TypeScript: its declarations are those of its source and of the contract, and a program that uses them compiles and runs. */
 import { execFile } from 'node:child_process';
-import { cpSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
@@ -46,7 +46,7 @@ it('client.d.ts declares what index.ts exports (after a change: npm run test:exh
 });
 
 const PROGRAM = `
-import { type Activity, type ActivityPage, type ActivityQuery, activity, Mirror, MirrorError, type MirrorManifest, type Operation } from 'rune-activity-mirror/client';
+import { type Activity, type ActivityPage, type ActivityQuery, activity, Mirror, MirrorError, type MirrorManifest, type Operation } from 'rune-activity-mirror-client';
 
 const base: string = (globalThis as unknown as { process: { argv: string[] } }).process.argv[2] ?? '';
 const operation: Operation = 'send';
@@ -90,11 +90,14 @@ describe.each([
     return (await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', work], { cwd: work })).stdout;
   };
   beforeAll(async () => {
-    const installed = join(work, 'node_modules/rune-activity-mirror');
-    await testBuild(join(installed, 'dist'), { inputs: [SAMPLE_INPUT] });
-    cpSync(join(ROOT, 'package.json'), join(installed, 'package.json'));
+    const installed = join(work, 'node_modules/rune-activity-mirror-client');
+    await testBuild(installed, { inputs: [SAMPLE_INPUT] });
+    const exported = { types: './client.d.ts', default: './client.js' };
+    writeFiles(installed, {
+      'package.json': JSON.stringify({ name: 'rune-activity-mirror-client', type: 'module', exports: exported }),
+    });
     writeFiles(work, { 'package.json': '{"type":"module"}', 'program.ts': PROGRAM });
-    host = await startServer(join(installed, 'dist'));
+    host = await startServer(installed);
   });
   afterAll(() => host.close());
 
@@ -119,7 +122,7 @@ describe.each([
       `activity({ block: 1 })`,
       `activity({ base: '', block: 1 }).then(({ results }) => results.map(({ amount }) => amount.length))`,
     ];
-    writeFiles(work, { 'wrong.ts': [`import { activity } from 'rune-activity-mirror/client';`, ...uses].join('\n') });
+    writeFiles(work, { 'wrong.ts': [`import { activity } from 'rune-activity-mirror-client';`, ...uses].join('\n') });
     const { stdout } = (await compile('wrong.ts').catch((error: unknown) => error)) as { stdout: string };
     const lines = [...stdout.matchAll(/^wrong\.ts\(([0-9]+),/gm)].map(([, line]) => Number(line));
     expect([stdout, lines]).toEqual([stdout, [2, 3, 4, 5]]);

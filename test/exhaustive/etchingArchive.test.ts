@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { PartCache } from '../../src/archive/partCache.ts';
 import { type EtchingTables, parseRoot } from '../../src/archive/root.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
+import { answerFromLists } from '../../src/pages/listAnswers.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { siteOf } from '../../src/pages/site.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
@@ -59,7 +60,7 @@ describe.each(['small', 'ranges'] as const)('etchings of an archive, %s', (name)
     const [files, built] = [diskFiles(at(name)), siteAt(name)];
     for (const target of targets) {
       const cache = new PartCache();
-      await respond('/runes/v1/blocks/1/activity', built, files, cache);
+      await respond('/runes/v1/blocks/1/activity', built, files, answerFromLists, cache);
       let [rounds, pending] = [0, 0];
       const counted = {
         ...files,
@@ -72,7 +73,7 @@ describe.each(['small', 'ranges'] as const)('etchings of an archive, %s', (name)
           return part;
         },
       };
-      await respond(target, built, counted, cache);
+      await respond(target, built, counted, answerFromLists, cache);
       expect([target, rounds <= 3]).toEqual([target, true]);
     }
   });

@@ -124,6 +124,33 @@ describe.each(LAYOUTS)('etchings of layout %s', (layout) => {
   });
 });
 
+describe('data', () => {
+  it.each([
+    ['read all blocks', [[100, 103]], true],
+    ['began later, above data that does not say what was read', [[102, 103]], true],
+    [
+      'left out a block without an etching',
+      [
+        [100, 100],
+        [102, 103],
+      ],
+      false,
+    ],
+    [
+      'left out a block that the input has from elsewhere',
+      [
+        [100, 101],
+        [103, 103],
+      ],
+      true,
+    ],
+  ])('whose sources %s', async (_, blocks, hasCounts) => {
+    const sources = JSON.stringify({ sources: [{ rules: 'ord', blocks }] });
+    const { manifest } = await mirrorOf({ 'a.csv': ledger(ROWS), 'runes.csv': runes(...BOTH), 'blocks.json': sources });
+    expect(manifest.lists?.etchings).toEqual({ total: 2, ...(hasCounts ? { counts: true } : {}) });
+  });
+});
+
 describe('verification of etchings in layout files', () => {
   it.each<[string, (out: string) => void, string]>([
     ['a wrong supply', (out) => change(out, 'etchings/0.json', '"current":"7.3"', '"current":"7.4"'), '100:1 is not as its records say'],

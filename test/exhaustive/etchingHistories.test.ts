@@ -10,7 +10,7 @@ import { ETCHING_CHANGES, EtchingHistory } from '../support/etchingHistory.ts';
 import { check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 
-const HISTORIES = Number(process.env['FC_RUNS'] ?? 8);
+const HISTORIES = Number(process.env['FC_RUNS'] ?? 6);
 
 const fetchFrom = (folder: string) => async (path: string) =>
   existsSync(join(folder, path)) ? new Response(readFileSync(join(folder, path))) : new Response(null, { status: 404 });
@@ -19,13 +19,13 @@ it('etchings are those of the oracle after any change, and an incremental build 
   let runs = 0;
   await fc.assert(
     fc.asyncProperty(
-      fc.infiniteStream(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })),
+      fc.nat(),
       fc.array(fc.array(fc.constantFrom(...ETCHING_CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 2, maxLength: 5 }),
       fc.constantFrom(...DIALECTS),
       fc.constantFrom(...LAYOUTS),
-      async (numbers, steps, dialect, layout) => {
+      async (number, steps, dialect, layout) => {
         runs += 1;
-        const random = () => numbers.next().value;
+        const random = randomFor(`etchings ${number}`);
         const history = new EtchingHistory(random);
         const work = temporaryFolder();
         const [out, input] = [join(work, 'out'), join(work, 'in')];

@@ -47,7 +47,7 @@ beforeAll(async () => {
   write('after', [...range(1, 20), ...range(25, 30)], (height) => (height > 12 ? 'b' : 'a'));
   for (const layout of LAYOUTS) {
     for (const name of ['before', 'after']) {
-      await testBuild(join(work, `${layout}-${name}`), { inputs: [input(name)], layout });
+      await testBuild(join(work, `${layout}-${name}`), { inputs: [input(name)], layout, lists: layout === 'archive' });
       whole[`${layout}-${name}`] = contents(join(work, `${layout}-${name}`));
     }
   }
@@ -135,7 +135,7 @@ describe.each([
       const left = contents(out);
       for (const [path, bytes] of Object.entries(before)) expect([bytes, after[path]], path).toContain(left[path]);
 
-      await testBuild(out, { inputs: [input('after')], layout });
+      await testBuild(out, { inputs: [input('after')], layout, lists: layout === 'archive' });
       expect(contents(out)).toEqual(after);
       await verify(out, new Progress(new RecordingLog(), false));
       // The lists of changes name all that the two builds did.

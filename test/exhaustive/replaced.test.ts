@@ -46,6 +46,12 @@ describe('an output that becomes another under the local server', () => {
         ['', '?limit=60&offset=13', '?limit=3&offset=2&operation_type=receive'].map((query) => path + query),
       ),
       ...activityPaths(built('files'), ['transactions']).filter((_, i) => i % 24 === 0),
+      // Layout `files` refuses these.
+      ...['1:0', '840000:4', '3'].flatMap((rune) => [
+        `/runes/v1/etchings/${rune}/activity`,
+        `/runes/v1/etchings/${rune}/activity?offset=50`,
+      ]),
+      '/runes/v1/addresses/bc1q6387s5lqmxvrw6qjt5fma4ncjd6aha4dwvh9km/activity?limit=60',
     ];
     for (const name of NAMES) {
       const host = await startServer(built(name));

@@ -47,9 +47,12 @@ describe.skipIf(!hasScript)('on a terminal', () => {
     });
     const written = onTerminal('build --out terminal', work);
     const shown = written.split(CLEAR).slice(1, -1);
-    expect(shown.filter((text) => /^write: [\d,]+ of 30,001 records/.test(text))).not.toEqual([]);
+    expect(shown.filter((text) => /^\[[= ]{20}\] +\d+ % {2}write: [\d,]+ of 30,001 records/.test(text))).not.toEqual([]);
     expect(
-      shown.filter((text) => !/^(load|write|finish): /.test(text) && !/^\x1b\[33mNote:|^(Read|Wrote) /.test(text) && text !== ''),
+      shown.filter(
+        (text) =>
+          !/^(\[[= ]{20}\] +\d+ % {2})?(load|write|finish): /.test(text) && !/^\x1b\[33mNote:|^(Read|Wrote) /.test(text) && text !== '',
+      ),
     ).toEqual([]);
     const plain = await run('build', ['--out', 'plain', '--cache', 'cache'], work);
     expect(plain.stderr).toMatch(/^Note: 1 block\(s\) are in several files/);

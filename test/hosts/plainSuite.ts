@@ -188,6 +188,7 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
         'charts.js',
         'client.js',
         'client.d.ts',
+        'lists.js',
         'openapi.json',
         'docs/init.js',
         'docs/LICENSE.txt',

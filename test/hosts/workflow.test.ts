@@ -300,7 +300,7 @@ class Source {
   async expected(): Promise<string> {
     const out = join(work, `expected-${runNumber}-${[...this.chain.values()].at(-1)}`);
     const last = Math.max(...this.chain.keys());
-    await testBuild(out, { inputs: [this.#write()], layout: 'archive', blocks: { from: last - WINDOW + 1, to: last } });
+    await testBuild(out, { inputs: [this.#write()], layout: 'archive', lists: true, blocks: { from: last - WINDOW + 1, to: last } });
     return out;
   }
 

@@ -4,13 +4,14 @@
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { envelope, errorResponse } from '../../src/contract/schemas.ts';
+import { errorResponse, responseSchemas } from '../../src/contract/schemas.ts';
+import type { Layout } from '../../src/pages/site.ts';
 import { ROOT } from './cli.ts';
 import type { Answer, Host } from './server.ts';
 
-export const SAMPLE_INPUT = join(ROOT, 'input');
+export const SAMPLE_INPUT = join(ROOT, 'sample');
 
-/** From the sample's ledger, see input/README.md. */
+/** From the sample's ledger, see sample/README.md. */
 const HASH_437 = '00000000f00d99dccc32c5291d13d871e27d9906c810b4257e859132e49b8cc3';
 const TX_321 = '0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8';
 const TX_21 = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
@@ -128,6 +129,37 @@ export const CASES: readonly Case[] = [
   },
 ];
 
+const CHARLIE = 'etchings/2000001:10/activity';
+const HOLDER = 'bcrt1p3jdss6srl8kdqkkn36uz5a59mv542xlk5h3zx94y6wqn5rg6ekuqw7dhys';
+const at = (path: string) => `/runes/v1/${path}`;
+const LONG = 'x'.repeat(101);
+
+/** More cases for hosts that run code over an archive with lists. */
+const LIST_CASES: readonly Case[] = [
+  list('activity of a rune', at(CHARLIE), 20, 0, 287, 20),
+  list('the end of the activity of a rune', at(`${CHARLIE}?limit=60&offset=280`), 60, 280, 287, 7),
+  list('activity of a rune past the end', at(`${CHARLIE}?limit=7&offset=9007199254740991`), 7, 9007199254740991, 287, 0),
+  list('activity of a rune by its number', at('etchings/09000002/activity?limit=1'), 1, 0, 287, 1),
+  list('activity of a rune by its name', at('etchings/syntheticcharlie/activity?limit=1'), 1, 0, 287, 1),
+  list('activity of a rune by its name with spacers', at('etchings/SYNTHETIC%E2%80%A2CHARLIE/activity?limit=1'), 1, 0, 287, 1),
+  list('activity of an unknown rune', at('etchings/NOSUCHRUNE/activity'), 20, 0, 0, 0),
+  list('activity of a rune at an address', at(`${CHARLIE}/${HOLDER}?limit=60`), 60, 0, 25, 25),
+  list('activity of an address', at(`addresses/${HOLDER}/activity?limit=60&offset=47`), 60, 47, 107, 60),
+  list('activity of an address, from its middle, without v1', `/runes/addresses/${HOLDER}/activity?limit=3&offset=50`, 3, 50, 107, 3),
+  list('activity of an unknown address', at('addresses/a%2Fb%00/activity'), 20, 0, 0, 0),
+  refused('a malformed address', at(`addresses/${LONG}/activity`), 'params/address must NOT have more than 100 characters'),
+  refused('an empty address', at(`${CHARLIE}/`), 'params/address must NOT have fewer than 1 characters'),
+  {
+    name: 'activity of a real rune, to the byte',
+    target: at('etchings/dog.go.to.the.moon/activity?limit=1'),
+    status: 200,
+    body: `{"limit":1,"offset":0,"total":2,"results":[{"address":"bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t","amount":"100000000000.00000","operation":"receive","location":{"block_hash":"0x0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5","block_height":840000,"tx_id":"0x${DOG}","tx_index":3,"vout":1,"output":"0x${DOG}","timestamp":1713571767}}]}`,
+  },
+];
+
+/** The cases of hosts that run code. Archives must have lists. */
+export const casesOf = (layout: Layout): readonly Case[] => (layout === 'archive' ? [...CASES, ...LIST_CASES] : CASES);
+
 /** Sends a case to a host and checks the answer. A host without code does not know which blocks are settled, and says nothing to a CDN. */
 export async function checkCase(
   host: Host,
@@ -135,7 +167,7 @@ export async function checkCase(
   knowsSettled = true,
 ): Promise<void> {
   const answer = await host.send(method, target);
-  expect({ status: answer.status, body: body === undefined ? body : bodyOf(answer, body) }).toEqual({
+  expect({ status: answer.status, body: body === undefined ? body : bodyOf(answer, body, target) }).toEqual({
     status,
     body: typeof body === 'string' || body === undefined ? body : [...body],
   });
@@ -149,7 +181,8 @@ export async function checkCase(
   // Of the sample's blocks, 2000010 is the highest and these are six below it. HEAD has no body to tell by.
   if (method === 'GET') {
     const heights = [...answer.body.matchAll(/"block_height":([0-9]+),"tx_id"/g)].map(([, height]) => Number(height));
-    const isSettled = heights.length > 0 && Math.max(...heights) <= 2000004;
+    const isList = /\/(?:etchings|addresses)\//.test(target);
+    const isSettled = !isList && heights.length > 0 && Math.max(...heights) <= 2000004;
     if (knowsSettled) expect(answer.headers['cdn-cache-control']).toBe(isSettled ? 'public, max-age=86400' : undefined);
     expect(answer.headers['cache-control']).toBe('public, no-cache, must-revalidate');
   }
@@ -160,9 +193,10 @@ export async function checkCase(
   expect(again.headers['cdn-cache-control']).toBe(answer.headers['cdn-cache-control']);
 }
 
-function bodyOf(answer: Answer, expected: Case['body']): unknown {
+function bodyOf(answer: Answer, expected: Case['body'], target: string): unknown {
   if (typeof expected === 'string') return answer.body;
   const { limit, offset, total, results } = JSON.parse(answer.body) as { limit: number; offset: number; total: number; results: unknown[] };
-  envelope('contract').parse(JSON.parse(answer.body));
+  const { ActivityList, RuneActivityList } = responseSchemas('contract');
+  (target.includes('/etchings/') ? RuneActivityList : ActivityList).parse(JSON.parse(answer.body));
   return [limit, offset, total, results.length];
 }

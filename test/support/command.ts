@@ -5,8 +5,8 @@ import { runCommand } from '../../src/cli/run.ts';
 import { build } from '../../src/pipeline/build.ts';
 import { BUILD_COMMAND, buildOptions } from '../../src/pipeline/command.ts';
 import { PULL_COMMAND, runPull } from '../../src/pull/command.ts';
+import { SAMPLE_COMMAND, writeSample } from '../../src/sample/command.ts';
 import { runVerify, VERIFY_COMMAND } from '../../src/verify/command.ts';
-import { SAMPLE_COMMAND, writeSample } from '../../tools/sample.ts';
 import type { Finished } from './cli.ts';
 
 /** What the files of `scripts/` give to runCommand(). */

@@ -8,10 +8,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { type Block, readBlock } from '../../src/runes/block.ts';
-import { hashText, uint32At } from '../../src/runes/bytes.ts';
+import { hashText, outpointText, uint32At } from '../../src/runes/bytes.ts';
 import type { PreviousOutput } from '../../src/runes/indexBlock.ts';
 import { ROOT } from './cli.ts';
-import { hash256, outpointText, sealed } from './memoryLedger.ts';
+import { hash256, sealed } from './memoryLedger.ts';
 import { blockBytes, type Transaction } from './runeBlocks.ts';
 
 export interface FakeBlock {

@@ -1,7 +1,7 @@
 /** A ledger in memory, and indexing of raw blocks with it. */
 import { hash } from 'node:crypto';
 import { type Block, BlockError, readBlock } from '../../src/runes/block.ts';
-import { hashText, uint32At } from '../../src/runes/bytes.ts';
+import { hashText, outpointText } from '../../src/runes/bytes.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
 import { type Changes, type Ledger, type NewRune, type RuneId, type RuneOutput, runeIdText } from '../../src/runes/ledger.ts';
 import type { Network } from '../../src/runes/networks.ts';
@@ -27,9 +27,6 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
   copy.set(last, 36);
   return copy;
 }
-
-/** Returns an outpoint of 36 bytes as `txid:index`. */
-export const outpointText = (bytes: Uint8Array, at = 0): string => `${hashText(bytes, at)}:${uint32At(bytes, at + 32)}`;
 
 /** Returns the 36 bytes of an outpoint. */
 export function outpointOf(txid: string, index: number): Uint8Array {
@@ -86,8 +83,6 @@ class MemoryLedger implements Ledger {
 export class MemoryChain {
   readonly ledger = new MemoryLedger();
   readonly rows: LedgerRow[] = [];
-  /** Every spent outpoint, as text. */
-  readonly spent = new Set<string>();
   readonly asked: Commitment[] = [];
   readonly #outputs = new Map<string, PreviousOutput>();
 
@@ -96,7 +91,6 @@ export class MemoryChain {
   add(bytes: Uint8Array, height: number): { block: Block; rows: LedgerRow[]; changes: Changes } {
     const block = readBlock(bytes, hash256);
     block.transactions.forEach((transaction, index) => {
-      for (let i = 0; i < transaction.inputs; i++) this.spent.add(outpointText(bytes, block.inputs[transaction.firstInput + i]));
       for (let i = 0; i < transaction.outputs; i++) {
         this.#outputs.set(`${hashText(block.txids, 32 * index)}:${i}`, { script: script(block, transaction.firstOutput + i), height });
       }
@@ -130,8 +124,13 @@ export function balancesOf({ ledger }: MemoryChain): [string, [string, string][]
     .sort();
 }
 
-/** Balances of unspent outputs from `receive` rows alone. */
-export function balancesByRows({ rows, spent }: MemoryChain): [string, [string, string][]][] {
+/** The outpoints that a row says are spent. */
+export const spentBy = ({ spent }: Pick<LedgerRow, 'spent'>): string[] =>
+  spent?.split(',').map((one) => one.split(':').slice(0, 2).join(':')) ?? [];
+
+/** Balances of unspent outputs from rows alone. */
+export function balancesByRows({ rows }: MemoryChain): [string, [string, string][]][] {
+  const spent = new Set(rows.flatMap(spentBy));
   const outputs = new Map<string, Map<string, bigint>>();
   for (const { operation, tx_id, output, rune_id, amount } of rows) {
     const outpoint = `${tx_id}:${output}`;

@@ -7,7 +7,7 @@ import { Store } from '../../src/store/duckdb.ts';
 import { readFiles } from '../../src/store/files.ts';
 import { filesBelow, rowsOf, temporaryFolder, testBuild, tree } from './build.ts';
 import { FakeNode } from './fakeNode.ts';
-import { MemoryChain } from './memoryLedger.ts';
+import { MemoryChain, spentBy } from './memoryLedger.ts';
 import { testPull } from './pull.ts';
 import type { Activity } from './records.ts';
 import { blocksOf, type FixtureChain, networkOf } from './runeChains.ts';
@@ -64,10 +64,11 @@ export async function checkFixture(fixture: FixtureChain): Promise<void> {
         return BigInt(whole + decimals);
       };
       const of = (operation: string) => records.filter((record) => record.operation === operation);
+      const spent = new Set((await pulledRows(to)).flatMap((row) => spentBy(JSON.parse(row) as { spent: string | null })));
       const outputs = new Map<string, Map<string, bigint>>();
       for (const record of of('receive')) {
         const outpoint = `${record.location.output}`;
-        if (memory.spent.has(outpoint)) continue;
+        if (spent.has(outpoint)) continue;
         const runes = outputs.get(outpoint) ?? new Map<string, bigint>();
         outputs.set(outpoint, runes.set(record.rune.id, (runes.get(record.rune.id) ?? 0n) + units(record)));
       }

@@ -44,8 +44,8 @@ export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; r
 }
 
 /** CSV as PostgreSQL writes it: no value is an empty cell, an empty text is quoted. */
-function csv(rows: readonly object[]): string {
-  const cell = (value: unknown) => (value === null ? '' : value === '' ? '""' : String(value));
+export function csv(rows: readonly object[]): string {
+  const cell = (value: unknown) => (value === null ? '' : value === '' || String(value).includes(',') ? `"${value}"` : String(value));
   const lines = rows.map((row) => Object.values(row).map(cell).join(','));
   return `${[Object.keys(rows[0] ?? {}).join(','), ...lines].join('\n')}\n`;
 }

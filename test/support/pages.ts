@@ -12,6 +12,9 @@ export const PAGES: readonly string[] = [
   'CHANGELOG.md',
   'bench/peers/README.md',
   'input/README.md',
+  'sample/README.md',
+  'packaging/mirror/README.md',
+  'packaging/client/README.md',
   'test/fixtures/README.md',
   ...['docs', 'hosting'].flatMap((folder) => filesBelow(join(ROOT, folder)).map((path) => `${folder}/${path}`)),
 ].filter((path) => path.endsWith('.md'));

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dialect, Layout } from '../../src/pages/site.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild } from './build.ts';
 
-/** Returns the folder of a build with the default page sizes. Tests only read it. The first that asks builds it; others wait, also in other processes. */
+/** Returns the folder of a build with the command's defaults. Tests only read it. The first that asks builds it; others wait, also in other processes. */
 export async function recordedOutput(layout: Layout, dialect: Dialect): Promise<string> {
   const out = join(dirname(temporaryFolder()), `recorded-${layout}-${dialect}`);
   while (!existsSync(out)) {
@@ -14,7 +14,7 @@ export async function recordedOutput(layout: Layout, dialect: Dialect): Promise<
       continue;
     }
     try {
-      await testBuild(`${out}.part`, { inputs: CONFORMANCE_INPUTS, layout, dialect });
+      await testBuild(`${out}.part`, { inputs: CONFORMANCE_INPUTS, layout, dialect, lists: layout === 'archive' });
       renameSync(`${out}.part`, out);
     } finally {
       rmdirSync(`${out}.lock`);

@@ -48,12 +48,16 @@ export function memoryOf(blocks: readonly FakeBlock[]): MemoryChain {
   return memory;
 }
 
-/** Returns these blocks and more of them, with random transactions. `random` returns an integer below its argument. */
-export function extended(blocks: readonly FakeBlock[], count: number, random: (below: number) => number): FakeBlock[] {
+/**
+ * Returns these blocks and more of them, with random transactions. `random` returns an integer below its argument. Each block
+ * may spend one in `thrift` of the outputs.
+ */
+export function extended(blocks: readonly FakeBlock[], count: number, random: (below: number) => number, thrift = 1): FakeBlock[] {
   const memory = memoryOf(blocks);
   const all = [...blocks];
   for (let i = 0; i < count; i++) {
-    const unspent = [...memory.ledger.outputs.keys()];
+    const outputs = [...memory.ledger.outputs.keys()];
+    const unspent = thrift === 1 ? outputs : outputs.filter(() => random(thrift) === 0);
     const ids = [...memory.ledger.byId.values()].map(({ row }) => row.id);
     // Some blocks are empty. An edict cannot name a rune of block 0, so that one is.
     const transactions = Array.from({ length: all.length === 0 ? 0 : random(4) }, () => generateTransaction(random, unspent, ids));

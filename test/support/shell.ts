@@ -13,7 +13,8 @@ const ADDRESS = '127.0.0.1:3000';
 
 /**
  * What stands before each block. `npm ci` does nothing: the packages of this project are linked into the copy, and CI installs them afresh.
- * `npm start` goes on in the background, in a group of processes of its own, and returns when the server answers.
+ * `npm start` goes on in the background, in a group of processes of its own, and returns when the server answers. It ends the server of an earlier
+ * block first, as a reader would.
  */
 const PRELUDE = `
 npm() {
@@ -22,6 +23,10 @@ npm() {
     start)
       shift
       if [ "\${1:-}" = -- ]; then shift; fi
+      for group in $(cat servers 2>/dev/null); do
+        while kill -TERM -- "-$group" 2>/dev/null; do sleep 0.1; done
+      done
+      rm -f servers
       set -m
       command npm start -- --port "$MIRROR_PORT" "$@" >server.log 2>&1 &
       set +m

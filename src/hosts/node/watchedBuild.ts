@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { InputError, messageOf } from '../../errors.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/paths.ts';
 import { type BuiltSite, siteOf } from '../../pages/site.ts';
+import { plainCall } from '../../program.ts';
 
 /** The manifest of the build in a folder. The same returned object means the same build. */
 export class WatchedBuild {
@@ -52,7 +53,7 @@ export class WatchedBuild {
     const stats = statSync(this.#path, { throwIfNoEntry: false });
     // Reading a pipe would block until another process writes to it.
     if (stats !== undefined && !stats.isFile()) {
-      throw new InputError(`${this.#path} is not a file`, ['Remove it and run npm run build again.']);
+      throw new InputError(`${this.#path} is not a file`, [`Remove it and run ${plainCall('build')} again.`]);
     }
     return `${stats?.dev}:${stats?.ino}:${stats?.size}:${stats?.mtimeMs}`;
   }
@@ -63,11 +64,11 @@ function readSite(path: string): BuiltSite {
   try {
     text = readFileSync(path, 'utf8');
   } catch {
-    throw new InputError(`build not found: ${path} is missing`, ['Run npm run build first, or name the folder with --dir.']);
+    throw new InputError(`build not found: ${path} is missing`, [`Run ${plainCall('build')} first, or name the folder with --dir.`]);
   }
   try {
     return siteOf(JSON.parse(text));
   } catch (error) {
-    throw new InputError(`${path} cannot be read as a manifest: ${messageOf(error)}`, ['Run npm run build again.']);
+    throw new InputError(`${path} cannot be read as a manifest: ${messageOf(error)}`, [`Run ${plainCall('build')} again.`]);
   }
 }

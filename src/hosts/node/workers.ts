@@ -2,10 +2,8 @@
  * `npm start -- --workers N`: several processes answer on one port, and a primary process restarts them.
  */
 import cluster, { type Address, type Worker } from 'node:cluster';
-import { fileURLToPath } from 'node:url';
 import type { Log } from '../../cli/log.ts';
-
-const RUN = fileURLToPath(new URL('../../../scripts/run.cjs', import.meta.url));
+import { program } from '../../program.ts';
 
 /** Waits before it restarts a worker, so that a crash loop cannot use up a core. */
 const RESTART_DELAY_MS = 1000;
@@ -21,7 +19,7 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
   // Each worker accepts connections itself. When all are full, a primary that distributes connections would pass a
   // refused one from worker to worker.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
-  cluster.setupPrimary({ exec: RUN, args: ['serve', ...process.argv.slice(2)] });
+  cluster.setupPrimary({ exec: program.runner, args: ['serve', ...process.argv.slice(2)] });
   const listening = new Set<Worker>();
   let [isStopping, hasListened, isAnnounced] = [false, false, false];
 

@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { execPath } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import { BuildError, EXIT, messageOf, UsageError } from '../../errors.ts';
+import { program } from '../../program.ts';
 import type { BitcoinNode } from './node.ts';
 import type { NodePull } from './nodePull.ts';
 
@@ -15,8 +15,6 @@ const LOOK_MS = 1000;
 
 /** Milliseconds until the next request to a node that did not answer. */
 const LOST_MS = 10_000;
-
-const RUN = fileURLToPath(new URL('../../../scripts/run.cjs', import.meta.url));
 
 export interface FollowOptions {
   /** The folder `pulled`, which is the input of builds. */
@@ -80,7 +78,7 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, unde
  */
 export async function build({ folder, args, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;
-  const child = spawn(execPath, [RUN, 'build', '--input', folder, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(execPath, [program.runner, 'build', '--input', folder, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -5,7 +5,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
+import { NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fields.ts';
 import { CliError, codeOf, messageOf } from '../../errors.ts';
 import type { LedgerRow, RuneRow } from '../../runes/rows.ts';
 import type { Store } from '../../store/duckdb.ts';
@@ -18,7 +18,7 @@ import { isDiskFull, putInPlace, workFile, writeError } from '../write.ts';
 import { CsvFile } from './csvFile.ts';
 import { lost } from './folderChecks.ts';
 
-const LEDGER_COLUMNS = LEDGER_FIELDS.map(({ column }) => column as keyof LedgerRow);
+const LEDGER_COLUMNS = NODE_LEDGER_FIELDS.map(({ column }) => column as keyof LedgerRow);
 const ALL_RUNE_FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
 const RUNE_COLUMNS = ALL_RUNE_FIELDS.map(({ column }) => column as keyof RuneRow);
 
@@ -75,7 +75,7 @@ export class RowFiles {
     const csv = this.#guarded(() => ledger?.end());
     const temporary = this.#temporary('.parquet');
     const making = this.#last.then(async () => {
-      await this.#write(temporary, { csv, fields: LEDGER_FIELDS, order: ROW_ORDER });
+      await this.#write(temporary, { csv, fields: NODE_LEDGER_FIELDS, order: ROW_ORDER });
       this.#drop(csv);
       return { ...heights, temporary, rows: ledger?.rows ?? 0, bytes: (await stat(temporary)).size };
     });
@@ -127,7 +127,7 @@ export class RowFiles {
     for (const path of paths) await this.#check(path);
     const temporary = this.#temporary('.parquet');
     const more = `FROM ${readFiles('parquet', paths)}`;
-    await this.#write(temporary, { csv: undefined, fields: LEDGER_FIELDS, order: ROW_ORDER, more });
+    await this.#write(temporary, { csv: undefined, fields: NODE_LEDGER_FIELDS, order: ROW_ORDER, more });
     await this.#place(temporary, ledgerFile(first, last));
     this.#syncFolders([ledgerFile(first, last)]);
   }

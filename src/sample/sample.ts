@@ -1,58 +1,11 @@
 /**
- * The sample command: writes the sample data of this project.
+ * The sample: records in the format of the indexer's tables `ledger` and `runes`.
  *
- *   840000-first-etchings.ndjson   real: two of the first runes on Bitcoin, as the Runes API returned them
- *   synthetic/ledger.csv           invented: records in the format of the indexer's `ledger` table
- *   synthetic/runes.csv            invented: the runes of these records
- *
- * The invented data comes from a fixed seed, so every run on every machine writes the same bytes.
+ * Block 840,000 is real: two of the first runes on Bitcoin. All other blocks are invented from a fixed seed, so every
+ * run on every machine makes the same bytes.
  */
 import { createHash } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { type Command, type Flags, HELP, LOG } from '../src/cli/flags.ts';
-import type { Log } from '../src/cli/log.ts';
-import { BuildError, messageOf } from '../src/errors.ts';
-
-// --- Real data: block 840000 -----------------------------------------------------------------------------------------
-
-const BLOCK = {
-  block_hash: '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5',
-  block_height: 840_000,
-  timestamp: 1_713_571_767,
-};
-
-/** In served order: the later transaction first. */
-const ETCHINGS = [
-  {
-    rune: { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' },
-    tx_id: 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375',
-    tx_index: 3,
-    premine: { amount: '100000000000.00000', vout: 1, address: 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t' },
-  },
-  {
-    rune: { id: '840000:1', number: 1, name: 'ZZZZZFEHUZZZZZ', spaced_name: 'Z•Z•Z•Z•Z•FEHU•Z•Z•Z•Z•Z' },
-    tx_id: '2bb85f4b004be6da54f766c17c1e855187327112c231ef2ff35ebad0ea67c69e',
-    tx_index: 1,
-    premine: { amount: '110000000.00', vout: 0, address: 'bc1p8w9n4v298668ut2fqwukxamxsr3ssc7lxcja8e6zjgec4euj3ksswckxz6' },
-  },
-];
-
-/**
- * Makes two records per etching (newest first): the received premine, then the etching. Key order is as in dialect
- * hiro.
- */
-function firstEtchings(): string {
-  const { block_hash, block_height, timestamp } = BLOCK;
-  const activities = ETCHINGS.flatMap(({ rune, tx_id, tx_index, premine: { amount, vout, address } }) => {
-    const location = { block_hash, block_height, tx_id, tx_index, timestamp };
-    return [
-      { rune, operation: 'receive', location: { ...location, vout, output: `${tx_id}:${vout}` }, address, amount },
-      { rune, operation: 'etching', location },
-    ];
-  });
-  return activities.map((activity) => `${JSON.stringify(activity)}\n`).join('');
-}
+import { FIRST_INVENTED, INVENTED_HASH_START } from './marks.ts';
 
 // --- Random numbers with a fixed seed --------------------------------------------------------------------------------
 
@@ -89,6 +42,9 @@ const MAX = 2n ** 128n - 1n;
 
 interface Rune {
   readonly spaced: string;
+  /** Number of a real rune. Invented ones are numbered from 9000000 on, which no real rune has. */
+  readonly number?: number;
+  readonly turbo?: true;
   readonly divisibility: number;
   readonly premine?: bigint;
   readonly symbol?: string;
@@ -125,12 +81,12 @@ interface Event {
 type Transaction = readonly Event[];
 
 /** Makes 1 event, or 2 with a premine. */
-const etch = (rune: Rune): Transaction => {
+function etch(rune: Rune, address?: string, output = 1): Transaction {
   const { premine: amount } = rune;
   const etching: Event = { rune, operation: 'etching' };
   if (amount === undefined) return [etching];
-  return [etching, { rune, operation: 'receive', amount, output: 1, address: someAddress() }];
-};
+  return [etching, { rune, operation: 'receive', amount, output, address: address ?? someAddress() }];
+}
 
 /** Makes 2 events: the mint and its receiver. */
 const mint = (rune: Rune): Transaction => {
@@ -164,10 +120,41 @@ const pick = (): Rune => MAIN[between(0, MAIN.length - 1)] ?? ALPHA;
 const times = (count: number, make: (i: number) => Transaction): Transaction[] => Array.from({ length: count }, (_, i) => make(i));
 const mints = (count: number): Transaction[] => times(count, (i) => mint([BRAVO, CHARLIE, DELTA][i % 3] ?? BRAVO));
 
-// --- Invented blocks -------------------------------------------------------------------------------------------------
+// --- The real block --------------------------------------------------------------------------------------------------
 
-/** Far above the tip of the chain, so that nobody mistakes these blocks for real ones. */
-const FIRST_HEIGHT = 2_000_001;
+const BLOCK_840000 = {
+  height: 840_000,
+  hash: '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5',
+  timestamp: 1_713_571_767,
+};
+
+/** Two etchings with their premines. The block has more. */
+function firstEtchings(): Transfers[] {
+  const fehu: Rune = {
+    spaced: 'Z•Z•Z•Z•Z•FEHU•Z•Z•Z•Z•Z',
+    number: 1,
+    divisibility: 2,
+    premine: 11_000_000_000n,
+    symbol: 'ᚠ',
+    terms: [100n, 1_111_111],
+    turbo: true,
+  };
+  const dog: Rune = { spaced: 'DOG•GO•TO•THE•MOON', number: 3, divisibility: 5, premine: 10_000_000_000_000_000n, symbol: '🐕' };
+  return [
+    {
+      tx_index: 1,
+      tx_id: '2bb85f4b004be6da54f766c17c1e855187327112c231ef2ff35ebad0ea67c69e',
+      events: etch(fehu, 'bc1p8w9n4v298668ut2fqwukxamxsr3ssc7lxcja8e6zjgec4euj3ksswckxz6', 0),
+    },
+    {
+      tx_index: 3,
+      tx_id: 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375',
+      events: etch(dog, 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t', 1),
+    },
+  ];
+}
+
+// --- Invented blocks -------------------------------------------------------------------------------------------------
 
 /** One entry per height. The totals are near the page sizes 20 and 60, where builds are most likely to go wrong. */
 const blocks = (): Transaction[][] => [
@@ -178,10 +165,12 @@ const blocks = (): Transaction[][] => [
   /* 2000005:   0 */ [],
   /* 2000006:  61 */ [move(30), burn()],
   /* 2000007: 437 */ [...mints(11), move(107, 2), ...times(11, burn), [...move(30), ...burn()], ...mints(11)],
-  /* 2000008: 500 */ [...SERIES.map(etch), ...mints(65), move(148), ...times(30, burn)],
+  /* 2000008: 500 */ [...SERIES.map((rune) => etch(rune)), ...mints(65), move(148), ...times(30, burn)],
   /* 2000009: 121 */ [move(60), burn()],
   /* 2000010:   2 */ [mint(BRAVO)],
 ];
+
+const FIRST_NUMBER = 9_000_000;
 
 type Cell = string | number | bigint | undefined;
 type Row = Record<string, Cell>;
@@ -196,31 +185,59 @@ function csv(rows: readonly Row[]): string {
   return lines.map((line) => `${line.join(',')}\n`).join('');
 }
 
+/** A transaction with its place in a block. */
+interface Transfers {
+  readonly tx_index: number;
+  readonly tx_id: string;
+  readonly events: Transaction;
+}
+
+interface Block {
+  readonly height: number;
+  readonly hash: string;
+  /** Seconds since 1970. */
+  readonly timestamp: number;
+  readonly transactions: readonly Transfers[];
+}
+
+/** Makes all blocks, in ascending order. Invented ones follow the real block in time, every ten minutes. */
+function allBlocks(): Block[] {
+  const invented = blocks().map((transactions, i): Block => {
+    const height = FIRST_INVENTED + i;
+    let tx_index = 0;
+    return {
+      height,
+      hash: `${INVENTED_HASH_START}${sha256(`block ${height}`).slice(INVENTED_HASH_START.length)}`,
+      timestamp: BLOCK_840000.timestamp + 600 * (i + 1),
+      transactions: transactions.map((events) => {
+        tx_index += between(1, 9);
+        return { tx_index, tx_id: sha256(`transaction ${height}:${tx_index}`), events };
+      }),
+    };
+  });
+  return [{ ...BLOCK_840000, transactions: firstEtchings() }, ...invented];
+}
+
 /** Makes both tables as CSV. Rows are in chain order, columns in the order of the indexer's tables. */
-function tables(): { ledger: string; runes: string } {
+export function sampleTables(): { readonly ledger: string; readonly runes: string } {
   const ids = new Map<Rune, string>();
   const ledger: Row[] = [];
   const runes: Row[] = [];
-  for (const [i, transactions] of blocks().entries()) {
-    const block_height = FIRST_HEIGHT + i;
-    const block_hash = `00000000f00d${sha256(`block ${block_height}`).slice(12)}`;
-    const timestamp = BLOCK.timestamp + 600 * (block_height - BLOCK.block_height);
-    let tx_index = 0;
-    for (const events of transactions) {
-      tx_index += between(1, 9);
-      const tx_id = sha256(`transaction ${block_height}:${tx_index}`);
-      const at = { block_hash, block_height, tx_index, tx_id };
+  for (const { height: block_height, hash: block_hash, timestamp, transactions } of allBlocks()) {
+    for (const { tx_index, tx_id, events } of transactions) {
       for (const [event_index, { rune, operation, amount, output, address, receiver_address }] of events.entries()) {
         if (operation === 'etching') {
           const id = `${block_height}:${tx_index}`;
           ids.set(rune, id);
           const { spaced: spaced_name, divisibility, premine = 0n, symbol, terms: [terms_amount, terms_cap] = [] } = rune;
-          // No real rune has a number from 9000000 on.
-          const names = { id, number: 9_000_000 + runes.length, name: spaced_name.replaceAll('•', ''), spaced_name };
+          const number = rune.number ?? FIRST_NUMBER + [...ids.keys()].filter((other) => other.number === undefined).length - 1;
+          const names = { id, number, name: spaced_name.replaceAll('•', ''), spaced_name };
           const supply = { divisibility, premine, symbol, terms_amount, terms_cap };
           const heights = { terms_height_start: undefined, terms_height_end: undefined };
           const offsets = { terms_offset_start: undefined, terms_offset_end: undefined };
-          runes.push({ ...names, ...at, ...supply, ...heights, ...offsets, turbo: 'f', cenotaph: 'f', timestamp });
+          const turbo = rune.turbo === true ? 't' : 'f';
+          const at = { block_hash, block_height, tx_index, tx_id };
+          runes.push({ ...names, ...at, ...supply, ...heights, ...offsets, turbo, cenotaph: 'f', timestamp });
         }
         const event = { rune_id: ids.get(rune), block_hash, block_height, tx_index, event_index, tx_id };
         ledger.push({ ...event, output, address, receiver_address, amount, operation, timestamp });
@@ -228,33 +245,4 @@ function tables(): { ledger: string; runes: string } {
     }
   }
   return { ledger: csv(ledger), runes: csv(runes) };
-}
-
-// --- The command -----------------------------------------------------------------------------------------------------
-
-export const SAMPLE_COMMAND: Command = {
-  call: 'npm run sample --',
-  about: 'Writes the sample data of this project: two real etchings, and invented records. Every run writes the same bytes.',
-  flags: [{ name: 'to', value: 'DIR', byDefault: 'input', about: 'The folder for the files; existing ones are replaced.' }, LOG, HELP],
-  examples: [{ args: '--to sample', about: 'Writes into the folder sample.' }],
-  exits: ['done', 'usage', 'buildFailed'],
-};
-
-/** Runs the command. Rejects with a BuildError when a file cannot be written. */
-export async function writeSample(flags: Flags, log: Log): Promise<void> {
-  flags.choice('log', ['text', 'json']);
-  const to = flags.one('to') ?? 'input';
-  const { ledger, runes } = tables();
-  const files = { '840000-first-etchings.ndjson': firstEtchings(), 'synthetic/ledger.csv': ledger, 'synthetic/runes.csv': runes };
-  for (const [name, text] of Object.entries(files)) {
-    const path = join(to, name);
-    try {
-      mkdirSync(dirname(path), { recursive: true });
-      writeFileSync(path, text);
-    } catch (error) {
-      throw new BuildError(`the sample cannot be written: ${messageOf(error)}`, ['Choose another folder with --to.']);
-    }
-    const bytes = Buffer.byteLength(text);
-    log.info('written', `${path}  ${bytes} bytes`, { path, bytes });
-  }
 }

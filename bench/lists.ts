@@ -1,0 +1,95 @@
+/**
+ * Measures the lists of layout `archive`: builds with and without them, what a new block writes, and answers:
+ * `npx tsx bench/lists.ts <folder> [records]`. The folder is used for data and removed.
+ */
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { FetchMirror } from '../src/hosts/fetch.ts';
+import { build } from '../src/pipeline/build.ts';
+import type { BuildOptions } from '../src/pipeline/options.ts';
+import { type AnswerCost, measure } from './answers.ts';
+import { generate } from './generate.ts';
+
+const ANSWERS = 200;
+const quiet = { info: () => undefined, summary: () => undefined, notice: () => undefined, error: () => undefined };
+
+function optionsOf(folder: string, lists: boolean): BuildOptions {
+  const site = { layout: 'archive', dialect: 'contract', pageSizes: [20, 60], operationPages: true, compress: [], parquet: false } as const;
+  const out = join(folder, lists ? 'with-lists' : 'without-lists');
+  const sizes = { objectSize: 8 * 1024 * 1024, memoryLimit: '2GB', threads: 2 };
+  const flags = { lists, rankingPage: 600, full: false, dryRun: false, sync: false, siteUrl: undefined, blocks: undefined };
+  return { inputs: [join(folder, 'input')], out, cache: `${out}.cache`, site, ...sizes, ...flags };
+}
+
+/** Builds, and prints seconds and what was written. */
+async function timed(name: string, options: BuildOptions): Promise<void> {
+  const begin = performance.now();
+  const { manifest } = await build(options, quiet);
+  const seconds = ((performance.now() - begin) / 1000).toFixed(1);
+  const added = readFileSync(join(options.cache, 'changes/added.txt'), 'utf8').split('\n').filter(Boolean);
+  const bytes = added.reduce((sum, path) => sum + statSync(join(options.out, path)).size, 0);
+  console.log(
+    `${name}: ${seconds} s, archive ${manifest.files} files ${manifest.bytes} bytes; written ${added.length} files ${bytes} bytes`,
+  );
+}
+
+interface Found {
+  readonly rune: { readonly id: string; readonly name: string };
+  readonly address?: string;
+}
+
+/** Returns requests for lists of records that are spread over all blocks, and of the rune with most of these. */
+async function targetsIn(out: string): Promise<[kind: string, targets: string[]][]> {
+  const mirror = new FetchMirror(async (path) => new Response(readFileSync(join(out, path)), { headers: { etag: '"x"' } }), 1e9);
+  const { heights } = JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')) as { heights: [[number, number]] };
+  const [[first, last]] = heights;
+  const found: Found[] = [];
+  for (let i = 0; found.length < ANSWERS; i += 1) {
+    const target = `/runes/v1/blocks/${first + ((i * 61) % (last - first + 1))}/activity?limit=1&offset=${(i * 997) % 3000}`;
+    const answer = await mirror.answer(new Request(`http://127.0.0.1${target}`));
+    const { results } = JSON.parse((await answer?.text()) ?? '') as { results: Found[] };
+    for (const record of results) if (record.address !== undefined) found.push(record);
+  }
+  const counts = new Map<string, number>();
+  for (const { rune } of found) counts.set(rune.id, (counts.get(rune.id) ?? 0) + 1);
+  const [[heavy = ''] = []] = [...counts].sort(([, a], [, b]) => b - a);
+  const each = (make: (record: Found, i: number) => string) => found.map((record, i) => `/runes/v1/${make(record, i)}`);
+  return [
+    ['a rune', each(({ rune }) => `etchings/${rune.id}/activity?limit=20`)],
+    ['a rune, 60 records', each(({ rune }) => `etchings/${rune.id}/activity?limit=60`)],
+    ['a rune by its name', each(({ rune }) => `etchings/${rune.name}/activity?limit=20`)],
+    ['windows of a heavy rune', each((_, i) => `etchings/${heavy}/activity?limit=60&offset=${i * 7}`)],
+    ['an address', each(({ address }) => `addresses/${address}/activity?limit=20`)],
+    ['an address, 60 records', each(({ address }) => `addresses/${address}/activity?limit=60`)],
+    ['a rune and an address', each(({ rune, address }) => `etchings/${rune.id}/activity/${address}?limit=20`)],
+    ['an unknown address', each((_, i) => `addresses/nobody${i}/activity`)],
+  ];
+}
+
+const shown = ({ kind, p50, p99, reads, rounds, bytes }: AnswerCost): string =>
+  `${kind}: CPU ${p50} ms (99 %: ${p99}), reads ${reads.join(' to ')}, rounds ${rounds.join(' to ')}, bytes ${bytes.join(' to ')}`;
+
+async function main(folder: string, records: number): Promise<void> {
+  const input = join(folder, 'input');
+  try {
+    const { newest, replaced } = await generate(records, join(folder, 'generated'), ['parquet'], 'real');
+    const generated = join(folder, 'generated/parquet');
+    mkdirSync(input, { recursive: true });
+    const isBase = (name: string) => !name.startsWith(`${newest}.`) && !replaced.some((one) => name.startsWith(`${one}.`));
+    for (const name of readdirSync(generated).filter(isBase)) copyFileSync(join(generated, name), join(input, name));
+    for (const lists of [false, true]) await timed(`build, lists ${lists}`, optionsOf(folder, lists));
+    copyFileSync(join(generated, `${newest}.parquet`), join(input, `${newest}.parquet`));
+    for (const lists of [false, true]) await timed(`a new block, lists ${lists}`, optionsOf(folder, lists));
+    const { out } = optionsOf(folder, true);
+    for (const [kind, targets] of await targetsIn(out)) {
+      for (const isWarm of [false, true])
+        console.log(shown(await measure(out, `${kind}, ${isWarm ? 'root' : 'nothing'} in memory`, targets, isWarm)));
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const [, , folder, records = '1000000'] = process.argv;
+if (folder === undefined) throw new Error('usage: npx tsx bench/lists.ts <folder> [records]');
+void main(folder, Number(records));

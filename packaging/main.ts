@@ -1,0 +1,75 @@
+#!/usr/bin/env node
+/**
+ * The command `rune-mirror` of the package. Loads the bundle of one command, so that help is fast and the server never
+ * loads DuckDB.
+ */
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { nearest } from '../src/cli/suggest.ts';
+import { EXIT } from '../src/errors.ts';
+import { VERSION } from '../src/version.ts';
+
+const COMMANDS: Readonly<Record<string, string>> = {
+  build: 'Turns rune activity records into a static JSON API.',
+  serve: 'Serves a build on this machine.',
+  pull: 'Fetches blocks from a Bitcoin Core node, a database, a server of this API or another mirror.',
+  verify: 'Checks every file of a build.',
+  upload: 'Uploads a build to object storage with rclone.',
+  sample: 'Writes sample data to try the program.',
+};
+
+const HELP_TEXT = `Usage: rune-mirror COMMAND [flags]
+
+Turns Bitcoin rune activity into a static JSON API.
+
+Commands
+${Object.entries(COMMANDS)
+  .map(([name, about]) => `  ${name.padEnd(6)}  ${about}`)
+  .join('\n')}
+
+Flags of all commands
+  --help     Prints the flags of a command.
+  --version  Prints the version of this program.
+
+Example: rune-mirror sample && rune-mirror build && rune-mirror serve
+`;
+
+/** Runs hosting/upload.sh, and ends with its exit code. */
+function upload(args: readonly string[]): void {
+  if (args[0] === '--help') {
+    process.stdout.write('Usage: rune-mirror upload REMOTE [DIST] [CACHE]\n\nUploads a build with rclone, such as to r2:my-bucket.\n');
+    return;
+  }
+  const script = fileURLToPath(new URL('./upload.sh', import.meta.url));
+  const child = spawn('sh', [script, ...args], { stdio: 'inherit' });
+  child.on('error', (error) => {
+    process.stderr.write(`Error: upload needs a shell: ${error.message}\n`);
+    process.exitCode = EXIT.buildFailed;
+  });
+  child.on('exit', (code) => {
+    process.exitCode = code ?? EXIT.buildFailed;
+  });
+  // The shell gets Ctrl-C too, and ends first.
+  process.on('SIGINT', () => undefined).on('SIGTERM', () => child.kill('SIGTERM'));
+}
+
+function main(): void {
+  const [name] = process.argv.splice(2, 1);
+  if (name === '--version') process.stdout.write(`${VERSION}\n`);
+  else if (name === '--help' || name === '-h') process.stdout.write(HELP_TEXT);
+  else if (name === undefined) {
+    process.stderr.write(HELP_TEXT);
+    process.exitCode = EXIT.usage;
+  } else if (name === 'upload') upload(process.argv.slice(2));
+  else if (Object.hasOwn(COMMANDS, name)) createRequire(import.meta.url)(`./${name}.cjs`);
+  else {
+    const near = nearest(name, Object.keys(COMMANDS));
+    const names = Object.keys(COMMANDS).join(', ');
+    process.stderr.write(`Error: unknown command ${JSON.stringify(name)}; commands are ${names}\n`);
+    if (near !== undefined) process.stderr.write(`  Did you mean ${near}?\n`);
+    process.exitCode = EXIT.usage;
+  }
+}
+
+main();

@@ -1,0 +1,168 @@
+/**
+ * Makes the packages of the program and of the client module, in `packages/` or the folder of the first argument.
+ *
+ * Each command of the program is one bundle with all packages but DuckDB, whose library is native. So an installation
+ * has DuckDB and nothing else, and no command compiles TypeScript or bundles scripts.
+ */
+import { execFileSync } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+import { siteAssets } from '../src/site/assets.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const OUT = resolve(process.argv[2] ?? join(ROOT, 'packages'));
+const PROJECT = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly engines: object;
+  readonly dependencies: Readonly<Record<string, string>>;
+};
+const { name, version, description, license, engines } = PROJECT;
+
+/** Packages with native libraries: dependencies of the package, not part of its bundles. */
+const NATIVE = ['@duckdb/node-api', '@duckdb/node-bindings'];
+
+/** Bundles of the program, and their entry points. */
+const BUNDLES: Readonly<Record<string, string>> = {
+  'rune-mirror': 'packaging/main.ts',
+  build: 'packaging/build.ts',
+  pull: 'scripts/pull.ts',
+  sample: 'scripts/sample.ts',
+  serve: 'scripts/serve.ts',
+  verify: 'scripts/verify.ts',
+  writer: 'src/write/writer.ts',
+};
+
+/** Puts packaging/program.ts in the place of src/program.ts. */
+const ownProgram: Plugin = {
+  name: 'program',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/program\.ts$/ }, () => ({ path: join(ROOT, 'packaging/program.ts') }));
+  },
+};
+
+/** Bundles the program into `folder`. Returns the paths of all sources, relative to the project. */
+async function bundleProgram(folder: string): Promise<string[]> {
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: Object.fromEntries(Object.entries(BUNDLES).map(([bundle, entry]) => [bundle, entry])),
+    outdir: folder,
+    outExtension: { '.js': '.cjs' },
+    bundle: true,
+    platform: 'node',
+    target: 'node20',
+    format: 'cjs',
+    // Names of functions and classes are part of messages and stacks.
+    minifySyntax: true,
+    minifyWhitespace: true,
+    charset: 'utf8',
+    legalComments: 'none',
+    external: [...NATIVE, 'pg-native'],
+    plugins: [ownProgram],
+    // CommonJS has no import.meta.
+    banner: { js: "const bundleUrl=require('node:url').pathToFileURL(__filename).href;" },
+    define: { 'import.meta.url': 'bundleUrl' },
+    metafile: true,
+  });
+  return Object.keys(metafile.inputs);
+}
+
+/** Returns the licences of all packages with a file among `sources`. Throws for a package without a licence. */
+function licencesOf(sources: readonly string[]): string {
+  const folders = new Set(sources.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []));
+  const texts = [...folders].sort().map((folder) => {
+    const file = readdirSync(join(ROOT, folder)).find((entry) => /^licen[cs]e/i.test(entry));
+    const { name: title, version: number, license: kind } = JSON.parse(readFileSync(join(ROOT, folder, 'package.json'), 'utf8')) as Named;
+    if (file === undefined && kind === undefined) throw new Error(`${folder} has no licence`);
+    const text = file === undefined ? `Licence: ${kind}` : readFileSync(join(ROOT, folder, file), 'utf8').trim();
+    return `${title} ${number}\n\n${text}\n`;
+  });
+  return `The programs of this package contain the following packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`;
+}
+
+interface Named {
+  readonly name: string;
+  readonly version: string;
+  readonly license?: string;
+}
+
+/** hosting/upload.sh with the names of this package's commands. */
+function uploadScript(): string {
+  const text = readFileSync(join(ROOT, 'hosting/upload.sh'), 'utf8');
+  return text.replaceAll('hosting/upload.sh', 'rune-mirror upload').replaceAll('npm run build', 'rune-mirror build');
+}
+
+function write(folder: string, files: Readonly<Record<string, string | Buffer>>): void {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), content);
+  }
+}
+
+const jsonText = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
+const CLIENT_EXPORT = { types: './client.d.ts', default: './client.js' };
+
+async function makeProgram(folder: string, assets: Readonly<Record<string, Buffer>>): Promise<void> {
+  const sources = await bundleProgram(folder);
+  const dependencies = Object.fromEntries(NATIVE.map((one) => [one, PROJECT.dependencies[one]]));
+  write(folder, {
+    'package.json': jsonText({
+      name,
+      version,
+      description,
+      license,
+      type: 'module',
+      bin: { 'rune-mirror': 'rune-mirror.cjs' },
+      exports: { './client': CLIENT_EXPORT },
+      engines,
+      dependencies,
+    }),
+    'upload.sh': uploadScript(),
+    'THIRD-PARTY-LICENSES.txt': licencesOf(sources),
+    ...Object.fromEntries(Object.entries(assets).map(([path, content]) => [`assets/${path}`, content])),
+  });
+  for (const path of ['client.js', 'lists.js', 'client.d.ts']) cpSync(join(folder, 'assets', path), join(folder, path));
+  chmodSync(join(folder, 'rune-mirror.cjs'), 0o755);
+}
+
+function makeClient(folder: string, assets: Readonly<Record<string, Buffer>>): void {
+  const about = 'Reads rune activity from any static mirror of rune-activity-mirror';
+  const [client, lists, types] = [assets['client.js'], assets['lists.js'], assets['client.d.ts']];
+  if (client === undefined || lists === undefined || types === undefined) throw new Error('the client module is missing');
+  write(folder, {
+    'package.json': jsonText({
+      name: `${name}-client`,
+      version,
+      description: about,
+      license,
+      type: 'module',
+      exports: { '.': CLIENT_EXPORT },
+      sideEffects: false,
+    }),
+    'client.js': client,
+    'lists.js': lists,
+    'client.d.ts': types,
+  });
+}
+
+async function main(): Promise<void> {
+  rmSync(OUT, { recursive: true, force: true });
+  const assets = Object.fromEntries(siteAssets());
+  const folders = { mirror: join(OUT, 'mirror'), client: join(OUT, 'client') };
+  await makeProgram(folders.mirror, assets);
+  makeClient(folders.client, assets);
+  for (const [part, folder] of Object.entries(folders)) {
+    for (const path of ['LICENSE', `packaging/${part}/README.md`]) {
+      if (!existsSync(join(ROOT, path))) throw new Error(`${path} is missing`);
+      cpSync(join(ROOT, path), join(folder, path.split('/').at(-1) ?? path));
+    }
+    const packed = execFileSync('npm', ['pack', '--silent', '--pack-destination', OUT], { cwd: folder, encoding: 'utf8' });
+    process.stdout.write(`${join(OUT, packed.trim())}\n`);
+  }
+}
+
+void main();

@@ -1,0 +1,14 @@
+/**
+ * Takes the place of src/program.ts in a package.
+ */
+import { fileURLToPath } from 'node:url';
+import type { Program } from '../src/program.ts';
+
+export const program: Program = {
+  callOf: (command) => `rune-mirror ${command}`,
+  runner: fileURLToPath(new URL('./rune-mirror.cjs', import.meta.url)),
+  writerThread: new URL('./writer.cjs', import.meta.url),
+  assets: fileURLToPath(new URL('./assets', import.meta.url)),
+};
+
+export const plainCall = (command: string): string => program.callOf(command);

@@ -1,0 +1,138 @@
+/**
+ * Finds lists of activity in an archive, and the pages with their records. A window takes three rounds of reads: heads,
+ * pointers, pages. A name takes one more, which leads to the id of the rune.
+ */
+import {
+  type ActivityLevel,
+  headOf,
+  type ListHead,
+  listKeyOf,
+  namedIds,
+  POINTERS_PER_BLOCK,
+  type Pointer,
+  pointerOffset,
+  readPointer,
+} from './activityTables.ts';
+import { ArchiveError } from './error.ts';
+import type { Archive } from './reader.ts';
+import type { Root, Segment } from './root.ts';
+import { type TableEntry, totalOf } from './sortedTable.ts';
+
+/** A list: its parts by level, the newest records first. */
+export interface FoundList {
+  /** Number of records. */
+  readonly total: number;
+  readonly parts: readonly { readonly level: ActivityLevel; readonly head: ListHead }[];
+}
+
+/** A record: the text of its page, and its number in it. */
+export interface RecordInPage {
+  readonly page: string;
+  readonly record: number;
+}
+
+/** Returns the levels of an archive, the newest first. Throws an ArchiveError when it has none. */
+function levelsOf({ root: { lists } }: Archive): ActivityLevel[] {
+  if (lists === undefined) throw new ArchiveError('the root of the archive has no lists');
+  return [...lists.activity].reverse();
+}
+
+const find = (archive: Archive, { heads }: ActivityLevel, upper: number): Promise<TableEntry[]> => archive.find([heads], upper);
+
+/** Finds a list by its text (LISTED). An unknown list has no parts. */
+export async function findList(archive: Archive, text: string): Promise<FoundList> {
+  const key = listKeyOf(text);
+  const levels = levelsOf(archive);
+  const heads = await Promise.all(levels.map(async (level) => ({ level, head: headOf(await find(archive, level, key.upper), key) })));
+  const parts = heads.flatMap(({ level, head }) => (head === undefined ? [] : [{ level, head }]));
+  for (const { level, head } of parts) {
+    if (head.position + head.count > totalOf(level.pointers)) throw new ArchiveError('a list of the archive is too long');
+  }
+  return { total: parts.reduce((sum, { head }) => sum + head.count, 0), parts };
+}
+
+/** Finds the ids of the runes with a number or name, the oldest first. Only wrong data has several. */
+export async function findRuneIds(archive: Archive, text: string): Promise<string[]> {
+  const key = listKeyOf(text);
+  const entries = await Promise.all(levelsOf(archive).map((level) => find(archive, level, key.upper)));
+  return namedIds(entries.flat(), key);
+}
+
+/** Reads the records `from` to `to - 1` of a list; both at most its total. */
+export async function readRecords(archive: Archive, { parts }: FoundList, from: number, to: number): Promise<RecordInPage[]> {
+  const wanted: Promise<Pointer[]>[] = [];
+  let before = 0;
+  for (const { level, head } of parts) {
+    const begin = Math.max(from - before, 0);
+    const end = Math.min(to - before, head.count);
+    if (begin < end) wanted.push(readPointers(archive, level, head.position + begin, head.position + end));
+    before += head.count;
+  }
+  const pointers = (await Promise.all(wanted)).flat();
+  const pages = await readPages(archive, pointers);
+  return pointers.map(({ position, record }) => ({ page: pages.get(position) ?? '', record }));
+}
+
+/** Reads the pointers `from` to `to - 1` of a level. Their positions count from the archive's first page on. */
+async function readPointers(archive: Archive, { begin, pointers }: ActivityLevel, from: number, to: number): Promise<Pointer[]> {
+  const first = Math.floor(from / POINTERS_PER_BLOCK);
+  const blocks = await archive.tableBlocks(pointers, first, Math.ceil(to / POINTERS_PER_BLOCK), POINTERS_PER_BLOCK);
+  const view = new DataView(blocks.buffer, blocks.byteOffset, blocks.byteLength);
+  return Array.from({ length: to - from }, (_, i) => {
+    const { position, ...pointer } = readPointer(view, pointerOffset(from + i - first * POINTERS_PER_BLOCK));
+    return { ...pointer, position: begin + position };
+  });
+}
+
+/** Reads the texts of pages, by their positions. */
+async function readPages(archive: Archive, pointers: readonly Pointer[]): Promise<Map<number, string>> {
+  const { segments } = archive.root;
+  const begins = beginsOf(archive.root);
+  const bySegment = new Map<Segment, { position: number; offset: number; length: number }[]>();
+  const lengths = new Map(pointers.map(({ position, length }) => [position, length]));
+  for (const [position, length] of [...lengths].sort(([a], [b]) => a - b)) {
+    const at = lastAtMost(begins, position);
+    const segment = segments[at];
+    const offset = position - (begins[at] ?? 0);
+    if (segment === undefined || offset + length > segment.bytes - segment.directory) {
+      throw new ArchiveError('a list of the archive names a page that no segment has');
+    }
+    const places = bySegment.get(segment);
+    if (places === undefined) bySegment.set(segment, [{ position, offset, length }]);
+    else places.push({ position, offset, length });
+  }
+  const texts = await Promise.all(
+    [...bySegment].map(async ([segment, places]) => {
+      const pages = await archive.pagesAt(segment, places);
+      return pages.map(({ text }, i) => [places[i]?.position ?? -1, text] as const);
+    }),
+  );
+  return new Map(texts.flat());
+}
+
+const knownBegins = new WeakMap<Root, Float64Array>();
+
+/** Returns where the pages of each segment begin among those of all segments, in bytes. */
+function beginsOf(root: Root): Float64Array {
+  const known = knownBegins.get(root);
+  if (known !== undefined) return known;
+  const begins = new Float64Array(root.segments.length);
+  let begin = 0;
+  for (const [i, { bytes, directory }] of root.segments.entries()) {
+    begins[i] = begin;
+    begin += bytes - directory;
+  }
+  knownBegins.set(root, begins);
+  return begins;
+}
+
+/** Returns the index of the last of these ascending numbers that is at most `limit`. */
+function lastAtMost(numbers: Float64Array, limit: number): number {
+  let [low, high] = [0, numbers.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((numbers[middle] ?? 0) <= limit) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}

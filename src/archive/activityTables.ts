@@ -1,0 +1,135 @@
+/**
+ * Activity by rune, by address, and by both, in an archive. A list is a row of pointers to the records in the pages of
+ * the blocks, newest record first.
+ *
+ * Each level (levels.ts, LIST_STEPS) has two tables. The **pointers** are grouped by list. The **heads** are a sorted
+ * table (sortedTable.ts) that tells where a list begins among the pointers and how many it has. A list in several
+ * levels continues in the level below, so its total is a sum, and the place of a window is arithmetic.
+ *
+ * The key of a list has 72 bits, because 48 would be too few for all pairs of a rune and an address. An entry of the heads
+ * has the first 48 as `key` and the others as `height`.
+ *
+ * Pointers are blocks of 4,096 bytes: 341 pointers and the CRC-32 of these. A pointer has the position of a page (5 bytes),
+ * its length (4), and the number of the record in the page (3), all big-endian. Positions count the bytes of all
+ * pages from the first block of the level on, in ascending order of blocks. So they do not depend on how blocks are cut
+ * into segments, nor on other levels, and no directory has to be read.
+ */
+import { ArchiveError } from './error.ts';
+import type { Level } from './root.ts';
+import { sha256, utf8Of } from './sha256.ts';
+import { BLOCK_BYTES, type TableEntry } from './sortedTable.ts';
+
+/** One level of the lists. Both tables have the same range of heights. */
+export interface ActivityLevel {
+  /** Size of the pages of all blocks below the level, in bytes. */
+  readonly begin: number;
+  readonly heads: Level;
+  /** `counts` has only the number of all pointers. */
+  readonly pointers: Level;
+}
+
+/** True for the levels of a root. */
+export function areActivityLevels(value: unknown, isLevel: (level: unknown) => boolean): value is readonly ActivityLevel[] {
+  if (!Array.isArray(value)) return false;
+  return value.every((level) => {
+    const { begin, heads, pointers } = Object(level) as Readonly<Record<string, unknown>>;
+    return Number.isSafeInteger(begin) && Number(begin) >= 0 && isLevel(heads) && isLevel(pointers);
+  });
+}
+
+/** The texts whose SHA-256 begins with the key. `name` leads from a number or name to a rune's id. */
+export const LISTED = {
+  rune: (id: string) => `r:${id}`,
+  address: (address: string) => `a:${address}`,
+  both: (id: string, address: string) => `p:${id}:${address}`,
+  name: (name: string) => `n:${name}`,
+} as const;
+
+/** A key of 72 bits: its first 48 and its last 24. */
+export interface ListKey {
+  readonly upper: number;
+  readonly lower: number;
+}
+
+/** Returns the key of one of the texts. */
+export function listKeyOf(text: string): ListKey {
+  const view = new DataView(sha256(utf8Of(text)).buffer);
+  return { upper: view.getUint32(0) * 0x10000 + view.getUint16(4), lower: view.getUint16(6) * 0x100 + view.getUint8(8) };
+}
+
+/** Where a list, or a part of it, is among the pointers. */
+export interface ListHead {
+  readonly position: number;
+  readonly count: number;
+}
+
+/** A longer list has several entries, one after another. */
+export const MOST_IN_ENTRY = 2 ** 24 - 1;
+
+/** Makes the entries of a list. */
+export function headEntries({ upper, lower }: ListKey, { position, count }: ListHead): TableEntry[] {
+  const entries: TableEntry[] = [];
+  for (let done = 0; done < count; done += MOST_IN_ENTRY) {
+    entries.push({ key: upper, height: lower, first: position + done, count: Math.min(count - done, MOST_IN_ENTRY) });
+  }
+  return entries;
+}
+
+/** Returns the entries with this key, of those that have its first 48 bits, as one head. Undefined without any. */
+export function headOf(entries: readonly TableEntry[], { lower }: ListKey): ListHead | undefined {
+  let head: ListHead | undefined;
+  for (const { height, first, count } of entries) {
+    if (height !== lower) continue;
+    if (head !== undefined && first !== head.position + head.count) throw new ArchiveError('a list of the archive has gaps');
+    head = { position: head?.position ?? first, count: (head?.count ?? 0) + count };
+  }
+  return head;
+}
+
+const RUNE_ID = /^(0|[1-9][0-9]{0,7}):(0|[1-9][0-9]{0,9})$/;
+
+/** Makes the entry that leads from a name to a rune: its id is height and index of a transaction. Undefined if they do not fit. */
+export function nameEntry({ upper, lower }: ListKey, id: string): TableEntry | undefined {
+  const [, height, index] = RUNE_ID.exec(id) ?? [];
+  if (Number(height) >= 2 ** 24 || Number(index) >= 2 ** 32 || index === undefined) return undefined;
+  return { key: upper, height: lower, first: Number(index), count: Number(height) };
+}
+
+/** Returns the ids that a name leads to, the oldest rune first. Only wrong data has several. */
+export function namedIds(entries: readonly TableEntry[], { lower }: ListKey): string[] {
+  const found = entries.filter(({ height }) => height === lower).sort((a, b) => a.count - b.count || a.first - b.first);
+  return [...new Set(found.map(({ first, count }) => `${count}:${first}`))];
+}
+
+/** Where a record is. */
+export interface Pointer {
+  /** Position of its page, in bytes from the level's first page on. */
+  readonly position: number;
+  /** Size of the page in bytes. */
+  readonly length: number;
+  /** Its number in the page. */
+  readonly record: number;
+}
+
+export const POINTER_BYTES = 12;
+export const POINTERS_PER_BLOCK = 341;
+
+/** Returns where a pointer is in its table, in bytes. */
+export const pointerOffset = (position: number): number =>
+  Math.floor(position / POINTERS_PER_BLOCK) * BLOCK_BYTES + (position % POINTERS_PER_BLOCK) * POINTER_BYTES;
+
+/** Reads a pointer from a view. */
+export const readPointer = (view: DataView, at: number): Pointer => ({
+  position: view.getUint8(at) * 0x100000000 + view.getUint32(at + 1),
+  length: view.getUint32(at + 5),
+  record: view.getUint16(at + 9) * 0x100 + view.getUint8(at + 11),
+});
+
+/** Writes a pointer into a view. */
+export function writePointer(view: DataView, at: number, position: number, length: number, record: number): void {
+  view.setUint8(at, Math.floor(position / 0x100000000));
+  view.setUint32(at + 1, position % 0x100000000);
+  view.setUint32(at + 5, length);
+  view.setUint16(at + 9, record >>> 8);
+  view.setUint8(at + 11, record & 0xff);
+}

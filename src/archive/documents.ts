@@ -1,0 +1,139 @@
+/**
+ * Small texts by key, in levels of heights: changes of balances by address, and holders by rune.
+ *
+ * A document is a line: its key and some values, with tabs between them. Lines ascend by key, and some 16 KB of them
+ * are one gzip member. A file has members and, at its end, their directory: a gzip member with JSON, for each member
+ * the start of its keys and its length in bytes. So a lookup takes two rounds of reads: directory, member.
+ */
+import { ArchiveError } from './error.ts';
+import { isFileName } from './fileName.ts';
+import type { Archive } from './reader.ts';
+
+/** A file of a level. */
+export interface DocumentFile {
+  /** Keys in the file are equal to this text or after it, and those in earlier files before it. */
+  readonly from: string;
+  readonly file: string;
+  /** Size of the file, in bytes. */
+  readonly bytes: number;
+  /** Size of the directory, in bytes. */
+  readonly directory: number;
+}
+
+/** The documents of the blocks from height `first` to `last`. */
+export interface DocumentLevel {
+  readonly first: number;
+  readonly last: number;
+  /** Ascending by key. */
+  readonly files: readonly DocumentFile[];
+}
+
+/** True for levels of documents in a root. */
+export const areDocuments = (value: unknown): value is readonly DocumentLevel[] => Array.isArray(value) && value.every(isLevel);
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+
+function isLevel(value: unknown): boolean {
+  const { first, last, files } = Object(value) as Readonly<Record<string, unknown>>;
+  return isCount(first) && isCount(last) && Array.isArray(files) && files.every(isFile);
+}
+
+function isFile(value: unknown): boolean {
+  const { from, file, bytes, directory } = Object(value) as Readonly<Record<string, unknown>>;
+  return typeof from === 'string' && isFileName(file) && isCount(bytes) && isCount(directory) && Number(directory) <= Number(bytes);
+}
+
+/** Where a member is in its file, in bytes. `from` is as in DocumentFile. */
+interface PlacedMember {
+  readonly from: string;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/**
+ * Returns the key of an address: ASCII without tabs and line feeds, because hosts may decode other characters in
+ * different ways. Addresses of Bitcoin are their own keys. Undefined for text that is not valid Unicode.
+ */
+export function keyOfAddress(address: string): string | undefined {
+  try {
+    // DuckDB's url_encode, which makes the keys, encodes these five as well.
+    return encodeURIComponent(address).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the shortest start of `key` that is after the key `before`. Keys are ASCII. */
+export function separatorOf(before: string, key: string): string {
+  let length = 1;
+  while (key.slice(0, length) <= before) length += 1;
+  return key.slice(0, length);
+}
+
+/** Makes the text of a directory, from the members in their order. */
+export const renderMembers = (members: readonly (readonly [from: string, length: number])[]): string => `${JSON.stringify(members)}\n`;
+
+/** Parses a directory. Throws an ArchiveError when it does not fit its file. */
+export function parseMembers(text: string, { from, bytes, directory }: DocumentFile): PlacedMember[] {
+  const members: PlacedMember[] = [];
+  let offset = 0;
+  try {
+    for (const [start, length] of JSON.parse(text) as readonly (readonly [string, number])[]) {
+      const before = members.at(-1)?.from;
+      const isAfter = before === undefined ? start === from : start > before;
+      if (!isAfter || !Number.isSafeInteger(length) || length <= 0) throw new Error('not a member');
+      members.push({ from: start, offset, length });
+      offset += length;
+    }
+  } catch {
+    throw new ArchiveError('a directory of documents is damaged');
+  }
+  if (offset !== bytes - directory) throw new ArchiveError('a directory of documents does not fit its file');
+  return members;
+}
+
+/** Returns the values of a document in the text of its member; undefined if it is not there. */
+function documentIn(text: string, key: string): readonly string[] | undefined {
+  const start = `${key}\t`;
+  const at = text.startsWith(start) ? 0 : text.indexOf(`\n${start}`) + 1;
+  if (at === 0 && !text.startsWith(start)) return undefined;
+  const end = text.indexOf('\n', at);
+  return text.slice(at + start.length, end < 0 ? undefined : end).split('\t');
+}
+
+/**
+ * Finds the values of some documents of a level, in the order of their keys. Rejects with an ArchiveError when a file is
+ * missing or damaged.
+ */
+export async function findDocuments(
+  archive: Archive,
+  { files }: DocumentLevel,
+  keys: readonly string[],
+): Promise<(readonly string[] | undefined)[]> {
+  // Keys near to each other are often in one member.
+  const members = new Map<string, Promise<string>>();
+  const find = async (key: string) => {
+    const file = lastUpTo(files, key);
+    const member = file && lastUpTo(await archive.tail(file, (text) => parseMembers(text, file)), key);
+    if (file === undefined || member === undefined) return undefined;
+    const place = `${file.file} ${member.offset}`;
+    const text = members.get(place) ?? readMember(archive, file, member);
+    members.set(place, text);
+    return documentIn(await text, key);
+  };
+  return Promise.all(keys.map(find));
+}
+
+const readMember = (archive: Archive, { file, bytes }: DocumentFile, { offset, length }: PlacedMember): Promise<string> =>
+  archive.forgetIfDamaged(file, async () => archive.page(await archive.part(file, bytes, offset, length)));
+
+/** Returns the last of some ascending items whose `from` is not after a key. */
+function lastUpTo<Item extends { readonly from: string }>(items: readonly Item[], key: string): Item | undefined {
+  let [low, high] = [0, items.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((items[middle]?.from ?? '') <= key) low = middle + 1;
+    else high = middle;
+  }
+  return items[low - 1];
+}

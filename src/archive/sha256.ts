@@ -1,0 +1,76 @@
+/**
+ * SHA-256 (FIPS 180-4). The reader hashes one short text for each request, and hosts have no common function for it that
+ * returns at once.
+ */
+
+/** The first 32 bits of the fractional parts of `root` of the first prime numbers. */
+function fractions(count: number, root: (prime: number) => number): Uint32Array {
+  const found = new Uint32Array(count);
+  for (let number = 2, at = 0; at < count; number += 1) {
+    let isPrime = true;
+    for (let divisor = 2; divisor * divisor <= number; divisor += 1) if (number % divisor === 0) isPrime = false;
+    if (isPrime) {
+      found[at] = (root(number) % 1) * 0x100000000;
+      at += 1;
+    }
+  }
+  return found;
+}
+
+const START = fractions(8, Math.sqrt);
+const ROUNDS = fractions(64, Math.cbrt);
+
+const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
+
+/** Returns the 32 bytes of the SHA-256 of some bytes. */
+export function sha256(bytes: Uint8Array): Uint8Array {
+  // A bit 1, zeros, and the number of bits fill the last block of 64 bytes.
+  const padded = new Uint8Array(Math.ceil((bytes.length + 9) / 64) * 64);
+  padded.set(bytes);
+  padded[bytes.length] = 0x80;
+  const view = new DataView(padded.buffer);
+  view.setUint32(padded.length - 8, Math.floor(bytes.length / 0x20000000));
+  view.setUint32(padded.length - 4, (bytes.length * 8) % 0x100000000);
+  const state = Uint32Array.from(START);
+  const words = new Uint32Array(64);
+  for (let at = 0; at < padded.length; at += 64) {
+    for (let i = 0; i < 16; i += 1) words[i] = view.getUint32(at + i * 4);
+    for (let i = 16; i < 64; i += 1) {
+      const [a = 0, b = 0] = [words[i - 15], words[i - 2]];
+      const low = rotate(a, 7) ^ rotate(a, 18) ^ (a >>> 3);
+      const high = rotate(b, 17) ^ rotate(b, 19) ^ (b >>> 10);
+      words[i] = (words[i - 16] ?? 0) + low + (words[i - 7] ?? 0) + high;
+    }
+    compress(state, words);
+  }
+  const hash = new DataView(new ArrayBuffer(32));
+  for (const [i, word] of state.entries()) hash.setUint32(i * 4, word);
+  return new Uint8Array(hash.buffer);
+}
+
+/** Mixes the words of a block into the state. */
+function compress(state: Uint32Array, words: Uint32Array): void {
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
+  for (let i = 0; i < 64; i += 1) {
+    const choice = (e & f) ^ (~e & g);
+    const first = (h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice + (ROUNDS[i] ?? 0) + (words[i] ?? 0)) | 0;
+    const majority = (a & b) ^ (a & c) ^ (b & c);
+    const second = ((rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority) | 0;
+    [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) | 0, c, b, a, (first + second) | 0];
+  }
+  for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) state[i] = (state[i] ?? 0) + word;
+}
+
+/** Encodes a text as UTF-8. Half of a surrogate pair becomes U+FFFD. */
+export function utf8Of(text: string): Uint8Array {
+  const bytes: number[] = [];
+  for (const character of text) {
+    const point = character.codePointAt(0) ?? 0;
+    const code = point >= 0xd800 && point <= 0xdfff ? 0xfffd : point;
+    if (code < 0x80) bytes.push(code);
+    else if (code < 0x800) bytes.push(0xc0 | (code >> 6), 0x80 | (code & 0x3f));
+    else if (code < 0x10000) bytes.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f));
+    else bytes.push(0xf0 | (code >> 18), 0x80 | ((code >> 12) & 0x3f), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f));
+  }
+  return Uint8Array.from(bytes);
+}

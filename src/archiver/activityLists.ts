@@ -1,0 +1,141 @@
+/**
+ * Writes the lists of activity of an archive (archive/activityTables.ts): merges, list by list, the records that were
+ * listed (listedRecords.ts) with the levels of the last build that belong to a level.
+ */
+import { type ActivityLevel, headEntries } from '../archive/activityTables.ts';
+import type { TableEntry } from '../archive/sortedTable.ts';
+import type { Store } from '../store/duckdb.ts';
+import { ActivityRows, bytesBelow, dropKeys, makeKeys } from './activityRows.ts';
+import type { LevelPlan } from './listedRecords.ts';
+import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
+import { PointerWriter, pointersOf } from './pointers.ts';
+import type { PutFile } from './segments.ts';
+import { entriesOf, LevelWriter } from './tables.ts';
+
+/** Writes the levels that the last build does not have. Needs the table `listed_records` and the new state. */
+export async function writeActivity(
+  plans: readonly LevelPlan[],
+  old: OldArchive | undefined,
+  objectSize: number,
+  put: PutFile,
+  store: Store,
+): Promise<ActivityLevel[]> {
+  await makeKeys(store);
+  const levels: ActivityLevel[] = [];
+  for (const plan of plans) {
+    const { first, last } = plan;
+    const begin = await bytesBelow(first, store);
+    const reused = old === undefined ? [] : plan.reused.flatMap((range) => levelOf(old, range));
+    if (plan.isSame) {
+      for (const level of reused) levels.push({ ...level, begin });
+      continue;
+    }
+    const parts: OldLists[] = [];
+    const rows = new ActivityRows({ ...plan, reused: reused.map(({ heads }) => heads) }, store);
+    const heads = new LevelWriter(objectSize, put);
+    const pointers = new PointerWriter(objectSize, put);
+    try {
+      for (const level of reused) {
+        if (old !== undefined) parts.push(new OldLists(old, level, (await bytesBelow(level.heads.first, store)) - begin));
+      }
+      await merge(rows, parts, heads, pointers);
+    } finally {
+      await rows.close();
+      for (const part of parts) part.close();
+    }
+    const table = heads.finish(first, last);
+    if (table !== undefined) levels.push({ begin, heads: table, pointers: pointers.finish(first, last) });
+  }
+  await dropKeys(store);
+  return levels;
+}
+
+/** Returns the level of the last build with this range, if it has one. */
+const levelOf = ({ root: { lists } }: OldArchive, range: { readonly first: number; readonly last: number }): ActivityLevel[] =>
+  (lists?.activity ?? []).filter(({ heads }) => heads.first === range.first && heads.last === range.last);
+
+/** Merges rows and old levels, the lowest first, into a level. */
+async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: LevelWriter, pointers: PointerWriter): Promise<void> {
+  await rows.next();
+  for (;;) {
+    let [upper, lower] = rows.isAtRow ? [rows.upper, rows.lower] : [Number.POSITIVE_INFINITY, 0];
+    for (const { entry } of parts) {
+      if (entry !== undefined && (entry.key < upper || (entry.key === upper && entry.height < lower)))
+        [upper, lower] = [entry.key, entry.height];
+    }
+    if (upper === Number.POSITIVE_INFINITY) return;
+    // The state has the names of all blocks of the level, so those of old levels are not needed.
+    let isName = false;
+    for (let { named } = rows; named !== undefined && rows.isOf(upper, lower); { named } = rows) {
+      heads.add({ key: upper, height: lower, first: named.index, count: named.height });
+      isName = true;
+      const waiting = rows.next();
+      if (waiting !== undefined) await waiting;
+    }
+    if (isName) {
+      for (const part of parts) part.skip(upper, lower);
+      continue;
+    }
+    const position = pointers.total;
+    for (let below = parts.length; below >= 0; below -= 1) {
+      while (rows.isOf(upper, lower) && rows.levelsBelow === below) {
+        pointers.add(rows.position, rows.length, rows.inPage);
+        const waiting = rows.next();
+        if (waiting !== undefined) await waiting;
+      }
+      parts[below - 1]?.copy(upper, lower, pointers);
+    }
+    for (const entry of headEntries({ upper, lower }, { position, count: pointers.total - position })) heads.add(entry);
+  }
+}
+
+/** The lists of a level of the last build, ascending by key. */
+class OldLists {
+  readonly #entries: Generator<TableEntry>;
+  readonly #pointers: ReturnType<typeof pointersOf>;
+  /** Size of the pages of the new level that are below the old one, in bytes. */
+  readonly #shift: number;
+  #position = 0;
+  /** The current entry of the heads; undefined after the last. */
+  entry: TableEntry | undefined;
+
+  constructor(old: OldArchive, { heads, pointers }: ActivityLevel, shift: number) {
+    this.#entries = entriesOf(old, heads);
+    this.#pointers = pointersOf(old, pointers);
+    this.#shift = shift;
+    this.#next();
+  }
+
+  #next(): void {
+    const { value, done } = this.#entries.next();
+    this.entry = done === true ? undefined : value;
+  }
+
+  #isAt(upper: number, lower: number): boolean {
+    return this.entry?.key === upper && this.entry.height === lower;
+  }
+
+  /** Copies the pointers of a list, if the level has it. */
+  copy(upper: number, lower: number, to: PointerWriter): void {
+    for (; this.#isAt(upper, lower); this.#next()) {
+      const { first = 0, count = 0 } = this.entry ?? {};
+      if (first !== this.#position) throw new ChangedArchiveError('a list of the archive was changed since the last build');
+      for (let i = 0; i < count; i += 1) {
+        const { value, done } = this.#pointers.next();
+        if (done === true) throw new ChangedArchiveError('a list of the archive was changed since the last build');
+        to.add(value.position + this.#shift, value.length, value.record);
+      }
+      this.#position += count;
+    }
+  }
+
+  /** Skips the entries of a name. */
+  skip(upper: number, lower: number): void {
+    while (this.#isAt(upper, lower)) this.#next();
+  }
+
+  close(): void {
+    this.#entries.return(undefined);
+    this.#pointers.return(undefined);
+  }
+}

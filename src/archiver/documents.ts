@@ -1,0 +1,152 @@
+/**
+ * Writes and reads levels of documents (archive/documents.ts).
+ */
+import { gunzipSync } from 'node:zlib';
+import { type DocumentFile, type DocumentLevel, parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
+import type { LevelRange } from '../archive/levels.ts';
+import { MOST_INFLATED } from '../archive/root.ts';
+import { gzipMember } from '../write/compress.ts';
+import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
+import type { PutFile } from './segments.ts';
+
+/** A key and the values after it. */
+export interface StoredDocument {
+  readonly key: string;
+  readonly values: readonly string[];
+}
+
+/** Most characters of a member's lines, unless one line is longer. */
+const MEMBER_SIZE = 16 * 1024;
+
+/** Packs documents, ascending by key, into files of at most `objectSize` bytes of members, or one member. */
+export class DocumentWriter {
+  readonly #objectSize: number;
+  readonly #memberSize: number;
+  readonly #put: PutFile;
+  readonly #files: DocumentFile[] = [];
+  #members: { readonly from: string; readonly gzip: Uint8Array }[] = [];
+  #bytes = 0;
+  #lines: string[] = [];
+  #size = 0;
+  #from = '';
+  #last: string | undefined;
+
+  constructor(objectSize: number, put: PutFile) {
+    this.#objectSize = objectSize;
+    this.#memberSize = Math.min(MEMBER_SIZE, objectSize);
+    this.#put = put;
+  }
+
+  add({ key, values }: StoredDocument): void {
+    if (this.#last !== undefined && key <= this.#last) throw new Error(`the document ${key} comes after ${this.#last}`);
+    const line = `${key}\t${values.join('\t')}\n`;
+    if (this.#lines.length > 0 && this.#size + line.length > this.#memberSize) this.#endMember();
+    if (this.#lines.length === 0) this.#from = this.#last === undefined ? '' : separatorOf(this.#last, key);
+    this.#lines.push(line);
+    this.#size += line.length;
+    this.#last = key;
+  }
+
+  #endMember(): void {
+    const gzip = gzipMember(Buffer.from(this.#lines.join('')));
+    if (this.#members.length > 0 && this.#bytes + gzip.length > this.#objectSize) this.#endFile();
+    this.#members.push({ from: this.#from, gzip });
+    this.#bytes += gzip.length;
+    this.#lines = [];
+    this.#size = 0;
+  }
+
+  #endFile(): void {
+    const [first] = this.#members;
+    if (first === undefined) return;
+    const directory = gzipMember(Buffer.from(renderMembers(this.#members.map(({ from, gzip }) => [from, gzip.length]))));
+    const content = Buffer.concat([...this.#members.map(({ gzip }) => gzip), directory]);
+    this.#files.push({ from: first.from, file: this.#put(content), bytes: content.length, directory: directory.length });
+    this.#members = [];
+    this.#bytes = 0;
+  }
+
+  /** Writes the last file. Returns undefined without documents. */
+  finish({ first, last }: LevelRange): DocumentLevel | undefined {
+    if (this.#lines.length > 0) this.#endMember();
+    this.#endFile();
+    return this.#files.length === 0 ? undefined : { first, last, files: this.#files };
+  }
+}
+
+/** Whether keys from `from` on, and before `end`, may be wanted. `end` is undefined for the last keys. */
+export type IsWanted = (from: string, end: string | undefined) => boolean;
+
+/**
+ * Yields the documents of a level of the last build, ascending by key, without some that are not wanted. Throws a
+ * ChangedArchiveError for a file that is damaged, or in which a reader would not find a document.
+ */
+export function* documentsOf(old: OldArchive, { files }: DocumentLevel, isWanted: IsWanted = () => true): Generator<StoredDocument> {
+  let last: string | undefined;
+  for (const [i, file] of files.entries()) {
+    if (!isWanted(file.from, files[i + 1]?.from)) continue;
+    const wrong = (what: string) => new ChangedArchiveError(`the archive's file ${file.file} ${what}`);
+    const content = old.read(file.file);
+    if (content.length !== file.bytes) throw wrong('has another size than the root says');
+    const members = membersOf(file, content);
+    if (members === undefined) throw wrong('is not a file of documents');
+    for (const [j, { from, offset, length }] of members.entries()) {
+      const end = members[j + 1]?.from ?? files[i + 1]?.from;
+      if (!isWanted(from, end)) continue;
+      for (const line of inflate(content.subarray(offset, offset + length))
+        .trimEnd()
+        .split('\n')) {
+        const [key = '', ...values] = line.split('\t');
+        const isPlaced = key >= from && (end === undefined || key < end) && (last === undefined || key > last);
+        if (!isPlaced) throw wrong(`has the document ${key} in a wrong place`);
+        last = key;
+        yield { key, values };
+      }
+    }
+  }
+}
+
+const inflate = (member: Uint8Array): string => gunzipSync(member, { maxOutputLength: MOST_INFLATED }).toString('utf8');
+
+/** Returns the directory of a file; undefined if it has none. The content is the one that its name says. */
+function membersOf(file: DocumentFile, content: Uint8Array): ReturnType<typeof parseMembers> | undefined {
+  try {
+    return parseMembers(inflate(content.subarray(file.bytes - file.directory)), file);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A sequence of documents, ascending by key. */
+export type Documents = Iterable<StoredDocument> | AsyncIterable<StoredDocument>;
+
+/** Yields the documents of several sequences in one. `join` makes one document's values of those with the same key. */
+export async function* mergeDocuments(
+  sources: readonly Documents[],
+  join: (values: readonly (readonly string[])[]) => readonly string[],
+): AsyncGenerator<StoredDocument> {
+  const open = sources.map((source) => (Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()));
+  const heads: (StoredDocument | undefined)[] = [];
+  const advance = async (i: number) => {
+    const { value, done } = (await open[i]?.next()) ?? { value: undefined, done: true };
+    heads[i] = done === true ? undefined : value;
+  };
+  try {
+    for (const i of open.keys()) await advance(i);
+    for (;;) {
+      let least: string | undefined;
+      for (const head of heads) if (head !== undefined && (least === undefined || head.key < least)) least = head.key;
+      if (least === undefined) return;
+      const same: (readonly string[])[] = [];
+      for (const [i, head] of heads.entries()) {
+        if (head?.key !== least) continue;
+        same.push(head.values);
+        await advance(i);
+      }
+      const [only] = same;
+      yield { key: least, values: same.length === 1 && only !== undefined ? only : join(same) };
+    }
+  } finally {
+    for (const source of open) await source.return?.(undefined);
+  }
+}

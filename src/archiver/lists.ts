@@ -1,0 +1,61 @@
+/**
+ * Writes the lists of an archive: activity by rune and by address, balances and holders.
+ */
+import type { ListTables } from '../archive/listTables.ts';
+import { lowestChange } from '../etchings/changes.ts';
+import type { Store } from '../store/duckdb.ts';
+import { writeActivity } from './activityLists.ts';
+import { writeBalances } from './balances.ts';
+import { DocumentWriter } from './documents.ts';
+import type { EtchingChange } from './etchings.ts';
+import { listRecords, planLevels } from './listedRecords.ts';
+import type { OldArchive } from './oldArchive.ts';
+import { forgetSpent, knowsSpent, writeOutputs } from './outputs.ts';
+import type { ArchivedBlocks, PutFile } from './segments.ts';
+
+/** How lists are written. */
+export interface ListForm {
+  /** Folder for temporary files. */
+  readonly scratch: string;
+  /** Balances in a page of a ranking. */
+  readonly rankingPage: number;
+}
+
+/**
+ * Writes the levels that the last build does not have. Needs the tables of etchings
+ * (etchings/facts.ts), and those of `listRecords`.
+ */
+export async function writeLists(
+  pageSize: number,
+  blocks: ArchivedBlocks,
+  { before, now }: EtchingChange,
+  old: OldArchive | undefined,
+  { scratch, rankingPage }: ListForm,
+  put: PutFile,
+  store: Store,
+): Promise<ListTables> {
+  const { tip, objectSize } = blocks;
+  const hasBalances = now?.hasCounts === true;
+  const hasOutputs = hasBalances && (await knowsSpent(store));
+  const tables = old?.root.lists;
+  // A build that could not tell balances or outputs has no level of them to continue.
+  const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
+  const oldTip = isNew ? undefined : tables?.tip;
+  // Rankings depend on all blocks below, and documents on the rows of their runes.
+  let changed = hasBalances && before !== undefined ? await lowestChange(store) : Number.POSITIVE_INFINITY;
+  for (const height of blocks.replaced) changed = Math.min(changed, height);
+  const plans = planLevels(blocks, oldTip, changed);
+  await listRecords(plans, blocks, old, pageSize, scratch, store);
+  const activity = await writeActivity(plans, old, objectSize, put, store);
+  if (!hasBalances) {
+    await forgetSpent(store);
+    return { tip, activity };
+  }
+  const writer = () => new DocumentWriter(objectSize, put);
+  const balances = await writeBalances(plans, { tip, page: rankingPage, old, writer, scratch }, store);
+  if (!hasOutputs) {
+    await forgetSpent(store);
+    return { tip, activity, balances };
+  }
+  return { tip, activity, balances, outputs: await writeOutputs(plans, { tip, old, writer, scratch }, store) };
+}

@@ -1,0 +1,70 @@
+/**
+ * Answers requests for activity by rune, by address, and by both, from the lists of an archive.
+ */
+import { type FoundList, findList, findRuneIds, readRecords } from '../archive/activityLists.ts';
+import { LISTED } from '../archive/activityTables.ts';
+import { ArchiveError } from '../archive/error.ts';
+import type { Archive } from '../archive/reader.ts';
+import { utf8Of } from '../archive/sha256.ts';
+import { cutRecords, renderEnvelope } from './envelope.ts';
+import type { FurtherRequest } from './further.ts';
+import type { Window } from './query.ts';
+
+/** What every record of a list has. */
+interface Subject {
+  readonly rune: string | undefined;
+  readonly address: string | undefined;
+}
+
+/** Returns the body of an answer. Records of a rune's list have no `rune`. */
+export async function answerActivity(request: FurtherRequest, window: Window, archive: Archive): Promise<string> {
+  const { rune, address } = request;
+  const ids = rune === undefined ? [undefined] : rune.includes(':') ? [rune] : await findRuneIds(archive, LISTED.name(rune));
+  const [id] = ids;
+  if (rune !== undefined && id === undefined) return renderEnvelope(window, 0, []);
+  const subject: Subject = { rune: id, address };
+  const list = await findList(archive, textOf(subject));
+  const records = await recordsIn(list, window, subject, archive);
+  return renderEnvelope(window, list.total, rune === undefined ? records : records.map((record) => `{${record.slice(runeEnd(record))}`));
+}
+
+function textOf({ rune, address }: Subject): string {
+  if (rune === undefined) return LISTED.address(address ?? '');
+  return address === undefined ? LISTED.rune(rune) : LISTED.both(rune, address);
+}
+
+/** Reads the records of a window. Rejects with an ArchiveError when one is not of the subject. */
+async function recordsIn(list: FoundList, { offset, limit }: Window, subject: Subject, archive: Archive): Promise<string[]> {
+  if (offset >= list.total) return [];
+  const found = await readRecords(archive, list, offset, Math.min(offset + limit, list.total));
+  return found.map(({ page, record }) => {
+    const { text, count } = cutRecords(page, record, 1);
+    if (count !== 1 || !isOf(subject, text)) throw new ArchiveError('a list of the archive has a record of another one');
+    return text;
+  });
+}
+
+interface Parsed {
+  readonly rune: { readonly id: string };
+  readonly address?: string;
+}
+
+function isOf({ rune, address }: Subject, record: string): boolean {
+  const found = JSON.parse(record) as Parsed;
+  if (rune !== undefined && found.rune.id !== rune) return false;
+  // A host may have decoded the bytes of a page one by one (pages/files.ts).
+  return address === undefined || found.address === address || found.address === byteByByte(address);
+}
+
+/** Decodes each byte of a text's UTF-8 as one character. */
+const byteByByte = (text: string): string => Array.from(utf8Of(text), (byte) => String.fromCharCode(byte)).join('');
+
+/** The rune of a record, up to the key after it. */
+const RUNE = /^\{"rune":\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\},/;
+
+/** Returns where the rest of a record begins after its rune. */
+function runeEnd(record: string): number {
+  const [rune] = RUNE.exec(record) ?? [];
+  if (rune === undefined) throw new ArchiveError('a record of the archive has no rune');
+  return rune.length;
+}

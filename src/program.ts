@@ -1,0 +1,26 @@
+/**
+ * Where the parts of this program are, and how it is called. In a package, packaging/program.ts takes the place of this
+ * file.
+ */
+import { fileURLToPath } from 'node:url';
+
+export interface Program {
+  /** Returns the command line of a command, ready for flags: `npm run build --`. */
+  callOf(command: string): string;
+  /** Script that runs a command in a process of its own. Its first argument is the name of the command. */
+  readonly runner: string;
+  /** Script of a writer thread. */
+  readonly writerThread: URL;
+  /** Folder with the site's scripts and styles, ready to copy. Undefined if builds bundle them from source. */
+  readonly assets: string | undefined;
+}
+
+export const program: Program = {
+  callOf: (command) => (command === 'serve' ? 'npm start --' : `npm run ${command} --`),
+  runner: fileURLToPath(new URL('../scripts/run.cjs', import.meta.url)),
+  writerThread: new URL('./write/writerThread.cjs', import.meta.url),
+  assets: undefined,
+};
+
+/** Returns the command line of a command without flags: `npm run build`. */
+export const plainCall = (command: string): string => program.callOf(command).replace(/ --$/, '');

@@ -1,0 +1,232 @@
+/**
+ * Pulls the etchings of a server or a mirror into a table of runes, so that builds of the pulled blocks have etchings
+ * too. The list begins with the newest rune, and only the newest pages are read again: older etchings never change.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Progress } from '../cli/progress.ts';
+import { type Field, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
+import { InputError, messageOf } from '../errors.ts';
+import { int, literal, type Store, text } from '../store/duckdb.ts';
+import { readFiles } from '../store/files.ts';
+import { BadBlockError } from './block.ts';
+import { CsvFile } from './core/csvFile.ts';
+import { writeParquet } from './parquetFile.ts';
+import { checkDigest, RUNES_FILE } from './pulledFiles.ts';
+import { hasChecksum, putInPlace, workFile } from './write.ts';
+
+/** The columns that an etching tells. */
+const FIELDS: readonly Field[] = [...RUNE_FIELDS, ...RUNE_DETAILS].filter(({ column }) => column !== 'cenotaph');
+const COLUMNS = FIELDS.map(({ column }) => column);
+
+/** A row of the table of runes: text, numbers, flags, and null for a term that the rune does not have. */
+type Row = Readonly<Record<string, string | number | boolean | null>>;
+
+/** A window of the list of etchings. */
+export interface EtchingPage {
+  /** The limit that the source applied. */
+  readonly limit: number;
+  readonly total: number;
+  /** Newest first. Some servers leave runes out of their pages. */
+  readonly runes: readonly Row[];
+}
+
+/** A source's list of etchings. */
+export interface EtchingList {
+  /** Most etchings in a window. */
+  readonly limit: number;
+  /** True if `total` is the number of runes. For old servers it is the highest number plus one. */
+  readonly isCounted: boolean;
+  /** Reads a window. Undefined if the source does not have etchings. */
+  read(limit: number, offset: number): Promise<EtchingPage | undefined>;
+  /** Runs `step` again after a failure that may pass. */
+  persist<T>(what: string, step: () => Promise<T>): Promise<T>;
+}
+
+const hash = z.string().regex(/^(?:0x)?[0-9a-f]{64}$/);
+const decimal = z.string().regex(/^[0-9]{1,39}(?:\.[0-9]{1,38})?$/);
+const digits = z.string().regex(/^[0-9]{1,39}$/);
+const count = z.int().min(0);
+
+const etching = z.object({
+  id: z.string().regex(/^[0-9]+:[0-9]+$/),
+  name: z.string(),
+  spaced_name: z.string(),
+  number: count,
+  divisibility: count.max(MAX_DIVISIBILITY),
+  symbol: z.string(),
+  turbo: z.boolean(),
+  mint_terms: z.object({
+    amount: decimal.nullable(),
+    cap: decimal.nullable(),
+    height_start: digits.nullable(),
+    height_end: digits.nullable(),
+    offset_start: digits.nullable(),
+    offset_end: digits.nullable(),
+  }),
+  supply: z.object({ premine: decimal }),
+  location: z.object({
+    block_hash: hash,
+    block_height: count,
+    // A server may have none for the rune that the protocol itself etched.
+    tx_id: z.union([hash, z.literal('')]),
+    tx_index: count,
+    timestamp: count,
+  }),
+});
+
+const list = z.object({ limit: count.min(1), total: count, results: z.array(etching) });
+
+/**
+ * Parses a window of the list of etchings, in either dialect: a cap has decimals in `hiro` and none in `contract`, and
+ * its digits are the count in both. Throws a SyntaxError or a ZodError.
+ */
+export function parseEtchingPage(body: string): EtchingPage {
+  // Heights may have more digits than a number. JSON escapes quotes in texts, so this is never inside of one.
+  const quoted = body.replace(/"((?:height|offset)_(?:start|end))":([0-9]+)/g, '"$1":"$2"');
+  const { limit, total, results } = list.parse(JSON.parse(quoted));
+  return { limit, total, runes: results.map(rowOf) };
+}
+
+function rowOf({ mint_terms: terms, supply, location, ...rune }: z.infer<typeof etching>): Row {
+  const unprefixed = (hex: string) => hex.replace(/^0x/, '');
+  const units = (amount: string | null) => (amount === null ? null : BigInt(amount.replace('.', '')).toString());
+  const row: Row = {
+    ...rune,
+    ...location,
+    block_hash: unprefixed(location.block_hash),
+    tx_id: unprefixed(location.tx_id),
+    premine: units(supply.premine),
+    terms_amount: units(terms.amount),
+    terms_cap: units(terms.cap),
+    terms_height_start: terms.height_start,
+    terms_height_end: terms.height_end,
+    terms_offset_start: terms.offset_start,
+    terms_offset_end: terms.offset_end,
+  };
+  return Object.fromEntries(COLUMNS.map((column) => [column, row[column] ?? null]));
+}
+
+/** Options of `pullEtchings`. */
+export interface EtchingPull {
+  /** The folder `pulled`. */
+  readonly folder: string;
+  /** Runes up to this height are settled: the list has not changed below one that the table has. */
+  readonly settled: number;
+  /** Keep runes that the source lacks, because pulled rows refer to them. */
+  readonly keepsOthers: boolean;
+}
+
+/**
+ * Brings the table of runes up to date. Returns the number of runes that were read, or undefined if the source does not
+ * have etchings. Throws an InputError when the table was damaged.
+ */
+export async function pullEtchings(
+  source: EtchingList,
+  { folder, settled, keepsOthers }: EtchingPull,
+  store: Store,
+  progress: Progress,
+): Promise<number | undefined> {
+  const path = join(folder, RUNES_FILE);
+  const isKnown = existsSync(path) && hasChecksum(path);
+  if (isKnown) await checkKept(path);
+  const columns = FIELDS.map(
+    ({ column, kind }) => `"${column}" ${kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR'}`,
+  );
+  await store.run(`CREATE OR REPLACE TEMP TABLE pulled_runes (${columns.join(', ')})`);
+  if (isKnown)
+    await store.run(
+      `INSERT INTO pulled_runes BY NAME SELECT COLUMNS(c -> c IN (${COLUMNS.map(literal).join(', ')})) FROM ${readFiles('parquet', [path])}`,
+    );
+  progress.begin('runes');
+  const found = await source.persist('the list of etchings', () => readNew(source, settled, store, progress));
+  if (found === undefined) return undefined;
+  const kept = keepsOthers
+    ? 'true'
+    : found.same === undefined
+      ? 'false'
+      : `(block_height, tx_index) <= (${found.same.height}, ${found.same.index})`;
+  await write(path, folder, found.runes, kept, store);
+  return found.runes.size;
+}
+
+interface NewRunes {
+  /** Runes that were read, by id. */
+  readonly runes: ReadonlyMap<string, Row>;
+  /** The newest settled rune that the table has too. It and all older ones are taken from the table. */
+  readonly same: { readonly height: number; readonly index: number } | undefined;
+}
+
+/** Reads the list from its newest rune to the first settled one that the table has. Undefined without a list. */
+async function readNew(source: EtchingList, settled: number, store: Store, progress: Progress): Promise<NewRunes | undefined> {
+  const runes = new Map<string, Row>();
+  let step = source.limit;
+  let total: number | undefined;
+  for (let offset = 0; total === undefined || offset < total; offset += step) {
+    const page = await source.read(step, offset);
+    if (page === undefined) return undefined;
+    step = Math.min(step, page.limit);
+    if (total !== undefined && page.total !== total)
+      throw new BadBlockError(`changed between two pages, from ${total} to ${page.total} etchings`);
+    total = page.total;
+    const known = await knownRows(page.runes, store);
+    for (const [i, rune] of page.runes.entries()) {
+      const [id, height, index] = [String(rune['id']), Number(rune['block_height']), Number(rune['tx_index'])];
+      if (
+        height <= settled &&
+        known.get(id) === JSON.stringify(rune) &&
+        (await isSameBelow(source, total - offset - i, height, index, store))
+      ) {
+        return { runes, same: { height, index } };
+      }
+      runes.set(id, rune);
+    }
+    progress.show(Math.min(offset + step, total), total, 'runes');
+  }
+  if (source.isCounted && runes.size !== total)
+    throw new BadBlockError(`has ${runes.size} etchings in its pages, but says that it has ${total}`);
+  return { runes, same: undefined };
+}
+
+/** Whether the table has as many runes up to this one as the list. Old servers do not count theirs. */
+async function isSameBelow(source: EtchingList, listed: number, height: number, index: number, store: Store): Promise<boolean> {
+  if (!source.isCounted) return true;
+  const { runes } = await store.row(`SELECT count(*) AS runes FROM pulled_runes WHERE (block_height, tx_index) <= (${height}, ${index})`, {
+    runes: int,
+  });
+  return runes === listed;
+}
+
+/** Returns the table's rows of these runes as JSON, by id. */
+async function knownRows(runes: readonly Row[], store: Store): Promise<Map<string, string>> {
+  if (runes.length === 0) return new Map();
+  const ids = runes.map(({ id }) => literal(String(id)));
+  const rows = await store.rows(`SELECT id, to_json(k)::VARCHAR AS row FROM pulled_runes AS k WHERE id IN (${ids.join(', ')})`, {
+    id: text,
+    row: text,
+  });
+  return new Map(rows.map(({ id, row }) => [id, JSON.stringify(JSON.parse(row))]));
+}
+
+/** Writes the table if its bytes change. `kept` is SQL of the rows that stay although they were not read. */
+async function write(path: string, folder: string, runes: ReadonlyMap<string, Row>, kept: string, store: Store): Promise<void> {
+  const file = new CsvFile<Row, string>(workFile(folder, '.csv'), COLUMNS);
+  for (const rune of runes.values()) file.add(rune);
+  const csv = file.end();
+  const parquet = workFile(folder, '.parquet');
+  const more = `FROM pulled_runes WHERE (${kept}) AND id NOT IN (SELECT id FROM fetched)`;
+  await writeParquet(parquet, { csv, fields: FIELDS, order: 'number, id', more }, store);
+  await store.run('DROP TABLE pulled_runes');
+  // A build reads a file again if its modification time changed.
+  const isSame = existsSync(path) && hasChecksum(path) && readFileSync(path).equals(readFileSync(parquet));
+  if (!isSame) await putInPlace(folder, parquet, RUNES_FILE);
+}
+
+async function checkKept(path: string): Promise<void> {
+  try {
+    await checkDigest(path);
+  } catch (error) {
+    throw new InputError(`${path} cannot be read: ${messageOf(error)}`, ['The file was damaged after the pull. Remove it and pull again.']);
+  }
+}

@@ -1,0 +1,225 @@
+/**
+ * Verifies balances and holders: makes all their documents again from the records of the blocks and from the etchings, as
+ * a full build does, and compares them with those of the archive.
+ */
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, truncateSync, writeSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DocumentLevel } from '../archive/documents.ts';
+import type { LevelRange } from '../archive/levels.ts';
+import { type BalanceForm, writeBalances } from '../archiver/balances.ts';
+import type { LevelWriter } from '../archiver/changes.ts';
+import { documentsOf, type StoredDocument } from '../archiver/documents.ts';
+import { makeListedRecords, planLevels } from '../archiver/listedRecords.ts';
+import { ChangedArchiveError, type OldArchive } from '../archiver/oldArchive.ts';
+import type { Manifest } from '../contract/schemas.ts';
+import { messageOf } from '../errors.ts';
+import { listEtchings } from '../etchings/facts.ts';
+import { archivePath } from '../pages/paths.ts';
+import type { Dialect } from '../pages/site.ts';
+import { State } from '../state/state.ts';
+import { Store } from '../store/duckdb.ts';
+import { readLines } from '../store/files.ts';
+import type { ArchiveVerification } from './archive.ts';
+import type { Activity } from './blocks.ts';
+import type { Findings } from './findings.ts';
+import { loadReceived, makeReceived, receivedLine, verifyOutputs } from './outputs.ts';
+import type { ReadEtching } from './supply.ts';
+
+const MEMORY = '1GB';
+/** Records that are loaded into the store at once. */
+const RECORDS_AT_ONCE = 500_000;
+const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
+
+export class BalancesVerification {
+  readonly #archive: OldArchive;
+  readonly #tip: number;
+  readonly #findings: Findings;
+  readonly #scratch: string;
+  readonly #store: Store;
+  readonly #file: string;
+  readonly #received: string;
+  /** Removes the prefix of hashes in this dialect. */
+  readonly #unprefixed: (hex: string) => string;
+  #records = 0;
+
+  private constructor({ archive, tip }: ArchiveVerification, dialect: Dialect, scratch: string, store: Store, findings: Findings) {
+    this.#archive = archive;
+    this.#tip = tip;
+    this.#findings = findings;
+    this.#scratch = scratch;
+    this.#store = store;
+    this.#file = join(scratch, 'changes.ndjson');
+    this.#received = join(scratch, 'received.ndjson');
+    this.#unprefixed = (hex) => (dialect === 'contract' ? hex.replace(/^0x/, '') : hex);
+  }
+
+  /** Returns undefined for an output without balances. The caller closes the result. */
+  static async of(
+    archive: ArchiveVerification | undefined,
+    { lists, dialect }: Manifest,
+    findings: Findings,
+  ): Promise<BalancesVerification | undefined> {
+    const tables = archive?.archive.root.lists;
+    if (archive === undefined || tables === undefined) return undefined;
+    const hasCounts = lists?.etchings?.counts === true;
+    if ((tables.balances !== undefined) !== hasCounts)
+      findings.add(`${archivePath(archive.archive.name.root)} ${hasCounts ? 'lacks' : 'has'} balances, against the rule`);
+    if (tables.balances === undefined) return undefined;
+    const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
+    let store: Store | undefined;
+    try {
+      store = await Store.open({ memoryLimit: MEMORY, threads: availableParallelism(), scratch });
+      const state = await State.attach(store, undefined, {}, undefined);
+      await state.begin();
+      await makeListedRecords(store);
+      await makeReceived(store);
+      return new BalancesVerification(archive, dialect, scratch, store, findings);
+    } catch (error) {
+      store?.close();
+      rmSync(scratch, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /** Adds the records of a block. */
+  async add(height: number, records: readonly Activity[]): Promise<void> {
+    const lines = records
+      .filter(({ address, operation }) => address !== undefined && CHANGES.has(operation))
+      .map(({ rune, address, operation, amount }) => `${JSON.stringify({ height, rune: rune.id, address, operation, amount })}\n`);
+    append(this.#file, lines);
+    this.#records += lines.length;
+    if (this.#archive.root.lists?.outputs !== undefined) {
+      const received = records.filter(({ operation, location }) => operation === 'receive' && location.vout !== undefined);
+      append(
+        this.#received,
+        received.map((record) => receivedLine(record, this.#unprefixed)),
+      );
+    }
+    if (this.#records >= RECORDS_AT_ONCE) await this.#load();
+  }
+
+  async #load(): Promise<void> {
+    if (this.#records === 0) return;
+    const columns = `height: 'BIGINT', rune: 'VARCHAR', address: 'VARCHAR', operation: 'VARCHAR', amount: 'VARCHAR'`;
+    await this.#store.run(`INSERT INTO listed_records (block_height, rune_id, address, operation, amount)
+      SELECT height, rune, address, operation, amount FROM ${readLines(this.#file, columns)}`);
+    truncateSync(this.#file);
+    this.#records = 0;
+    if (!existsSync(this.#received)) return;
+    await loadReceived(this.#received, this.#store);
+    truncateSync(this.#received);
+  }
+
+  /** Compares all documents, after the records of all blocks were added. `etchings` are those of the output. */
+  async finish(etchings: readonly ReadEtching[]): Promise<void> {
+    const { lists, objectSize } = this.#archive.root;
+    const balances = lists?.balances;
+    if (balances === undefined) return;
+    const name = archivePath(this.#archive.name.root);
+    if (lists?.tip !== this.#tip) {
+      this.#findings.add(`${name} has lists up to block ${lists?.tip}, expected ${this.#tip}`);
+      return;
+    }
+    const before = this.#findings.count;
+    await this.#load();
+    await this.#loadRunes(etchings);
+    const blocks = { spooled: new Map(), replaced: new Set<number>(), tip: this.#tip, objectSize };
+    const form: BalanceForm = {
+      tip: this.#tip,
+      page: balances.page,
+      old: undefined,
+      scratch: this.#scratch,
+      writer: (kind, range) => new ComparedLevel(kind, range, balances[kind], this.#archive, this.#findings),
+    };
+    try {
+      const expected = await writeBalances(planLevels(blocks, undefined), form, this.#store);
+      if (this.#findings.count === before && JSON.stringify(expected) !== JSON.stringify(balances))
+        this.#findings.add(`${name} has other levels of balances, or other unbalanced runes, than a build makes`);
+      if (this.#findings.count === 0 && lists.outputs !== undefined)
+        await verifyOutputs(lists.outputs, this.#archive, this.#tip, this.#scratch, this.#findings, this.#store);
+    } catch (error) {
+      if (!(error instanceof ChangedArchiveError)) throw error;
+      this.#findings.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));
+    }
+  }
+
+  /** Makes the tables of runes and etchings. */
+  async #loadRunes(etchings: readonly ReadEtching[]): Promise<void> {
+    await this.#store.append(
+      'read_runes',
+      {
+        id: 'VARCHAR',
+        number: 'BIGINT',
+        name: 'VARCHAR',
+        spaced_name: 'VARCHAR',
+        divisibility: 'BIGINT',
+        block_height: 'BIGINT',
+        tx_index: 'BIGINT',
+      },
+      etchings.map((one) => [one.id, one.number, one.name, one.spaced_name, one.divisibility, one.block_height, one.tx_index]),
+    );
+    await this.#store.run(`INSERT INTO state.runes (id, number, name, spaced_name, divisibility, block_height, tx_index) FROM read_runes;
+      INSERT INTO state.blocks (block_height) VALUES (${this.#tip})`);
+    await listEtchings('etchings', this.#store);
+  }
+
+  close(): void {
+    this.#store.close();
+    rmSync(this.#scratch, { recursive: true, force: true });
+  }
+}
+
+function append(file: string, lines: readonly string[]): void {
+  const handle = openSync(file, 'a');
+  try {
+    writeSync(handle, lines.join(''));
+  } finally {
+    closeSync(handle);
+  }
+}
+
+const WHAT = { changes: 'balances of the address', holders: 'holders of the rune with the ordinal' } as const;
+
+/** Compares expected documents with those of a level of the archive, up to the first difference. */
+class ComparedLevel implements LevelWriter {
+  readonly #what: string;
+  readonly #level: DocumentLevel | undefined;
+  readonly #documents: Iterator<StoredDocument>;
+  readonly #findings: Findings;
+  #isDifferent = false;
+
+  constructor(
+    kind: 'changes' | 'holders',
+    { first, last }: LevelRange,
+    levels: readonly DocumentLevel[],
+    archive: OldArchive,
+    findings: Findings,
+  ) {
+    this.#what = `in the blocks ${first} to ${last}, the archive has wrong ${WHAT[kind]}`;
+    this.#level = levels.find((level) => level.first === first && level.last === last);
+    this.#documents = this.#level === undefined ? [].values() : documentsOf(archive, this.#level);
+    this.#findings = findings;
+  }
+
+  #differ(key: string): void {
+    this.#findings.add(`${this.#what} ${key}`);
+    this.#isDifferent = true;
+  }
+
+  add({ key, values }: StoredDocument): void {
+    if (this.#isDifferent) return;
+    const { value, done } = this.#documents.next();
+    const found: StoredDocument | undefined = done === true ? undefined : value;
+    if (found?.key !== key) this.#differ(found !== undefined && found.key < key ? found.key : key);
+    else if (found.values.join('\t') !== values.join('\t')) this.#differ(key);
+  }
+
+  finish(): DocumentLevel | undefined {
+    const { value, done } = this.#isDifferent ? { value: undefined, done: true } : this.#documents.next();
+    if (done !== true && value !== undefined) this.#differ(value.key);
+    if (this.#level === undefined) return undefined;
+    const { first, last, files } = this.#level;
+    return { first, last, files };
+  }
+}

@@ -1,0 +1,182 @@
+/** Lists of activity in an archive: rounds of reads, and what damaged and forged files do. */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type ActivityLevel, POINTER_BYTES } from '../../src/archive/activityTables.ts';
+import { crc32 } from '../../src/archive/crc32.ts';
+import { PartCache } from '../../src/archive/partCache.ts';
+import { parseRoot, type Root, renderRoot } from '../../src/archive/root.ts';
+import { nameOf } from '../../src/archiver/oldArchive.ts';
+import { FetchMirror } from '../../src/hosts/fetch.ts';
+import { answerFromLists } from '../../src/pages/listAnswers.ts';
+import { respond } from '../../src/pages/respond.ts';
+import { siteOf } from '../../src/pages/site.ts';
+import { VerificationError } from '../../src/verify/findings.ts';
+import { ACTIVITY_INPUTS } from '../support/activityVectors.ts';
+import { diskFiles, fileServer, MANIFEST } from '../support/archives.ts';
+import { temporaryFolder, testBuild } from '../support/build.ts';
+import { check } from '../support/outputs.ts';
+import { randomFor } from '../support/seed.ts';
+
+const work = temporaryFolder();
+const at = (name: string) => join(work, name);
+const SIZES = { small: 4096, ranges: 2 * 1024 * 1024 } as const;
+const siteAt = (name: string) => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
+const fileAt = (name: string, file: string) => join(at(name), 'archive', `${file}.bin`);
+const rootOf = (name: string) => parseRoot(gunzipSync(readFileSync(fileAt(name, siteAt(name).archive?.root ?? ''))).toString());
+const levelsOf = (name: string): readonly ActivityLevel[] => rootOf(name).lists?.activity ?? [];
+
+const ADDRESS = 'bc1puhscltmvhv6c8qfdfgqx8gjrr3qeshngc2yxkr2sv5wepn8x75nqefemv0';
+const BY_ID = [
+  'etchings/840000:6/activity?limit=20',
+  'etchings/840000:6/activity?limit=7&offset=815',
+  'etchings/840000:9999/activity',
+  `etchings/840000:6/activity/${ADDRESS}?offset=50`,
+  `addresses/${ADDRESS}/activity?limit=20&offset=130`,
+  'addresses/nobody/activity',
+];
+const BY_NAME = ['etchings/1/activity', `etchings/IYACRQIUKFATVU/activity/${ADDRESS}`, 'etchings/NOSUCHRUNE/activity'];
+const targets = [...BY_ID, ...BY_NAME].map((path) => `/runes/v1/${path}`);
+const ask = async (mirror: FetchMirror, target: string) => {
+  const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
+  return response?.status === 503 ? '503' : `${response?.status} ${await response?.text()}`;
+};
+const answersOf = (name: string) => {
+  const mirror = new FetchMirror(fileServer(at(name)).fetchFile, 0);
+  return Promise.all(targets.map((target) => ask(mirror, target)));
+};
+
+beforeAll(async () => {
+  for (const [name, objectSize] of Object.entries(SIZES)) {
+    await testBuild(at(name), { inputs: ACTIVITY_INPUTS, pageSizes: [2, 7, 20], layout: 'archive', lists: true, objectSize });
+  }
+});
+
+describe.each(['small', 'ranges'] as const)('lists of activity, %s', (name) => {
+  it('take three rounds of reads after the manifest and the root, or four by name', async () => {
+    const [files, built] = [diskFiles(at(name)), siteAt(name)];
+    for (const [i, target] of targets.entries()) {
+      const cache = new PartCache();
+      await respond('/runes/v1/blocks/1/activity', built, files, answerFromLists, cache);
+      let [rounds, pending] = [0, 0];
+      const counted = {
+        ...files,
+        read: async (...args: Parameters<typeof files.read>) => {
+          if (pending === 0) rounds += 1;
+          pending += 1;
+          await new Promise((resolve) => setImmediate(resolve));
+          const part = await files.read(...args);
+          pending -= 1;
+          return part;
+        },
+      };
+      await respond(target, built, counted, answerFromLists, cache);
+      // A table in small files may need another read.
+      const most = (i < BY_ID.length ? 3 : 4) + (name === 'small' ? 2 : 0);
+      expect([target, rounds, rounds <= most]).toEqual([target, rounds, true]);
+    }
+  });
+
+  it('of a damaged or shortened file are right or a 503, and verification finds the damage', async () => {
+    const random = randomFor(`activity of ${name}`);
+    const expected = await answersOf(name);
+    let refused = 0;
+    const files = levelsOf(name).flatMap(({ heads, pointers }) => [...heads.files.slice(0, 3), ...pointers.files.slice(0, 3)]);
+    for (const [i, file] of files.entries()) {
+      const [place, bits] = [random(), 1 + Math.floor(random() * 255)];
+      const damage = (content: Buffer) => {
+        const where = Math.floor(place * content.length);
+        if (i % 3 === 2) return content.subarray(0, where);
+        const copy = Buffer.from(content);
+        copy[where] = (copy[where] ?? 0) ^ bits;
+        return copy;
+      };
+      const path = `archive/${file}.bin`;
+      const mirror = new FetchMirror(fileServer(at(name), (asked, content) => (asked === path ? damage(content) : content)).fetchFile, 0);
+      for (const [j, target] of targets.entries()) {
+        const answer = await ask(mirror, target);
+        if (answer === '503') refused += 1;
+        else expect(answer, `${target} with ${path} damaged at ${place}`).toBe(expected[j]);
+      }
+      const before = readFileSync(fileAt(name, file));
+      writeFileSync(fileAt(name, file), damage(before));
+      const error = await check(at(name)).catch((caught: unknown) => caught);
+      writeFileSync(fileAt(name, file), before);
+      expect((error as VerificationError).details).toContainEqual(expect.stringContaining(path));
+    }
+    expect(refused).toBeGreaterThan(0);
+    await check(at(name));
+  });
+});
+
+/** Copies a build, and changes the last level's table. Names and checksums are right. */
+function forge(
+  name: string,
+  table: 'heads' | 'pointers',
+  change: (content: Buffer) => void,
+  changeRoot = (root: Root): Root => root,
+): string {
+  const copy = `${name}-${table}-${Math.random()}`;
+  cpSync(at(name), at(copy), { recursive: true });
+  const root = rootOf(name);
+  const put = (content: Buffer) => {
+    writeFileSync(fileAt(copy, nameOf(content)), content);
+    return nameOf(content);
+  };
+  const activity = (root.lists?.activity ?? []).map((level, i, all) => {
+    if (i < all.length - 1) return level;
+    const content = Buffer.from(readFileSync(fileAt(name, level[table].files[0] ?? '')));
+    change(content);
+    for (let end = 4096; end <= content.length; end += 4096) content.writeUInt32BE(crc32(content, end - 4096, end - 4), end - 4);
+    return { ...level, [table]: { ...level[table], files: [put(content), ...level[table].files.slice(1)] } };
+  });
+  const text = gzipSync(renderRoot(changeRoot({ ...root, lists: { ...root.lists, tip: root.lists?.tip ?? 0, activity } })));
+  const manifest = JSON.parse(readFileSync(join(at(copy), MANIFEST), 'utf8')) as object;
+  const changed = { ...manifest, archive: { root: put(text), bytes: text.length } };
+  writeFileSync(join(at(copy), MANIFEST), `${JSON.stringify(changed, null, 2)}\n`);
+  return copy;
+}
+
+function swap(content: Buffer, a: number, b: number, length: number): void {
+  const kept = Buffer.from(content.subarray(a, a + length));
+  content.copyWithin(a, b, b + length);
+  kept.copy(content, b);
+}
+
+describe('lists that a wrong program made', () => {
+  it.each<[string, () => string]>([
+    ['swapped pointers', () => forge('ranges', 'pointers', (content) => swap(content, 0, 300 * POINTER_BYTES, POINTER_BYTES))],
+    ['a pointer to another record', () => forge('ranges', 'pointers', (content) => content.writeUInt8(content.readUInt8(11) ^ 1, 11))],
+    ['a list that is too short', () => forge('ranges', 'heads', (content) => content.writeUInt8(content.readUInt8(15) - 1, 15))],
+    ['another key', () => forge('ranges', 'heads', (content) => content.writeUInt8(content.readUInt8(8) ^ 1, 8))],
+    ['swapped heads', () => forge('ranges', 'heads', (content) => swap(content, 0, 16, 16))],
+  ])('are found by verification: %s', async (_, make) => {
+    const error = await check(at(make())).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(VerificationError);
+    expect((error as VerificationError).details).toContainEqual(expect.stringMatching(/^the lists of the blocks [0-9]+ to [0-9]+ are not/));
+  });
+
+  it.each<[string, (level: ActivityLevel) => ActivityLevel]>([
+    ['another begin', (level) => ({ ...level, begin: level.begin + 1 })],
+    ['another number of pointers', (level) => ({ ...level, pointers: { ...level.pointers, counts: [1] } })],
+  ])('are found by verification: %s', async (_, change) => {
+    const changeRoot = (root: Root): Root => ({
+      ...root,
+      lists: { ...root.lists, tip: 0, activity: (root.lists?.activity ?? []).map(change) },
+    });
+    await expect(check(at(forge('ranges', 'heads', () => undefined, changeRoot)))).rejects.toBeInstanceOf(VerificationError);
+  });
+
+  it('are not answered: a record of another rune or address is a 503', async () => {
+    // Each pointer names the record beside its own.
+    const wrong = forge('ranges', 'pointers', (content) => {
+      for (let at = 0; at < content.length; at += 1) if ((at % 4096) % POINTER_BYTES === 11) content[at] = (content[at] ?? 0) ^ 1;
+    });
+    const answers = await answersOf(wrong);
+    // A record of the same rune in a wrong place is found by verification only.
+    expect(answers.filter((answer) => answer === '503').length).toBeGreaterThan(0);
+    const expected = await answersOf('ranges');
+    for (const [i, answer] of answers.entries()) if (expected[i]?.includes('"total":0') === true) expect(answer).toBe(expected[i]);
+  });
+});

@@ -1,0 +1,297 @@
+/**
+ * A chain of made-up receipts, sends and burns, kept as one ledger file for each block and a runes table, and an oracle of what the API must
+ * say about balances and holders. The oracle shares no code with the program.
+ */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Random } from './history.ts';
+import { hex } from './records.ts';
+
+interface Rune {
+  readonly id: string;
+  readonly number: number;
+  readonly name: string;
+  spaced: string;
+  readonly height: number;
+  readonly tx: number;
+  readonly decimals: number;
+}
+type Operation = 'etching' | 'mint' | 'receive' | 'send' | 'burn';
+interface Event {
+  readonly rune: string;
+  readonly operation: Operation;
+  readonly address: string;
+  readonly amount: bigint;
+  readonly tx: number;
+}
+interface Block {
+  fork: number;
+  events: Event[];
+}
+
+/** Levels of lists end at 4,032 and at multiples of 144 and 16. */
+const FIRST = 3990;
+const MOST = 2n ** 128n - 1n;
+/** Some need escapes in JSON, CSV or keys, and the last two are ordered by bytes otherwise than by UTF-16. */
+const ADDRESSES = [...Array.from({ length: 9 }, (_, i) => `bc1q${i}`), '3"x', 'a%b*(1)', 'A b', 'Äé', '\ue000x', '😀'];
+
+export class BalanceHistory {
+  readonly #random: Random;
+  readonly #isWrong: boolean;
+  readonly blocks = new Map<number, Block>();
+  runes: Rune[] = [];
+  /** Height of an etching whose ledger file is missing, so that nobody can tell balances. */
+  hidden: number | undefined;
+  #serial = 0;
+  #tip = FIRST;
+
+  /** With `isWrong`, addresses may send more than they have. */
+  constructor(random: Random, isWrong: boolean) {
+    this.#random = random;
+    this.#isWrong = isWrong;
+    for (const distance of [1, 1, 1, 1, 1, undefined, undefined]) this.append(distance);
+  }
+
+  #upTo(n: number): number {
+    return Math.floor(this.#random() * n);
+  }
+
+  #pick<Item>(items: readonly Item[]): Item {
+    const item = items[this.#upTo(items.length)];
+    if (item === undefined) throw new Error('nothing to pick from');
+    return item;
+  }
+
+  get tip(): number {
+    return Math.max(...this.blocks.keys());
+  }
+
+  #etch(height: number, tx: number): Rune {
+    const name = [...String(this.#serial + 1000)].map((digit) => 'QWERTYUIOP'[Number(digit)]).join('');
+    this.#serial += 1;
+    const spaced = this.#upTo(2) === 0 ? name : `${name[0]}•${name.slice(1)}`;
+    return { id: `${height}:${tx}`, number: this.runes.length, name, spaced, height, tx, decimals: this.#upTo(3) * 19 };
+  }
+
+  #fill(height: number): Event[] {
+    const events: Event[] = [];
+    // What the blocks below leave, and these events.
+    const has = this.#sums(height - 1);
+    for (let tx = 1; tx <= 2 + this.#upTo(9); tx += 1) {
+      // The first block etches, so that number 0 is in it.
+      if (this.runes.length === 0 || this.#upTo(12) === 0) {
+        const rune = this.#etch(height, tx);
+        this.runes.push(rune);
+        events.push({ rune: rune.id, operation: 'etching', address: '', amount: 0n, tx });
+        continue;
+      }
+      const rune = this.runes[this.#upTo(2) === 0 ? 0 : this.#upTo(this.runes.length)]?.id ?? '';
+      const address = this.#upTo(9) === 0 ? '' : this.#pick(ADDRESSES);
+      const most = has.get(rune)?.get(address) ?? 0n;
+      let operation: Operation = this.#pick(['receive', 'receive', 'receive', 'send', 'send', 'burn', 'mint'] as const);
+      let amount = [0n, 1n, BigInt(this.#upTo(50)), 10n ** 18n, MOST][this.#upTo(12)] ?? BigInt(this.#upTo(9));
+      if (operation === 'send' || operation === 'burn') {
+        if (this.#upTo(2) === 0) amount = most > MOST || most < 0n ? 1n : most;
+        if (!this.#isWrong && amount > most) operation = 'receive';
+      }
+      const change = operation === 'receive' ? amount : operation === 'mint' ? 0n : -amount;
+      if (!has.has(rune)) has.set(rune, new Map());
+      has.get(rune)?.set(address, most + change);
+      events.push({ rune, operation, address: operation === 'mint' ? '' : address, amount, tx });
+    }
+    return events;
+  }
+
+  /** Adds a block, by default at a random distance. */
+  append(distance = 1 + this.#upTo([1, 3, 20, 160][this.#upTo(4)] ?? 1)): void {
+    this.#tip += distance;
+    this.blocks.set(this.#tip, { fork: 0, events: this.#fill(this.#tip) });
+  }
+
+  /** A month without blocks, so that the lowest level ends elsewhere. */
+  leap(): void {
+    this.append(2000 + this.#upTo(2200));
+  }
+
+  #heights(): number[] {
+    return [...this.blocks.keys()].sort((a, b) => a - b);
+  }
+
+  /** Blocks are replaced, and what they etched is gone. */
+  #replace(heights: readonly number[]): void {
+    const [lowest] = heights;
+    if (lowest === undefined) return;
+    this.show();
+    this.runes = this.runes.filter(({ height }) => height < lowest);
+    for (const height of heights) {
+      const block = this.blocks.get(height);
+      if (block !== undefined) this.blocks.set(height, { fork: block.fork + 1, events: [] });
+    }
+    for (const height of heights) {
+      const block = this.blocks.get(height);
+      if (block !== undefined) block.events = this.#fill(height);
+    }
+  }
+
+  reorg(): void {
+    this.#replace(
+      this.#heights()
+        .slice(1)
+        .slice(-1 - this.#upTo(3)),
+    );
+  }
+
+  hide(): void {
+    const { height } = this.#pick(this.runes);
+    if (height < this.tip) this.hidden = height;
+  }
+
+  show(): void {
+    this.hidden = undefined;
+  }
+
+  /** The newest blocks are gone. */
+  shorten(): void {
+    this.show();
+    for (let i = this.#upTo(3); i >= 0 && this.blocks.size > 3; i -= 1) {
+      const last = this.tip;
+      this.blocks.delete(last);
+      this.runes = this.runes.filter(({ height }) => height < last);
+      this.#tip = this.tip;
+    }
+  }
+
+  /** Events of an older block are lost. */
+  correct(): void {
+    const block = this.blocks.get(this.#pick(this.#heights()));
+    if (block === undefined) return;
+    const at = this.#upTo(block.events.length);
+    if (block.events[at]?.operation !== 'etching' && block.events.length > 1 && this.#isWrong) block.events.splice(at, 1);
+  }
+
+  /** A row of the runes table is corrected. */
+  rename(): void {
+    const rune = this.#pick(this.runes);
+    rune.spaced = rune.spaced === rune.name ? `${rune.name[0]}•${rune.name.slice(1)}` : rune.name;
+  }
+
+  write(folder: string): void {
+    mkdirSync(folder, { recursive: true });
+    const files = new Map<string, string>();
+    for (const [height, { fork, events }] of this.blocks) {
+      if (height === this.hidden) continue;
+      const rows = events.map(({ rune, operation, address, amount, tx }) => {
+        const cell = `"${address.replaceAll('"', '""')}"`;
+        const ids = [rune, hex(`block ${height} ${fork}`), height, tx, 0, hex(`tx ${height} ${fork} ${tx}`)];
+        return [
+          ...ids,
+          '',
+          address === '' ? '' : cell,
+          '',
+          operation === 'etching' ? '' : amount,
+          operation,
+          1_700_000_000 + height,
+        ].join();
+      });
+      files.set(`ledger-${height}.csv`, [LEDGER, ...rows, ''].join('\n'));
+    }
+    const runes = this.runes.map((r) =>
+      [
+        r.id,
+        r.number,
+        r.name,
+        r.spaced,
+        hex(`b${r.height}`),
+        r.height,
+        r.tx,
+        hex(`t${r.id}`),
+        r.decimals,
+        0,
+        '$,,,,,,,f,f',
+        r.height,
+      ].join(),
+    );
+    files.set('runes.csv', [RUNES, ...runes, ''].join('\n'));
+    for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name));
+    for (const [name, text] of files) writeFileSync(join(folder, name), text);
+  }
+
+  /** Sums by rune and address of all events up to a height. Address '' is of none. */
+  #sums(last: number): Map<string, Map<string, bigint>> {
+    const sums = new Map<string, Map<string, bigint>>();
+    for (const [height, { events }] of this.blocks) {
+      if (height > last) continue;
+      for (const { rune, operation, address, amount } of events) {
+        if (operation === 'etching' || operation === 'mint') continue;
+        const holders = sums.get(rune) ?? new Map<string, bigint>();
+        sums.set(rune, holders);
+        holders.set(address, (holders.get(address) ?? 0n) + (operation === 'receive' ? amount : -amount));
+      }
+    }
+    return sums;
+  }
+
+  /** Sums of addresses. */
+  sums(last = this.tip): Map<string, Map<string, bigint>> {
+    const all = this.#sums(last);
+    for (const holders of all.values()) holders.delete('');
+    return all;
+  }
+
+  /** The list of holders of a rune. `page` is the number of balances in a page of a ranking. */
+  holders(rune: Rune, page: number): { readonly block_height?: number; readonly results: readonly object[] } {
+    const day = Math.floor((this.tip - 7) / 144) * 144 - 1;
+    const ranked = [...(this.sums(day).get(rune.id) ?? [])].filter(([, units]) => units !== 0n);
+    const isLarge = ranked.length >= page;
+    const all = isLarge ? ranked : [...(this.sums().get(rune.id) ?? [])];
+    all.sort(([a, x], [b, y]) => (x === y ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : x > y ? -1 : 1));
+    const results = all.filter(([, units]) => units > 0n).map(([address, units]) => ({ balance: shown(units, rune.decimals), address }));
+    return isLarge ? { block_height: day, results } : { results };
+  }
+
+  /** The list of balances of an address. */
+  balances(address: string): object[] {
+    const sums = this.sums();
+    const all = this.runes.map((rune) => ({ rune, units: sums.get(rune.id)?.get(address) ?? 0n })).filter(({ units }) => units > 0n);
+    all.sort((a, b) => (a.units === b.units ? a.rune.height - b.rune.height || a.rune.tx - b.rune.tx : a.units > b.units ? -1 : 1));
+    return all.map(({ rune: { id, number, name, spaced, decimals }, units }) => ({
+      rune: { id, number, name, spaced_name: spaced },
+      balance: shown(units, decimals),
+      address,
+    }));
+  }
+
+  /** A holder; undefined if the address never had any of the rune. */
+  holder(rune: Rune, address: string): object | undefined {
+    const units = this.sums().get(rune.id)?.get(address);
+    return units === undefined ? undefined : { balance: shown(units > 0n ? units : 0n, rune.decimals), address };
+  }
+
+  get addresses(): readonly string[] {
+    return ADDRESSES;
+  }
+}
+
+/** Writes units with exactly these decimals. */
+function shown(units: bigint, decimals: number): string {
+  const text = String(units).padStart(decimals + 1, '0');
+  return decimals === 0 ? text : `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;
+}
+
+const LEDGER = 'rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp';
+const RUNES =
+  'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
+
+export const BALANCE_CHANGES = [
+  'append',
+  'append',
+  'append',
+  'leap',
+  'reorg',
+  'shorten',
+  'correct',
+  'rename',
+  'hide',
+  'show',
+  'show',
+] as const;
