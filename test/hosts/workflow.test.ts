@@ -4,10 +4,21 @@
  * machine, files go to an S3 of this machine. Only GitHub's own actions are played here, and `npm ci`.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { createMirrorServer } from '../../src/hosts/node.ts';
@@ -40,6 +51,8 @@ const work = temporaryFolder();
 /** The same path in every run, as on GitHub's machines. */
 const workspace = join(work, 'workspace');
 const dist = join(workspace, 'dist');
+/** What goes to GitHub Pages. */
+const pagesArtifact = join(work, 'pages');
 let s3: S3Server;
 let source: Source;
 
@@ -209,6 +222,11 @@ function act(step: Step, contexts: Contexts): Contexts {
       pack(key, paths);
       return {};
     }
+    case 'actions/upload-pages-artifact':
+      // It leaves out files whose names begin with a dot.
+      rmSync(pagesArtifact, { recursive: true, force: true });
+      cpSync(join(workspace, given('path')), pagesArtifact, { recursive: true, filter: (path) => !basename(path).startsWith('.') });
+      return {};
     default:
       throw new Error(`${step.uses} is not known here`);
   }
@@ -497,6 +515,19 @@ describe.sequential('the workflow', () => {
     expect(failed.scripts.at(-1)).toMatchObject({ code: 2, stderr: expect.stringContaining('--confirmations') });
     await runWell({ inputs: { confirmations: '10' } });
     await expectMirror();
+    expect(existsSync(pagesArtifact)).toBe(false);
+  });
+
+  it('gives the whole build to GitHub Pages where no bucket is set', async () => {
+    const tip = Math.max(...source.chain.keys());
+    await source.set(`${tip + 1}d`);
+    await runWell({ vars: { BUCKET: '' } });
+    expect(s3.requests).toEqual([]);
+    const expected = await source.expected();
+    const published = filesBelow(expected).filter((path) => !path.startsWith('.'));
+    expect(filesBelow(pagesArtifact)).toEqual(published);
+    const wrong = published.filter((path) => !readFileSync(join(pagesArtifact, path)).equals(readFileSync(join(expected, path))));
+    expect(wrong).toEqual([MANIFEST]);
   });
 });
 
