@@ -21,6 +21,9 @@ export interface AnswerCost {
   readonly bytes: readonly [number, number];
 }
 
+/** Answers whose rounds are counted, and how long each of their reads takes. */
+const [SLOW_ANSWERS, SLOW_READ_MS] = [5, 100];
+
 /** Yields `count` integers, evenly spread from 0 to `below` - 1 and the same in every run. */
 function* spread(count: number, below: number): Generator<number> {
   for (let i = 0; i < count; i += 1) yield Math.floor((((i + 1) * 0.6180339887498949) % 1) * below);
@@ -90,39 +93,39 @@ function partOfFile(path: string, range: string | undefined): Response {
 
 /** Measures requests for targets. With `isWarm`, manifest and root are in memory. */
 export async function measure(root: string, kind: string, targets: readonly string[], isWarm: boolean): Promise<AnswerCost> {
-  let [reads, bytes, rounds, pending] = [0, 0, 0, 0];
+  let [reads, bytes, delay] = [0, 0, 0];
   const fetchFile = async (path: string, range?: string): Promise<Response> => {
-    // A read that starts while another is pending does not wait for it, so it is of the same round.
-    if (pending === 0) rounds += 1;
-    pending += 1;
     reads += 1;
-    await Promise.resolve();
+    if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
     const response = partOfFile(join(root, path), range);
     const content = await response.arrayBuffer();
     bytes += content.byteLength;
-    pending -= 1;
     return new Response(response.status === 404 ? null : content, response);
   };
   const times: number[] = [];
   const found = { reads: [] as number[], rounds: [] as number[], bytes: [] as number[] };
-  const ask = async (target: string): Promise<void> => {
+  const ask = async (target: string): Promise<number> => {
     const mirror = new FetchMirror(fetchFile, Number.POSITIVE_INFINITY);
     // An unknown height reads the manifest and the root.
     if (isWarm) await mirror.answer(new Request('http://127.0.0.1/runes/v1/blocks/16777210/activity'));
-    [reads, bytes, rounds] = [0, 0, 0];
-    const begin = process.cpuUsage();
+    [reads, bytes] = [0, 0];
+    const [start, begin] = [performance.now(), process.cpuUsage()];
     const response = await mirror.answer(new Request(`http://127.0.0.1${target}`));
     await response?.arrayBuffer();
     const { user, system } = process.cpuUsage(begin);
     if (response?.status !== 200) throw new Error(`unexpected status ${response?.status} for ${target}`);
     times.push((user + system) / 1000);
     found.reads.push(reads);
-    found.rounds.push(rounds);
     found.bytes.push(bytes);
+    return performance.now() - start;
   };
+  // When reads are slow, an answer takes as long as the reads that wait for each other.
+  delay = SLOW_READ_MS;
+  for (const target of targets.slice(0, SLOW_ANSWERS)) found.rounds.push(Math.floor((await ask(target)) / SLOW_READ_MS));
+  delay = 0;
   // Warm up: a worker also keeps compiled code.
   for (const target of targets.slice(0, 300)) await ask(target);
-  for (const list of [times, found.reads, found.rounds, found.bytes]) list.length = 0;
+  for (const list of [times, found.reads, found.bytes]) list.length = 0;
   for (const target of targets) await ask(target);
   const at = (list: number[], part: number) => {
     const sorted = list.sort((a, b) => a - b);

@@ -4,6 +4,7 @@
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { FetchMirror } from '../src/hosts/fetch.ts';
 import { build } from '../src/pipeline/build.ts';
 import type { BuildOptions } from '../src/pipeline/options.ts';
@@ -16,7 +17,7 @@ const quiet = { info: () => undefined, summary: () => undefined, notice: () => u
 function optionsOf(folder: string, lists: boolean): BuildOptions {
   const site = { layout: 'archive', dialect: 'contract', pageSizes: [20, 60], operationPages: true, compress: [], parquet: false } as const;
   const out = join(folder, lists ? 'with-lists' : 'without-lists');
-  const sizes = { objectSize: 8 * 1024 * 1024, memoryLimit: '2GB', threads: 2 };
+  const sizes = { objectSize: 8 * 1024 * 1024, memoryLimit: '1GB', threads: 2 };
   const flags = { lists, rankingPage: 600, full: false, dryRun: false, sync: false, siteUrl: undefined, blocks: undefined };
   return { inputs: [join(folder, 'input')], out, cache: `${out}.cache`, site, ...sizes, ...flags };
 }
@@ -31,6 +32,18 @@ async function timed(name: string, options: BuildOptions): Promise<void> {
   console.log(
     `${name}: ${seconds} s, archive ${manifest.files} files ${manifest.bytes} bytes; written ${added.length} files ${bytes} bytes`,
   );
+}
+
+/** Writes the runes table of generated records into `folder`: with it, a build has balances and holders too. */
+async function writeRunes(folder: string): Promise<void> {
+  const connection = await (await DuckDBInstance.create()).connect();
+  const terms = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'].map((one) => `NULL::VARCHAR AS terms_${one}`);
+  await connection.run(`COPY (
+    SELECT DISTINCT rune_id AS id, rune_number AS number, rune_name AS name, rune_spaced_name AS spaced_name, etched AS block_height,
+      sha256('block ' || etched) AS block_hash, 1 AS tx_index, sha256('etching ' || rune_id) AS tx_id, 5 AS divisibility, '0' AS premine,
+      '¤' AS symbol, ${terms.join(', ')}, false AS turbo, false AS cenotaph, ("timestamp" - (block_height - etched) * 600)::BIGINT AS "timestamp"
+    FROM (SELECT *, split_part(rune_id, ':', 1)::BIGINT AS etched FROM '${folder}/*.parquet')) TO '${folder}/runes.parquet'`);
+  connection.closeSync();
 }
 
 interface Found {
@@ -62,6 +75,9 @@ async function targetsIn(out: string): Promise<[kind: string, targets: string[]]
     ['an address', each(({ address }) => `addresses/${address}/activity?limit=20`)],
     ['an address, 60 records', each(({ address }) => `addresses/${address}/activity?limit=60`)],
     ['a rune and an address', each(({ rune, address }) => `etchings/${rune.id}/activity/${address}?limit=20`)],
+    ['an etching', each(({ rune }) => `etchings/${rune.id}`)],
+    ['balances of an address', each(({ address }) => `addresses/${address}/balances`)],
+    ['holders of a rune', each(({ rune }) => `etchings/${rune.id}/holders`)],
     ['an unknown address', each((_, i) => `addresses/nobody${i}/activity`)],
   ];
 }
@@ -77,10 +93,12 @@ async function main(folder: string, records: number): Promise<void> {
     mkdirSync(input, { recursive: true });
     const isBase = (name: string) => !name.startsWith(`${newest}.`) && !replaced.some((one) => name.startsWith(`${one}.`));
     for (const name of readdirSync(generated).filter(isBase)) copyFileSync(join(generated, name), join(input, name));
+    await writeRunes(input);
     for (const lists of [false, true]) await timed(`build, lists ${lists}`, optionsOf(folder, lists));
     copyFileSync(join(generated, `${newest}.parquet`), join(input, `${newest}.parquet`));
     for (const lists of [false, true]) await timed(`a new block, lists ${lists}`, optionsOf(folder, lists));
     const { out } = optionsOf(folder, true);
+    console.log(`peak memory ${Math.round(process.resourceUsage().maxRSS / 1024)} MB`);
     for (const [kind, targets] of await targetsIn(out)) {
       for (const isWarm of [false, true])
         console.log(shown(await measure(out, `${kind}, ${isWarm ? 'root' : 'nothing'} in memory`, targets, isWarm)));
