@@ -15,6 +15,7 @@ import { failedBuild, type TestBuild, temporaryFolder, testBuild, tree, writeFil
 import { Chain, fill } from './support/chain.ts';
 import { activityPaths, check } from './support/outputs.ts';
 import { hex, ndjson, record } from './support/records.ts';
+import { readsOf } from './support/rounds.ts';
 import { randomFor } from './support/seed.ts';
 import { startServer } from './support/server.ts';
 
@@ -131,25 +132,9 @@ describe('a request', () => {
   });
 
   it('takes at most three rounds of reads after the manifest and the root, for some kilobytes', async () => {
-    const [files, built] = [diskFiles(at('ranges')), site('ranges')];
     const { root } = readArchive(at('ranges'));
     for (const path of activityPaths(at('files'))) {
-      const cache = new PartCache();
-      await respond('/runes/v1/blocks/1/activity', built, files, answerFromLists, cache);
-      let [rounds, pending, bytes] = [0, 0, 0];
-      const counted = {
-        ...files,
-        read: async (...args: Parameters<typeof files.read>) => {
-          if (pending === 0) rounds += 1;
-          pending += 1;
-          await new Promise((resolve) => setImmediate(resolve));
-          const part = await files.read(...args);
-          bytes += part?.length ?? 0;
-          pending -= 1;
-          return part;
-        },
-      };
-      await respond(`${path}?limit=20&offset=13`, built, counted, answerFromLists, cache);
+      const { rounds, bytes } = await readsOf(`${path}?limit=20&offset=13`, site('ranges'), at('ranges'));
       expect(rounds).toBeLessThanOrEqual(3);
       // Up to five blocks of each level, a directory, and pages.
       expect(bytes).toBeLessThanOrEqual(root.ids.length * 5 * 4096 + Math.max(...root.segments.map(({ directory }) => directory)) + 8192);

@@ -5,18 +5,16 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type ActivityLevel, POINTER_BYTES } from '../../src/archive/activityTables.ts';
 import { crc32 } from '../../src/archive/crc32.ts';
-import { PartCache } from '../../src/archive/partCache.ts';
 import { parseRoot, type Root, renderRoot } from '../../src/archive/root.ts';
 import { nameOf } from '../../src/archiver/oldArchive.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
-import { answerFromLists } from '../../src/pages/listAnswers.ts';
-import { respond } from '../../src/pages/respond.ts';
 import { siteOf } from '../../src/pages/site.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
 import { ACTIVITY_INPUTS } from '../support/activityVectors.ts';
-import { diskFiles, fileServer, MANIFEST } from '../support/archives.ts';
+import { fileServer, MANIFEST } from '../support/archives.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { check } from '../support/outputs.ts';
+import { readsOf } from '../support/rounds.ts';
 import { randomFor } from '../support/seed.ts';
 
 const work = temporaryFolder();
@@ -55,23 +53,8 @@ beforeAll(async () => {
 
 describe.each(['small', 'ranges'] as const)('lists of activity, %s', (name) => {
   it('take three rounds of reads after the manifest and the root, or four by name', async () => {
-    const [files, built] = [diskFiles(at(name)), siteAt(name)];
     for (const [i, target] of targets.entries()) {
-      const cache = new PartCache();
-      await respond('/runes/v1/blocks/1/activity', built, files, answerFromLists, cache);
-      let [rounds, pending] = [0, 0];
-      const counted = {
-        ...files,
-        read: async (...args: Parameters<typeof files.read>) => {
-          if (pending === 0) rounds += 1;
-          pending += 1;
-          await new Promise((resolve) => setImmediate(resolve));
-          const part = await files.read(...args);
-          pending -= 1;
-          return part;
-        },
-      };
-      await respond(target, built, counted, answerFromLists, cache);
+      const { rounds } = await readsOf(target, siteAt(name), at(name));
       // A table in small files may need another read.
       const most = (i < BY_ID.length ? 3 : 4) + (name === 'small' ? 2 : 0);
       expect([target, rounds, rounds <= most]).toEqual([target, rounds, true]);

@@ -3,17 +3,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { PartCache } from '../../src/archive/partCache.ts';
 import { type EtchingTables, parseRoot } from '../../src/archive/root.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
-import { answerFromLists } from '../../src/pages/listAnswers.ts';
-import { respond } from '../../src/pages/respond.ts';
 import { siteOf } from '../../src/pages/site.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
-import { diskFiles, fileServer, MANIFEST } from '../support/archives.ts';
+import { fileServer, MANIFEST } from '../support/archives.ts';
 import { temporaryFolder, testBuild } from '../support/build.ts';
 import { ETCHING_INPUTS } from '../support/etchingVectors.ts';
 import { check } from '../support/outputs.ts';
+import { readsOf } from '../support/rounds.ts';
 import { randomFor } from '../support/seed.ts';
 
 const work = temporaryFolder();
@@ -57,23 +55,8 @@ describe.each(['small', 'ranges'] as const)('etchings of an archive, %s', (name)
   });
 
   it('take at most three rounds of reads after the manifest and the root', async () => {
-    const [files, built] = [diskFiles(at(name)), siteAt(name)];
     for (const target of targets) {
-      const cache = new PartCache();
-      await respond('/runes/v1/blocks/1/activity', built, files, answerFromLists, cache);
-      let [rounds, pending] = [0, 0];
-      const counted = {
-        ...files,
-        read: async (...args: Parameters<typeof files.read>) => {
-          if (pending === 0) rounds += 1;
-          pending += 1;
-          await new Promise((resolve) => setImmediate(resolve));
-          const part = await files.read(...args);
-          pending -= 1;
-          return part;
-        },
-      };
-      await respond(target, built, counted, answerFromLists, cache);
+      const { rounds } = await readsOf(target, siteAt(name), at(name));
       expect([target, rounds <= 3]).toEqual([target, true]);
     }
   });

@@ -1,0 +1,28 @@
+/** Counts what an answer from an archive reads. */
+import { PartCache } from '../../src/archive/partCache.ts';
+import { answerFromLists } from '../../src/pages/listAnswers.ts';
+import { respond } from '../../src/pages/respond.ts';
+import type { BuiltSite } from '../../src/pages/site.ts';
+import { diskFiles } from './archives.ts';
+
+/** Returns the rounds of reads that wait for each other, and the bytes, with nothing in memory but manifest and root. */
+export async function readsOf(target: string, built: BuiltSite, out: string): Promise<{ rounds: number; bytes: number }> {
+  const [files, cache] = [diskFiles(out), new PartCache()];
+  // An unknown height reads the root.
+  await respond('/runes/v1/blocks/16777210/activity', built, files, answerFromLists, cache);
+  let [rounds, pending, bytes] = [0, 0, 0];
+  const counted = {
+    ...files,
+    read: async (...args: Parameters<typeof files.read>) => {
+      if (pending === 0) rounds += 1;
+      pending += 1;
+      await new Promise((resolve) => setImmediate(resolve));
+      const part = await files.read(...args);
+      bytes += part?.length ?? 0;
+      pending -= 1;
+      return part;
+    },
+  };
+  await respond(target, built, counted, answerFromLists, cache);
+  return { rounds, bytes };
+}
