@@ -1,6 +1,9 @@
 /** The explorer's rules that need no browser: what a text stands for, how numbers and times are spelled, and where the axis is broken. */
 import { describe, expect, it } from 'vitest';
+import type { Activity } from '../src/client/index.ts';
+import type { Operation } from '../src/pages/lists.ts';
 import { columnsOf, linear } from '../src/site/explorer/scales.ts';
+import { addDecimals, totalsOf } from '../src/site/explorer/totals.ts';
 import { apiTarget, readLookUp, searchOf, viewOf } from '../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../src/site/format.ts';
 
@@ -104,6 +107,32 @@ describe('formatting', () => {
       ]),
     ).toBe('1 to 1,000 and 2,000');
     expect(formatHeights(Array.from({ length: 20 }, (_, i) => [i * 2, i * 2] as const))).toBe('0, 2, 4, 6, …, 34, 36 and 38');
+  });
+});
+
+describe('totals of a transaction', () => {
+  it('are exact sums of decimals', () => {
+    expect(addDecimals([])).toBe('0');
+    expect(addDecimals(['1', '2'])).toBe('3');
+    expect(addDecimals(['0.1', '0.20', '0.003'])).toBe('0.303');
+    expect(addDecimals(['0.00000007', '0.00000005'])).toBe('0.00000012');
+    expect(addDecimals(['340282366920938463463374607431768211455', '1.5'])).toBe('340282366920938463463374607431768211456.5');
+  });
+
+  it('are by rune and operation, without records that have no amount', () => {
+    const of = (id: string, operation: Operation, amount?: string) =>
+      ({ rune: { id, number: 1, name: id, spaced_name: id }, operation, ...(amount === undefined ? {} : { amount }) }) as Activity;
+    const totals = totalsOf([
+      of('1:1', 'send', '2'),
+      of('2:1', 'etching'),
+      of('3:1', 'burn', '0.5'),
+      of('1:1', 'receive', '1'),
+      of('1:1', 'send', '3'),
+    ]);
+    expect(totals.map(({ rune, sums }) => [rune.id, sums])).toEqual([
+      ['1:1', { send: '5', receive: '1' }],
+      ['3:1', { burn: '0.5' }],
+    ]);
   });
 });
 

@@ -73,7 +73,7 @@ async function pageOf(view: ListView, signal: AbortSignal): Promise<Node[]> {
   }
   document.title = `${nameOf(view, known)} · ${SITE}`;
   announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
-  return listPage(view, result, known, neighboursOf(known.location.block_height, heights));
+  return listPage(view, result, known, neighboursOf(known.location.block_height, heights), signal);
 }
 
 const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
