@@ -6,12 +6,12 @@ import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 import { pagePath, stemOf } from '../../pages/paths.ts';
 import { defaultLimit } from '../../pages/site.ts';
 import { exactPage } from '../../pages/window.ts';
-import { count, groupDigits, isoTime, relativeTime, shorten, utc } from '../format.ts';
+import { count, formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../format.ts';
 import { el } from './dom.ts';
 import { pagingOf } from './paging.ts';
-import { copyButton, idWithCopy, linkTo } from './parts.ts';
+import { blockLink, copyButton, elsewhere, idWithCopy, linkTo } from './parts.ts';
 import { BASE, settings } from './settings.ts';
-import { type Activity, fetchBlockStats, fetchList, type Neighbours, type Result } from './source.ts';
+import { type Activity, fetchBlockStats, fetchList, type Heights, type Neighbours, neighboursOf, type Result } from './source.ts';
 import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 
@@ -182,14 +182,27 @@ function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Res
   return pagePath(stemOf({ kind, block: hex ?? id, ...(operation === undefined ? {} : { operation }) }, settings), page, settings);
 }
 
-/** Renders the answer to an unknown id. `heights` is the text of the mirror's heights. */
-export function unknownPage(view: ListView, heights: string): Node[] {
+/** Renders the answer to an unknown id, with links to what is near it. `heights` are those of the mirror. */
+export function unknownPage(view: ListView, heights: Heights): Node[] {
+  const { kind, id } = view;
   const other = otherReading(view);
-  const what = view.kind === 'block' ? 'block' : 'transaction';
+  const tip = heights.at(-1)?.[1];
+  const height = kind === 'block' && isHeight(id) ? Number(id) : undefined;
+  const near = height === undefined ? undefined : neighboursOf(height, heights);
+  const blocks = [near?.previous, near?.next].flatMap((each) => (each === undefined ? [] : [' ', blockLink(each)]));
+  const isAbove = height !== undefined && tip !== undefined && height > tip;
   return [
     el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Nothing here')),
-    el('p', {}, `This mirror has no rune activity of ${what} `, el('code', { class: 'whole' }, view.id), '.'),
-    el('p', { class: 'quiet' }, `It has the blocks with activity at ${heights}. A ${what} without runes is not in it.`),
+    el('p', {}, `This mirror has no rune activity of ${kind} `, el('code', { class: 'whole' }, id), '.'),
+    el(
+      'p',
+      { class: 'quiet' },
+      isAbove
+        ? `Its highest block is ${groupDigits(tip)}. Newer blocks come with its next build.`
+        : `It has the blocks with activity at ${formatHeights(heights)}. A ${kind} without runes is not in it.`,
+    ),
+    blocks.length === 0 ? undefined : el('p', {}, 'Nearest with activity:', ...blocks),
     other === undefined ? undefined : el('p', {}, linkTo(other, `Look for a ${other.kind} with this id`)),
+    elsewhere(view),
   ].filter((node) => node !== undefined);
 }

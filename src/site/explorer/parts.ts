@@ -9,6 +9,13 @@ import { type ListView, searchOf } from './views.ts';
 /** Creates a link to a list. main.ts handles its clicks without a page load. */
 export const linkTo = (view: ListView, text: string, title?: string): HTMLAnchorElement => el('a', { href: searchOf(view), title }, text);
 
+/** Links to explorers of all of Bitcoin, for an id that this mirror does not have. */
+export function elsewhere({ kind, id }: ListView): HTMLElement {
+  const path = `${kind === 'block' ? 'block' : 'tx'}/${id.replace(/^0x/, '')}`;
+  const link = (host: string) => el('a', { href: `https://${host}/${path}`, rel: 'noreferrer' }, host);
+  return el('p', {}, `Explorers of all of Bitcoin may have this ${kind}: `, link('mempool.space'), ' and ', link('ordinals.com'), '.');
+}
+
 /** Creates a link to a block by height. */
 export const blockLink = (height: number): HTMLAnchorElement =>
   linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));

@@ -12,7 +12,8 @@ export type { Activity };
 /** A window of a list, as the API answers it. */
 export type Result = ActivityPage;
 export type NewBlock = LatestBlocks['blocks'][number];
-type Heights = MirrorManifest['heights'];
+/** Runs of heights with activity, ends inclusive. */
+export type Heights = MirrorManifest['heights'];
 
 const mirror = new Mirror(BASE);
 
