@@ -149,7 +149,9 @@ function columnChart(columns: readonly Column[], width: number): { readonly char
   chart.append(light);
   for (const [i, column] of columns.entries()) {
     const isPartial = column.blocks < column.of;
-    chart.append(svg('g', { class: isPartial ? 'partial' : undefined }, ...stack(column, middle(i) - bar / 2, bar, y)));
+    const group = svg('g', { class: isPartial ? 'partial' : undefined });
+    group.append(...stack(column, middle(i) - bar / 2, bar, y));
+    chart.append(group);
     if (column.follows === 'gap') chart.append(breakAt(MARGIN.left + step * i));
   }
   chart.append(...ticksOf(columns, middle, width));

@@ -77,7 +77,7 @@ function table(
   amounts: readonly (string | undefined)[],
 ): HTMLElement {
   const aligned = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)])).filter(({ isAligned }) => isAligned);
-  const longest = (part: 'whole' | 'fraction') => Math.max(0, ...aligned.map((each) => each[part].length));
+  const longest = (part: 'whole' | 'fraction') => aligned.reduce((most, each) => Math.max(most, each[part].length), 0);
   const decimals = longest('fraction');
   const isAmount = (name: string) => name === 'Amount' || SUMMED.some(([, each]) => each === name);
   const head = names.map((name) => el('th', { role: 'columnheader', scope: 'col', class: isAmount(name) ? 'amount' : undefined }, name));

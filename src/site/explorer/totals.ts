@@ -16,7 +16,7 @@ const decimalsOf = (amount: string): number => amount.split('.')[1]?.length ?? 0
 
 /** Adds decimal strings exactly: amounts have up to 39 digits, too many for a number. */
 export function addDecimals(amounts: readonly string[]): string {
-  const decimals = Math.max(0, ...amounts.map(decimalsOf));
+  const decimals = amounts.reduce((most, amount) => Math.max(most, decimalsOf(amount)), 0);
   const units = amounts.reduce((sum, amount) => sum + BigInt(amount.replace('.', '') + '0'.repeat(decimals - decimalsOf(amount))), 0n);
   const digits = String(units).padStart(decimals + 1, '0');
   return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
