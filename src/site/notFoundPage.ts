@@ -16,7 +16,7 @@ export function notFoundPage({ site_url }: Manifest): string {
 <meta name="robots" content="noindex">
 <title>Not found · Rune activity mirror</title>
 <style>
-:root { color-scheme: light dark; font: 16px / 1.5 system-ui, sans-serif }
+:root { color-scheme: light dark; font: 16px / 1.5 -apple-system, "Segoe UI", Roboto, Inter, "Helvetica Neue", "Liberation Sans", Arial, sans-serif }
 body { max-width: 40rem; margin: 15vh auto; padding: 0 1rem; background: #fff; color: #191a23 }
 a { color: #4138ad }
 @media (prefers-color-scheme: dark) {

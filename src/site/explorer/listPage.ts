@@ -29,7 +29,11 @@ export async function listPage(
       : [...transactionHead(known), ...(await totals(view, result, signal))];
   const records =
     result.results.length > 0
-      ? [pagingOf(view, result, 'Pages'), activityTable(result.results, view.kind), pagingOf(view, result, 'Pages, again')]
+      ? [
+          pagingOf(view, result, 'Pages'),
+          activityTable(result.results, view.kind),
+          ...(result.results.length < result.total ? [pagingOf(view, result, 'Pages, again')] : []),
+        ]
       : [nothingHere(view, result)];
   return [...top, ...records, sourceOf(view, result)];
 }

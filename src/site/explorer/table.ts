@@ -77,7 +77,9 @@ function table(
   amounts: readonly (string | undefined)[],
 ): HTMLElement {
   const aligned = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)])).filter(({ isAligned }) => isAligned);
-  const longest = (part: 'whole' | 'fraction') => aligned.reduce((most, each) => Math.max(most, each[part].length), 0);
+  // A separator is half as wide as a digit.
+  const widthOf = (text: string) => text.length - (text.split(',').length - 1) / 2;
+  const longest = (part: 'whole' | 'fraction') => aligned.reduce((most, each) => Math.max(most, widthOf(each[part])), 0);
   const decimals = longest('fraction');
   const isAmount = (name: string) => name === 'Amount' || SUMMED.some(([, each]) => each === name);
   const head = names.map((name) => el('th', { role: 'columnheader', scope: 'col', class: isAmount(name) ? 'amount' : undefined }, name));
