@@ -59,13 +59,13 @@ export function totalsTable(results: readonly Activity[]): HTMLElement {
   return table('totals', 'Totals of this transaction', ['Rune', ...columns.map(([, name]) => name)], [rows], amounts);
 }
 
-/** Amounts with more characters before or after the point are not aligned, but wrap. */
-const MOST_ALIGNED = 18;
+/** The characters that have room on each side of the decimal point. Longer integers wrap, longer decimals are not aligned. */
+const MOST = { whole: 20, fraction: 18 };
 
 /** Splits an amount at the point, with separators in its integer part. */
-function partsOf(amount: string): { readonly whole: string; readonly fraction: string; readonly isAligned: boolean } {
+function partsOf(amount: string): { readonly whole: string; readonly fraction: string } {
   const [whole = '', fraction = ''] = groupDigits(amount).split('.');
-  return { whole, fraction, isAligned: whole.length <= MOST_ALIGNED && fraction.length <= MOST_ALIGNED };
+  return { whole, fraction };
 }
 
 /** Renders a table. `groups` are its rows; `amounts` tell how much room each side of the decimal point needs. */
@@ -76,14 +76,15 @@ function table(
   groups: readonly (readonly HTMLElement[])[],
   amounts: readonly (string | undefined)[],
 ): HTMLElement {
-  const aligned = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)])).filter(({ isAligned }) => isAligned);
+  const parts = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)]));
   // A separator is half as wide as a digit.
   const widthOf = (text: string) => text.length - (text.split(',').length - 1) / 2;
-  const longest = (part: 'whole' | 'fraction') => aligned.reduce((most, each) => Math.max(most, widthOf(each[part])), 0);
-  const decimals = longest('fraction');
+  const widest = (part: 'whole' | 'fraction') =>
+    parts.map((each) => widthOf(each[part])).reduce((most, each) => (each > MOST[part] ? most : Math.max(most, each)), 0);
+  const decimals = widest('fraction');
   const isAmount = (name: string) => name === 'Amount' || SUMMED.some(([, each]) => each === name);
   const head = names.map((name) => el('th', { role: 'columnheader', scope: 'col', class: isAmount(name) ? 'amount' : undefined }, name));
-  const style = `--whole: ${longest('whole')}ch; --fraction: ${decimals === 0 ? '0px' : `calc(${decimals}ch + 0.3em)`}`;
+  const style = `--whole: ${widest('whole')}ch; --fraction: ${decimals === 0 ? '0px' : `calc(${decimals}ch + 0.3em)`}`;
   return el(
     'table',
     { role: 'table', class: `records ${kind}`, 'aria-label': label, style },
@@ -123,9 +124,11 @@ const runeOf = (rune: Activity['rune']): Child[] => [
 ];
 
 function amountOf(amount: string): HTMLElement {
-  const { whole, fraction, isAligned } = partsOf(amount);
+  const { whole, fraction } = partsOf(amount);
+  // The integer part wraps after separators.
+  const digits = whole.split(/(?<=,)/).flatMap((group, i) => (i === 0 ? [group] : [el('wbr'), group]));
   const decimals = el('span', { class: 'fraction quiet' }, fraction === '' ? undefined : `.${fraction}`);
-  return el('data', { value: amount, class: isAligned ? 'aligned' : undefined }, whole, decimals);
+  return el('data', { value: amount, class: fraction.length > MOST.fraction ? undefined : 'aligned' }, el('span', {}, ...digits), decimals);
 }
 
 /**
