@@ -10,6 +10,7 @@ import { rowsOf } from './explorer.ts';
 import { closeBrowser, type OpenPage, openPage, violations } from './support.ts';
 
 const TX = '0xe79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
+const TX_21 = '0xa1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
 const PHONE = { width: 360, height: 780 };
 const folder = temporaryFolder();
 const open: OpenPage[] = [];
@@ -45,6 +46,7 @@ const VIEWS = [
   ['a block', '?block=2000007'],
   ['a filtered block', '?block=2000008&operation=mint'],
   ['a transaction', `?tx=${TX}`],
+  ['a transaction with totals', `?tx=${TX_21}`],
   ['nothing found', '?block=2000005'],
   ['a misread link', '?block=840000:3'],
   ['an error', '?block=840000&limit=1000'],

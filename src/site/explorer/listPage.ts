@@ -123,7 +123,7 @@ async function totals(view: ListView, result: Result, signal: AbortSignal): Prom
  * Links that filter a block by operation, with the number of records of each once they are known. Disabled, with the
  * reason, if the mirror has no lists by operation.
  */
-function filters(view: ListView, { total }: Result, { location }: Activity): HTMLElement {
+function filters(view: ListView, { total, results }: Result, { location }: Activity): HTMLElement {
   const one = (operation: Operation | undefined) => {
     const text = operation ?? 'all';
     if (!settings.operationPages && operation !== undefined) return el('span', { class: 'chip', 'aria-disabled': 'true' }, text);
@@ -141,7 +141,10 @@ function filters(view: ListView, { total }: Result, { location }: Activity): HTM
     }
   };
   show({ [view.operation ?? 'records']: total });
-  void fetchBlockStats(location).then((counts) => counts !== undefined && show(counts));
+  if (view.operation === undefined && results.length === total) {
+    const countOf = (name: Operation) => results.filter(({ operation }) => operation === name).length;
+    show(Object.fromEntries(OPERATIONS.map((name) => [name, countOf(name)])));
+  } else void fetchBlockStats(location).then((counts) => counts !== undefined && show(counts));
   return el(
     'nav',
     { class: 'chips', 'aria-label': 'Operations' },
