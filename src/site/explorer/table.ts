@@ -77,10 +77,11 @@ function table(
   amounts: readonly (string | undefined)[],
 ): HTMLElement {
   const parts = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)]));
+  const aligned = parts.filter(({ fraction }) => fraction.length <= MOST.fraction);
   // A separator is half as wide as a digit.
   const widthOf = (text: string) => text.length - (text.split(',').length - 1) / 2;
   const widest = (part: 'whole' | 'fraction') =>
-    parts.map((each) => widthOf(each[part])).reduce((most, each) => (each > MOST[part] ? most : Math.max(most, each)), 0);
+    aligned.reduce((most, each) => Math.max(most, Math.min(widthOf(each[part]), MOST[part])), 0);
   const decimals = widest('fraction');
   const isAmount = (name: string) => name === 'Amount' || SUMMED.some(([, each]) => each === name);
   const head = names.map((name) => el('th', { role: 'columnheader', scope: 'col', class: isAmount(name) ? 'amount' : undefined }, name));
