@@ -1,6 +1,9 @@
 /** The explorer's rules that need no browser: what a text stands for, how numbers and times are spelled, and where the axis is broken. */
 import { describe, expect, it } from 'vitest';
-import { columnsOf, linear } from '../src/site/explorer/scales.ts';
+import type { Activity } from '../src/client/index.ts';
+import type { Operation } from '../src/pages/lists.ts';
+import { type Column, columnsOf, linear } from '../src/site/explorer/scales.ts';
+import { addDecimals, totalsOf } from '../src/site/explorer/totals.ts';
 import { apiTarget, readLookUp, searchOf, viewOf } from '../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../src/site/format.ts';
 
@@ -107,11 +110,37 @@ describe('formatting', () => {
   });
 });
 
+describe('totals of a transaction', () => {
+  it('are exact sums of decimals', () => {
+    expect(addDecimals([])).toBe('0');
+    expect(addDecimals(['1', '2'])).toBe('3');
+    expect(addDecimals(['0.1', '0.20', '0.003'])).toBe('0.303');
+    expect(addDecimals(['0.00000007', '0.00000005'])).toBe('0.00000012');
+    expect(addDecimals(['340282366920938463463374607431768211455', '1.5'])).toBe('340282366920938463463374607431768211456.5');
+  });
+
+  it('are by rune and operation, without records that have no amount', () => {
+    const of = (id: string, operation: Operation, amount?: string) =>
+      ({ rune: { id, number: 1, name: id, spaced_name: id }, operation, ...(amount === undefined ? {} : { amount }) }) as Activity;
+    const totals = totalsOf([
+      of('1:1', 'send', '2'),
+      of('2:1', 'etching'),
+      of('3:1', 'burn', '0.5'),
+      of('1:1', 'receive', '1'),
+      of('1:1', 'send', '3'),
+    ]);
+    expect(totals.map(({ rune, sums }) => [rune.id, sums])).toEqual([
+      ['1:1', { send: '5', receive: '1' }],
+      ['3:1', { burn: '0.5' }],
+    ]);
+  });
+});
+
 describe('the chart', () => {
   const entry = (height: number, mint = 1) => ({ height, blocks: 1, timestamp: height, etching: 0, mint, burn: 0, send: 0, receive: 2 });
 
   it('has a step for each entry, and a break at large gaps', () => {
-    const columns = columnsOf({ bucket: 1, activity: [entry(1), entry(2), entry(4), entry(2_000_000)] }, 100);
+    const columns = columnsOf({ bucket: 1, first: 1, last: 2_000_000, activity: [entry(1), entry(2), entry(4), entry(2_000_000)] }, 100);
     expect(columns.map(({ first, last, total, follows }) => [first, last, total, follows])).toEqual([
       [1, 1, 3, 'start'],
       [2, 2, 3, 'near'],
@@ -122,10 +151,33 @@ describe('the chart', () => {
 
   it('merges entries without losing any where space is short', () => {
     const activity = Array.from({ length: 1000 }, (_, i) => entry(i * 10, i));
-    const columns = columnsOf({ bucket: 10, activity }, 120);
+    const columns = columnsOf({ bucket: 10, first: 0, last: 9999, activity }, 120);
     expect(columns.length).toBeLessThanOrEqual(120);
     expect(columns.reduce((sum, { operations }) => sum + operations.mint, 0)).toBe((999 * 1000) / 2);
     expect([columns[0]?.first, columns.at(-1)?.last]).toEqual([0, 9999]);
+  });
+
+  it('knows which columns are not full: before a gap, and at the ends of the mirror', () => {
+    const shownOf = (columns: readonly Column[]) => columns.map(({ first, last, blocks, of }) => [first, last, blocks, of]);
+    const blocks = { bucket: 1, first: 1, last: 99, activity: [entry(1), entry(97), entry(98), entry(99)] };
+    expect(shownOf(columnsOf(blocks, 2))).toEqual([
+      [1, 1, 1, 2],
+      [97, 98, 2, 2],
+      [99, 99, 1, 2],
+    ]);
+    const buckets = { bucket: 10, first: 13, last: 54, activity: [entry(10), entry(20), entry(30), entry(40), entry(50)] };
+    expect(shownOf(columnsOf(buckets, 5))).toEqual([
+      [13, 19, 7, 10],
+      [20, 29, 10, 10],
+      [30, 39, 10, 10],
+      [40, 49, 10, 10],
+      [50, 54, 5, 10],
+    ]);
+    expect(shownOf(columnsOf(buckets, 3))).toEqual([
+      [13, 29, 17, 20],
+      [30, 49, 20, 20],
+      [50, 54, 5, 20],
+    ]);
   });
 
   it.each([0, 1, 3, 7, 99, 100, 1234, 500_001])('has a scale for %s', (most) => {

@@ -27,7 +27,7 @@ describe('npm start', () => {
   it('serves the explorer, its scripts and bulk data', () => checkSiteFiles(host, dist));
 
   it('recognises every file of a build', () => {
-    expect(filesBelow(dist).filter((path) => !isBuiltFile(path))).toEqual(['.rune-activity-mirror', '404.json']);
+    expect(filesBelow(dist).filter((path) => !isBuiltFile(path))).toEqual(['.rune-activity-mirror', '404.html', '404.json']);
   });
 
   it('answers ranges of a file too large for its cache, and sends only the requested bytes', async () => {

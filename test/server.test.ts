@@ -11,6 +11,7 @@ import { ROOT } from './support/cli.ts';
 import { untilClosed } from './support/raw.ts';
 import { ndjson, record } from './support/records.ts';
 import { type LocalHost, startServer } from './support/server.ts';
+import { checkErrorPages } from './support/siteFiles.ts';
 
 const dist = join(temporaryFolder(), 'dist');
 let host: LocalHost;
@@ -37,6 +38,8 @@ describe('the case table, layout archive', () => {
 
   it.each(casesOf('archive'))('$name', (one) => checkCase(archive, one));
 });
+
+it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(host));
 
 describe('the README', () => {
   it('shows the answer that its curl gets', async () => {

@@ -99,7 +99,7 @@ describe('netlify.toml', () => {
       ...wanted,
       ...FILE_HEADERS,
       ...cachingHeaders(false),
-      ...(path === '404.json' ? { 'cache-control': 'no-store' } : {}),
+      ...(path.startsWith('404.') ? { 'cache-control': 'no-store' } : {}),
     };
     for (const name of [...names, 'cache-control']) expect([name, set[name]]).toEqual([name, expected[name]]);
   });

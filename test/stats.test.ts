@@ -328,7 +328,7 @@ describe('the feed', () => {
     expect(new URL(feedOf(out).items[2]?.url ?? '', 'http://host/base/runes/v1/feed.json').href).toBe('http://host/base/?block=7');
   });
 
-  it('links to --site-url, and another URL changes only feed and manifest', async () => {
+  it('links to --site-url, and another URL changes only feed, error page and manifest', async () => {
     const siteUrl = 'https://example.org/mirror/';
     const { out, build, work } = await built(records);
     const old = new Date('2001-01-01');
@@ -336,9 +336,10 @@ describe('the feed', () => {
     expect(await build({ siteUrl })).toMatchObject({ wasFull: false, blocks: { written: 0, gone: 0 } });
     expect(feedOf(out)).toMatchObject({ home_page_url: siteUrl, feed_url: `${siteUrl}runes/v1/feed.json` });
     expect(feedOf(out).items[2]?.url).toBe(`${siteUrl}?block=7`);
+    expect(readFileSync(join(out, '404.html'), 'utf8')).toContain('<a href="/mirror/">');
     const young = filesBelow(out).filter((path) => statSync(join(out, path)).mtime > old);
-    expect(young.sort()).toEqual(['.rune-activity-mirror', 'runes/v1/feed.json', 'runes/v1/manifest.json']);
-    expect(readFileSync(`${out}.cache/changes/added.txt`, 'utf8')).toBe('runes/v1/feed.json\nrunes/v1/manifest.json\n');
+    expect(young.sort()).toEqual(['.rune-activity-mirror', '404.html', 'runes/v1/feed.json', 'runes/v1/manifest.json']);
+    expect(readFileSync(`${out}.cache/changes/added.txt`, 'utf8')).toBe('runes/v1/feed.json\n404.html\nrunes/v1/manifest.json\n');
     await check(out);
     await testBuild(join(work, 'full'), { inputs: [join(work, 'in')], siteUrl });
     expect(tree(out)).toEqual(tree(join(work, 'full')));

@@ -6,16 +6,18 @@ import {
   API_HEADERS,
   cachingHeaders,
   ERROR_HEADERS,
+  errorPageHeaders,
   etagOfDigest,
   fileCaching,
   fileHeaders,
   matchesEtag,
   PREFLIGHT_HEADERS,
 } from '../http/headers.ts';
-import { type Reply, reply } from '../http/methods.ts';
+import { type Reply, reply, wantsPage } from '../http/methods.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/files.ts';
 import { answerFromLists } from '../pages/listAnswers.ts';
 import { MirrorReader } from '../pages/reader.ts';
+import { NOT_FOUND_PATH } from '../pages/siteFiles.ts';
 import { inflateText, partOf, rangeOf } from '../web/archiveParts.ts';
 
 /**
@@ -137,6 +139,16 @@ export const unavailable = (request: Request): Response => errorResponse(request
 export function jsonNotFound(request: Request): Response {
   const { pathname, search } = new URL(request.url);
   return errorResponse(request, notFound(request.method, pathname + search));
+}
+
+/** Makes the 404 for a path that is not in the build: a page for browsers outside the API, else JSON. */
+export async function pathNotFound(request: Request, fetchFile: FetchFile): Promise<Response> {
+  const { pathname, search } = new URL(request.url);
+  if (!wantsPage(request.method, pathname + search, request.headers.get('accept'))) return jsonNotFound(request);
+  const page = await fetchFile(NOT_FOUND_PATH);
+  if (page.ok && request.method === 'GET') return new Response(page.body, { status: 404, headers: errorPageHeaders() });
+  await page.body?.cancel();
+  return page.ok ? new Response(null, { status: 404, headers: errorPageHeaders() }) : jsonNotFound(request);
 }
 
 /**

@@ -7,14 +7,14 @@ import type { Log } from '../cli/log.ts';
 import { messageOf } from '../errors.ts';
 import { errorBody, notFound, RETRY_LATER, shortTarget } from '../http/errors.ts';
 import { FILE_HEADERS, PREFLIGHT_HEADERS } from '../http/headers.ts';
-import { reply } from '../http/methods.ts';
+import { reply, wantsPage } from '../http/methods.ts';
 import { isReadByRanges } from '../http/ranges.ts';
 import { MissingFileError } from '../pages/files.ts';
 import { answerFromLists } from '../pages/listAnswers.ts';
 import { isPagePath, isSidecarPath, MANIFEST_PATH } from '../pages/paths.ts';
 import { type Answer, readFacts, respond } from '../pages/respond.ts';
 import type { BuiltSite } from '../pages/site.ts';
-import { redirectOf } from '../pages/siteFiles.ts';
+import { NOT_FOUND_PATH, redirectOf } from '../pages/siteFiles.ts';
 import { logRequests } from './node/accessLog.ts';
 import { headersOf, plainPathOf } from './node/filePaths.ts';
 import { type BuiltFile, BuiltFiles, ForeignFileError } from './node/files.ts';
@@ -149,18 +149,26 @@ function targetOf(request: IncomingMessage): string {
   return url.startsWith('/') ? url : `/${url.replace(/^[a-z]+:\/\/[^/?]*\/?/i, '')}`;
 }
 
-/** Sends a file outside the API's routes. Any other path gets a JSON 404, and so does a link out of the folder. */
+/** Sends a file outside the API's routes. Any other path gets a 404, and so does a link out of the folder. */
 async function sendPlainFile(exchange: Exchange, target: string, site: WatchedBuild, files: BuiltFiles): Promise<void> {
   const path = exchange.method === 'GET' || exchange.method === 'HEAD' ? plainPathOf(target) : undefined;
   const redirect = path === undefined ? undefined : redirectOf(`/${path}`);
   if (redirect !== undefined) return exchange.sendNothing(301, [...REDIRECT, 'location', redirect, 'content-length', '0']);
   const file = path === undefined ? undefined : await openPlain(path, files);
-  if (path === undefined || file === undefined) return exchange.sendError(notFound(exchange.method, target));
+  if (path === undefined || file === undefined) return sendNotFound(exchange, target, files);
   if (isPagePath(path, site.last)) await readFacts(file, path);
   // Builds write pages and their compressed files in place, and an incomplete compressed file cannot be recognised. All
   // other files are renamed into place.
   if (isSidecarPath(path) && site.isUnfinished()) throw new MissingFileError(path, 'may be incomplete, because the build is not finished');
   return isReadByRanges(path) ? exchange.sendByRanges(file, headersOf(path)) : exchange.sendFile(file, headersOf(path));
+}
+
+/** Sends a 404: a page to browsers outside the API, else JSON. */
+async function sendNotFound(exchange: Exchange, target: string, files: BuiltFiles): Promise<void> {
+  const isPage = wantsPage(exchange.method, target, exchange.request.headers.accept);
+  const page = isPage ? (await openPlain(NOT_FOUND_PATH, files))?.bytes : undefined;
+  if (page === undefined) exchange.sendError(notFound(exchange.method, target));
+  else exchange.sendNotFoundPage(page.toString());
 }
 
 async function openPlain(path: string, files: BuiltFiles): Promise<BuiltFile | undefined> {

@@ -85,6 +85,9 @@ export function fileHeaders(path: string): Readonly<Record<string, string>> {
   };
 }
 
+/** Returns the headers of an error that is a page for people. */
+export const errorPageHeaders = (): Readonly<Record<string, string>> => ({ ...fileHeaders('404.html'), 'cache-control': 'no-store' });
+
 /** Makes the strong ETag of a body from its SHA-256 in hex. */
 export const etagOfDigest = (sha256: string): string => `"${sha256.slice(0, 32)}"`;
 

@@ -15,6 +15,13 @@ export type Reply<File extends OpenFile> =
   /** A CORS preflight. */
   | { readonly kind: 'preflight' };
 
+/**
+ * True when a browser opens a path outside the API: if the mirror has no such path, the error is a page for people.
+ * `accept` is the header.
+ */
+export const wantsPage = (method: string, target: string, accept: string | null | undefined): boolean =>
+  (method === 'GET' || method === 'HEAD') && /\btext\/html\b/i.test(accept ?? '') && parsePath(target).kind === 'outside';
+
 /** Answers a request of any method. `read` gets the answer for GET and HEAD from the page map. */
 export async function reply<File extends OpenFile>(
   method: string,

@@ -5,9 +5,10 @@
 import type { Manifest } from '../contract/schemas.ts';
 import { errorBody } from '../http/errors.ts';
 import { LANDING_PATH, STATUS_PATH } from '../pages/paths.ts';
-import { OPENAPI_PATH } from '../pages/siteFiles.ts';
+import { NOT_FOUND_PATH, OPENAPI_PATH } from '../pages/siteFiles.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { explorerPage } from '../site/explorerPage.ts';
+import { notFoundPage } from '../site/notFoundPage.ts';
 import { openapiText } from '../site/openapi.ts';
 import { serverVersion } from '../version.ts';
 import { manifestFile } from './manifest.ts';
@@ -20,7 +21,8 @@ export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFil
     ...assets,
     [LANDING_PATH, Buffer.from(explorerPage(manifest))],
     [OPENAPI_PATH, Buffer.from(openapiText(manifest))],
-    // Static hosts send this file for unknown paths.
+    // Static hosts send these files for unknown paths.
+    [NOT_FOUND_PATH, Buffer.from(notFoundPage(manifest))],
     ['404.json', Buffer.from(errorBody(404, 'there is no such path in this API').body)],
     [STATUS_PATH, Buffer.from(JSON.stringify(status))],
     manifestFile(manifest),

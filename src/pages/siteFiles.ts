@@ -19,6 +19,9 @@ import {
 /** The OpenAPI description. It is in the root folder, because the server URL in it is relative. */
 export const OPENAPI_PATH = 'openapi.json';
 
+/** The page for a path that the mirror does not have. */
+export const NOT_FOUND_PATH = '404.html';
+
 export interface FileKind {
   /** The path, or an example where a kind has many files. */
   readonly path: string;
@@ -44,6 +47,7 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'client.js' },
   { path: 'lists.js' },
   { path: 'client.d.ts' },
+  { path: NOT_FOUND_PATH, isSent: false },
   { path: '404.json', isSent: false },
   { path: MARKER_PATH, isSent: false },
   { path: STATUS_PATH },

@@ -62,7 +62,7 @@ export const BUILD_COMMAND: Command = {
     { name: 'no-lists', about: 'Omits activity by rune and by address, balances and holders from layout archive.' },
     { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
     { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
-    { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for absolute links in its feed.' },
+    { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for links in its feed and error page.' },
     {
       heading: 'Resources and runs',
       name: 'memory-limit',

@@ -20,9 +20,9 @@ export interface Row {
   readonly transaction: string | null;
 }
 
-/** The rows that are shown. A transaction's have no column of their own for it. */
+/** The rows that are shown. Those of a block are below their transaction. */
 export const rowsOf = (page: Page): Promise<Row[]> =>
-  page.$$eval('.activity tbody tr', (rows) =>
+  page.$$eval('.activity tbody tr:not(.transaction)', (rows) =>
     rows.map((row) => {
       const cell = (name: string) => row.querySelector(`[data-label="${name}"]`);
       const ids = (name: string) =>
@@ -33,7 +33,7 @@ export const rowsOf = (page: Page): Promise<Row[]> =>
         amount: cell('Amount')?.querySelector('data')?.getAttribute('value') ?? null,
         addresses: ids('Address'),
         output: ids('Output')[0] ?? null,
-        transaction: ids('Transaction')[0] ?? null,
+        transaction: row.parentElement?.querySelector('.transaction code')?.getAttribute('title') ?? null,
       };
     }),
   );

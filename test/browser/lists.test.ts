@@ -2,13 +2,16 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/pages/lists.ts';
-import { shorten } from '../../src/site/format.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { SAMPLE_INPUT } from '../support/cases.ts';
 import { exportOf, rowsWithoutAddress } from '../support/nodeRows.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
 import { filesBelowFolder, listOf, lookUp, type Row, rowOf, rowsOf, settled } from './explorer.ts';
 import { closeBrowser, type OpenPage, openPage } from './support.ts';
+
+/** Transactions of the sample: all records fit on a page, and do not. */
+const TX_21 = 'a1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
+const TX_321 = '0fec8c48716402342396d2ce55e470cd7430e29f04c5145470e073124460d2a8';
 
 const folder = temporaryFolder();
 const BUILDS = {
@@ -90,6 +93,47 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     expect(problems).toEqual([]);
   });
 
+  it('a block says how many records it has of each operation, and a transaction the sums of its amounts', async () => {
+    const { page, problems } = await openAt(addressOf(name, '?block=2000008&operation=mint'));
+    const counts = await Promise.all(
+      OPERATIONS.map(async (operation) => (await listOf(hostOf(name), 'blocks/2000008', `&operation_type=${operation}`)).length),
+    );
+    const all = await listOf(hostOf(name), 'blocks/2000008');
+    await page.waitForFunction(() => document.querySelectorAll('.chip .count').length === 6);
+    expect(await page.$$eval('.chip', (chips) => chips.map((chip) => chip.textContent))).toEqual([
+      `all ${all.length}`,
+      ...OPERATIONS.map((operation, i) => `${operation} ${counts[i]}`),
+    ]);
+    // All records are shown, so that they can be counted without another file.
+    const { page: small, requested } = await openAt(addressOf(name, '?block=840000'));
+    const chips = await small.$$eval('.chip', (all) => all.map((chip) => chip.textContent));
+    expect(chips).toEqual(['all 4', 'etching 2', 'mint 0', 'burn 0', 'send 0', 'receive 2']);
+    expect(requested.filter((url) => url.includes('stats'))).toEqual([]);
+    for (const [id, length] of [
+      [TX_21, 21],
+      [TX_321, 321],
+    ] as const) {
+      const records = await listOf(hostOf(name), `transactions/${id}`);
+      expect(records).toHaveLength(length);
+      await page.goto(addressOf(name, `?tx=${id}`), { waitUntil: 'networkidle' });
+      const totals = await page.$$eval('.totals tbody tr', (rows) =>
+        rows.map((row) =>
+          [...row.querySelectorAll('[data-label="Rune"] code, data')].map((cell) => cell.getAttribute('value') ?? cell.textContent),
+        ),
+      );
+      const runes = [...new Set(records.map(({ rune }) => rune.id))];
+      const sum = (rune: string, wanted: string) =>
+        records
+          .filter(({ rune: { id }, operation }) => id === rune && operation === wanted)
+          .reduce((units, { amount = '' }) => units + BigInt(amount.replace('.', '')), 0n);
+      // The amounts of a rune have the same number of decimals.
+      expect(totals.map(([rune, ...amounts]) => [rune, ...amounts.map((amount) => BigInt(String(amount).replace('.', '')))])).toEqual(
+        length > 60 ? [] : runes.map((rune) => [rune, sum(rune, 'send'), sum(rune, 'receive')]),
+      );
+    }
+    expect(problems).toEqual([]);
+  });
+
   it('an operation that a block has none of is told from an unknown block', async () => {
     const { page } = await openAt(addressOf(name, '?block=840000&operation=mint'));
     expect(await page.textContent('#view')).toContain('There is no mint in this block');
@@ -168,6 +212,27 @@ describe('addresses', () => {
     expect(problems).toEqual([]);
   });
 
+  it('groups records by transaction, shows whole ids where there is room, and aligns decimal points', async () => {
+    const { page } = await openAt(addressOf('files', '?block=2000007&limit=60'));
+    const records = (await listOf(hostOf('files'), 'blocks/2000007')).slice(0, 60);
+    const groups = await page.$$eval('.activity tbody', (all) =>
+      all.map((one) => [one.querySelector('.transaction code')?.textContent, one.children.length - 1]),
+    );
+    const ids = [...new Set(records.map(({ location }) => location.tx_id))];
+    expect(ids.length).toBeGreaterThan(3);
+    expect(groups).toEqual(ids.map((id) => [id, records.filter(({ location }) => location.tx_id === id).length]));
+    const points = async () => [
+      ...new Set(await page.$$eval('.aligned .fraction', (all) => all.map((one) => Math.round(one.getBoundingClientRect().left)))),
+    ];
+    const isCut = () => page.$eval('.transaction .cut', (cut) => cut.scrollWidth > cut.clientWidth);
+    expect([await points(), await isCut()]).toEqual([[expect.any(Number)], false]);
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect([await points(), await isCut()]).toEqual([[expect.any(Number)], true]);
+    const heights = await page.$$eval('.activity tr:not(.transaction)', (all) => all.map((one) => one.clientHeight));
+    // Three lines a card, which had six: only amounts of the largest supplies need more.
+    expect(heights.sort((a, b) => a - b)[Math.floor(heights.length / 2)]).toBeLessThan(100);
+  });
+
   it('ids are copied whole', async () => {
     const { page, context } = await openAt(addressOf('files', '?block=840000'));
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -185,6 +250,8 @@ it('a mirror without lists by operation says why it cannot filter', async () => 
   const { page, problems } = await openAt(addressOf('plain', '?block=2000008'));
   expect(await page.textContent('.chips')).toContain('built without lists by operation');
   expect(await page.locator('.chips a').count()).toBe(1);
+  const mints = (await listOf(hostOf('files'), 'blocks/2000008', '&operation_type=mint')).length;
+  expect(await page.textContent('.chip >> text=mint')).toBe(`mint ${mints}`);
   expect(problems).toEqual([]);
   await page.goto(addressOf('plain', '?block=2000008&operation=mint'), { waitUntil: 'networkidle' });
   expect(await page.textContent('.error')).toContain('querystring/operation_type is not available');
@@ -197,18 +264,18 @@ it('a record without an address says so, and one that never has any says nothing
   hosts.set('nobody', await startServer(dist));
   const { page, problems } = await openAt(addressOf('nobody', '?block=2'));
   const cells = () => page.$$eval('.activity [data-label=Address]', (all) => all.map((cell) => cell.textContent));
-  const [alice, bob] = ['address', 'receiver_address'].map((column) =>
-    shorten(rows.ledger.map((row) => row[column as 'address']).find((address) => address !== null) ?? ''),
+  const [alice, bob] = ['address', 'receiver_address'].map(
+    (column) => rows.ledger.map((row) => row[column as 'address']).find((address) => address !== null) ?? '',
   );
   expect(await cells()).toEqual([
-    `${alice}→ ${bob}`,
+    `${alice}→${bob}`,
     bob,
     alice,
     alice,
-    `${alice}→ no address`,
+    `${alice}→no address`,
     'no address',
-    `${alice}→ ${bob}`,
-    `no address→ ${bob}`,
+    `${alice}→${bob}`,
+    `no address→${bob}`,
     bob,
     '',
   ]);

@@ -10,6 +10,7 @@ import { rowsOf } from './explorer.ts';
 import { closeBrowser, type OpenPage, openPage, violations } from './support.ts';
 
 const TX = '0xe79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
+const TX_21 = '0xa1b3a92c17a005483322cf807b73bc9f7ec2977867cf5cbaec18754b900bf6bb';
 const PHONE = { width: 360, height: 780 };
 const folder = temporaryFolder();
 const open: OpenPage[] = [];
@@ -45,6 +46,7 @@ const VIEWS = [
   ['a block', '?block=2000007'],
   ['a filtered block', '?block=2000008&operation=mint'],
   ['a transaction', `?tx=${TX}`],
+  ['a transaction with totals', `?tx=${TX_21}`],
   ['nothing found', '?block=2000005'],
   ['a misread link', '?block=840000:3'],
   ['an error', '?block=840000&limit=1000'],
@@ -108,6 +110,52 @@ describe('the overview', () => {
     expect(await page.textContent('.readout')).toContain('840,000');
     await page.mouse.move(0, 0);
     expect(await page.isVisible('.readout')).toBe(false);
+  });
+
+  it('leads from a column to its block, with the pointer, the keyboard and a second tap', async () => {
+    const { page, problems } = await openAt('');
+    const box = (await page.locator('.plot svg').boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    await page.mouse.click(box.x + 80, box.y + 100);
+    await page.waitForSelector('h1:text("Block 840,000")');
+    await page.goBack();
+    await page.focus('.plot a');
+    for (const [key, block] of [
+      ['End', '2,000,010'],
+      ['ArrowLeft', '2,000,009'],
+      ['Home', '840,000'],
+      ['ArrowRight', '2,000,001'],
+    ] as const) {
+      await page.keyboard.press(key);
+      expect(await page.textContent('.readout strong')).toBe(block);
+      expect(await page.textContent('#announcement')).toMatch(new RegExp(`^Block ${block}: [0-9,]+ records?$`));
+    }
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('h1:text("Block 2,000,001")');
+    const phone = await openAt('', { viewport: PHONE, hasTouch: true, isMobile: true });
+    await phone.page.locator('.plot').scrollIntoViewIfNeeded();
+    const plot = (await phone.page.locator('.plot svg').boundingBox()) ?? box;
+    await phone.page.touchscreen.tap(plot.x + 60, plot.y + 100);
+    expect(await phone.page.textContent('.readout')).toContain('840,000');
+    expect(new URL(phone.page.url()).search).toBe('');
+    await phone.page.touchscreen.tap(plot.x + 60, plot.y + 100);
+    await phone.page.waitForSelector('h1:text("Block 840,000")');
+    expect([...problems, ...phone.problems]).toEqual([]);
+  });
+
+  it('says what a column is, at each width, and shows which one is not full', async () => {
+    const input = join(folder, 'many');
+    writeFiles(input, { 'many.ndjson': ndjson(Array.from({ length: 131 }, (_, i) => record(900_000 + i, 0))) });
+    const { page } = await openAt('', {}, await mirrorOf('many-mirror', [input]));
+    const caption = () => page.textContent('figcaption > .quiet');
+    expect(await caption()).toBe('Each column is a block with activity');
+    expect(await page.locator('.plot .partial').count()).toBe(0);
+    await page.setViewportSize(PHONE);
+    await page.waitForFunction(() => document.querySelectorAll('.plot .partial').length === 1);
+    expect(await caption()).toBe('Each column is 2 blocks with activity; the last one has 1 so far');
+    await page.focus('.plot a');
+    expect(await page.textContent('.readout')).toContain('900,1301 of 2 blocks');
+    await page.keyboard.press('Home');
+    expect(await page.textContent('.readout strong')).toBe('900,000 to 900,001');
   });
 
   it('is whole without charts: they are asked for later', async () => {

@@ -87,6 +87,10 @@ describe('a look-up', () => {
     expect(new URL(page.url()).search).toBe(`?block=${UNKNOWN}`);
     expect(await page.textContent('#view')).toContain(`no rune activity of block ${UNKNOWN}`);
     expect(await page.textContent('#view')).toContain('Look for a transaction with this id');
+    expect(await page.$$eval('#view a[rel=noreferrer]', (all) => all.map((one) => one.getAttribute('href')))).toEqual([
+      `https://mempool.space/block/${UNKNOWN}`,
+      `https://ordinals.com/block/${UNKNOWN}`,
+    ]);
     // Nothing but the files that are not there.
     expect(problems.filter((text) => !text.includes('404'))).toEqual([]);
   });
@@ -95,6 +99,12 @@ describe('a look-up', () => {
     const { page } = await openAt('?block=2000005');
     expect(await page.textContent('#view')).toContain('no rune activity of block 2000005');
     expect(await page.locator('text=Look for a').count()).toBe(0);
+    expect(await page.textContent('#view')).toContain('Nearest with activity: 2,000,004 2,000,006');
+    await page.goto(`http://127.0.0.1:${host.port}/?block=2000100`, { waitUntil: 'networkidle' });
+    expect(await page.textContent('#view')).toContain('Its highest block is 2,000,010. Newer blocks come with its next build.');
+    await page.click('#view a:text("2,000,010")');
+    await settled(page);
+    expect(await page.textContent('h1:visible')).toBe('Block 2,000,010');
   });
 
   it('of a link that names nothing is explained', async () => {
@@ -124,6 +134,10 @@ describe('an error', () => {
     expect(await page.textContent('[role=alert].error')).toBe('400 Bad Requestquerystring/limit must be <= 60');
     await page.goto(`http://127.0.0.1:${host.port}/?block=840000&limit=abc`, { waitUntil: 'networkidle' });
     expect(await page.textContent('[role=alert].error')).toContain('querystring/limit must be integer');
+    // The mirror would refuse it again.
+    expect(await page.locator('button:text("Try again")').count()).toBe(0);
+    await page.click('text=Show the first records of the block');
+    await page.waitForSelector('text=1–4 of 4');
   });
 
   it('of a missing file is shown, and gone when it is back', async () => {

@@ -44,13 +44,17 @@ function blockOf(n: number): Activity[] {
     const operation = OPERATIONS[Math.floor(draw(`operation ${at}`) * OPERATIONS.length)] ?? 'send';
     const rune = Math.floor(draw(`rune ${at}`) ** 2.2 * WORDS.length);
     const words = ['INVENTED', WORDS[rune] ?? ''];
-    const { location, ...fields } = record(height, Math.floor((i + 1) / 2) * 3 + 5);
-    const txId = `0x${hexOf(`transaction ${n} ${Math.floor((i + 1) / 2)}`)}`;
+    const place = Math.floor((i + 1) / 3);
+    const { location, address: _address, amount: _amount, ...fields } = record(height, place * 3 + 5);
+    const txId = `0x${hexOf(`transaction ${n} ${place}`)}`;
+    const addressOf = (who: string) => `bc1p${hexOf(`${who} ${at}`).slice(0, 58)}`;
+    const amount = `${Math.floor(draw(`amount ${at}`) ** 4 * 90_000_000)}.${String(Math.floor(draw(`part ${at}`) * 100)).padStart(2, '0')}`;
     return {
       ...fields,
       rune: { id: `${840_000 + rune * 917}:${rune * 3 + 1}`, number: rune, name: words.join(''), spaced_name: words.join('•') },
-      address: `bc1p${hexOf(`address ${at}`).slice(0, 58)}`,
-      amount: `${Math.floor(draw(`amount ${at}`) ** 4 * 90_000_000)}.${String(Math.floor(draw(`part ${at}`) * 100)).padStart(2, '0')}`,
+      ...(operation === 'etching' || operation === 'mint' ? {} : { address: addressOf('address') }),
+      ...(operation === 'send' ? { receiver_address: addressOf('receiver') } : {}),
+      ...(operation === 'etching' ? {} : { amount }),
       operation,
       location: {
         ...location,
@@ -68,7 +72,7 @@ const PICTURES: readonly (readonly [name: string, search: string, options: Brows
   ['overview', '', { viewport: { width: 1280, height: 1180 } }],
   ['overview-dark', '', { viewport: { width: 1280, height: 1180 }, colorScheme: 'dark' }],
   ['block', `?block=${FIRST + BLOCKS - 6}&offset=20`, { viewport: { width: 1280, height: 900 } }],
-  ['phone', `?block=${FIRST + BLOCKS - 6}&operation=mint`, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }],
+  ['phone', `?block=${FIRST + BLOCKS - 6}&operation=receive`, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true }],
 ];
 
 async function main(): Promise<void> {

@@ -13,7 +13,7 @@ import { CASES, casesOf, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
 import { checkRanges } from '../support/ranges.ts';
 import { hex, ndjson, record } from '../support/records.ts';
 import { type Answer, startServer } from '../support/server.ts';
-import { checkSiteFiles } from '../support/siteFiles.ts';
+import { checkErrorPages, checkSiteFiles } from '../support/siteFiles.ts';
 import { wrongVectors } from '../support/vectors.ts';
 import { type CloudflareHost, startCloudflare } from './cloudflareHost.ts';
 import { checkFileHeaders } from './fileHeaders.ts';
@@ -98,6 +98,8 @@ describe('R2, the files themselves', () => {
   });
 
   it('have the headers of the API and their own type', () => checkFileHeaders(host()));
+
+  it('are, of a wrong path, a page for browsers, but JSON in the API', () => checkErrorPages(host()));
 
   it('are no others: dot files, other objects, other methods', async () => {
     for (const [method, target] of [

@@ -9,7 +9,7 @@ import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../s
 import { casesOf, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
 import { checkRanges } from '../support/ranges.ts';
 import type { LocalHost } from '../support/server.ts';
-import { checkSiteFiles } from '../support/siteFiles.ts';
+import { checkErrorPages, checkSiteFiles } from '../support/siteFiles.ts';
 import { wrongVectors } from '../support/vectors.ts';
 import { type Logged, startCloudflareAssets } from './cloudflareHost.ts';
 import { checkFileHeaders } from './fileHeaders.ts';
@@ -50,6 +50,8 @@ describe.each(LAYOUTS)('layout %s', (layout) => {
   it('gives files the headers of the API and their own type', () => checkFileHeaders(host()));
 
   it('serves the pages for people, their scripts and bulk data', () => checkSiteFiles(host(), dist(layout)));
+
+  it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(host()));
 
   it('answers requests for ranges of Parquet files', () => checkRanges(host().port, dist(layout)));
 

@@ -11,7 +11,7 @@ import { sendRaw } from '../support/raw.ts';
 import { REFUSED_CASES } from '../support/refusedCases.ts';
 import { SECURITY_HEADERS } from '../support/securityHeaders.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
-import { checkPlainRanges, checkSiteFiles } from '../support/siteFiles.ts';
+import { checkErrorPages, checkPlainRanges, checkSiteFiles } from '../support/siteFiles.ts';
 import { classifyAll, countVerdicts, fetchRaw, judgeCases, notExact, type Verdict } from './plainHost.ts';
 import { inventedTargets, ODD_TARGETS, type PlainRequest, requestsOf, vectorRequests } from './requests.ts';
 
@@ -155,6 +155,8 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
       const post = await host().send('POST', `${BLOCK}/activity`);
       expect(post).toMatchObject({ status: 405, headers: { ...NO_STORE, allow: 'GET, HEAD, OPTIONS' } });
     });
+
+    it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(ofSample as LocalHost));
 
     it('answers a preflight', async () => {
       const asked = { origin: 'https://a.example', 'access-control-request-method': 'GET', 'access-control-request-headers': 'x-api-key' };
@@ -368,6 +370,8 @@ export function testPlainHost({ name, start, refusedByEngine, wordsAllErrors }: 
     it('answers the recorded requests exactly', async () => {
       expect(countVerdicts(await classifyAll(host(), exact.recorded, vectorRequests()))).toEqual({ exact: 720 });
     });
+
+    it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(ofSample as LocalHost));
 
     it('answers odd spellings exactly, but for what the engine refuses', async () => {
       const verdicts = await classifyAll(host(), exact.recorded, gets(ODD_TARGETS));

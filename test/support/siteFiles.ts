@@ -6,6 +6,7 @@ import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
 import { isBuiltFile } from '../../src/pages/siteFiles.ts';
 import { filesBelow } from './build.ts';
 import { SECURITY_HEADERS } from './securityHeaders.ts';
+import type { Host } from './server.ts';
 
 const PARQUET = 'application/vnd.apache.parquet';
 
@@ -84,4 +85,22 @@ export async function checkPlainRanges(port: number, dist: string): Promise<void
     expect(Buffer.from(await part.arrayBuffer()).equals(bytes.subarray(first, last + 1))).toBe(true);
   }
   expect((await fetch(url, { headers: { range: `bytes=${bytes.length}-` } })).status).toBe(416);
+}
+
+/** A browser that opens a wrong path gets a page. Other programs, and wrong paths of the API, get JSON. */
+export async function checkErrorPages(host: Host): Promise<void> {
+  const accept = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+  const noStore = { 'cache-control': 'no-store' };
+  for (const target of ['/nothing', '/block/840000', '/docs/nothing?x=1']) {
+    const page = await host.send('GET', target, accept);
+    expect([target, page]).toMatchObject([target, { status: 404, headers: { ...SECURITY_HEADERS.page, ...noStore } }]);
+    expect(page.body).toContain('<h1>Not found</h1>');
+    expect(await host.send('HEAD', target, accept)).toMatchObject({ status: 404, body: '', headers: SECURITY_HEADERS.page });
+    expect(await host.send('GET', target)).toMatchObject({ status: 404, headers: { ...SECURITY_HEADERS.json, ...noStore } });
+  }
+  for (const target of ['/runes/v1/nothing', '/runes/nothing', '/runes/v1/blocks/1.json', '/runes/v1/blocks/840000']) {
+    const [asked, plain] = [await host.send('GET', target, accept), await host.send('GET', target)];
+    expect([target, asked.status, asked.body]).toEqual([target, 404, plain.body]);
+    expect(asked.headers).toMatchObject({ ...SECURITY_HEADERS.json, ...noStore });
+  }
 }

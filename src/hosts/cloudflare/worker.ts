@@ -7,7 +7,7 @@ import { errorBody } from '../../http/errors.ts';
 import { FILE_HEADERS, fileHeaders, PREFLIGHT_HEADERS } from '../../http/headers.ts';
 import { isReadByRanges, wantedRange } from '../../http/ranges.ts';
 import { isBuiltFile, pageOfFolder, redirectOf } from '../../pages/siteFiles.ts';
-import { errorResponse, type FetchFile, FetchMirror, jsonNotFound, sendByRanges, sendFile, unavailable } from '../fetch.ts';
+import { errorResponse, type FetchFile, FetchMirror, pathNotFound, sendByRanges, sendFile, unavailable } from '../fetch.ts';
 import { freshMsOf, originOf, type Settings, SettingsError } from './origins.ts';
 
 interface Context {
@@ -53,12 +53,12 @@ async function serveFile(request: Request, fetchFile: FetchFile): Promise<Respon
   const redirect = redirectOf(pathname);
   if (redirect !== undefined) return new Response(null, { status: 301, headers: { ...FILE_HEADERS, location: redirect } });
   const path = pageOfFolder(pathname) ?? pathname.slice(1);
-  if ((request.method !== 'GET' && request.method !== 'HEAD') || !isBuiltFile(path)) return jsonNotFound(request);
+  if ((request.method !== 'GET' && request.method !== 'HEAD') || !isBuiltFile(path)) return pathNotFound(request, fetchFile);
   if (isReadByRanges(path)) return serveByRanges(request, path, fetchFile);
   const file = await fetchFile(path);
   if (file.ok) return sendFile(request, file, fileHeaders(path));
   await file.body?.cancel();
-  if (file.status === 404) return jsonNotFound(request);
+  if (file.status === 404) return pathNotFound(request, fetchFile);
   throw new Error(`${path} was answered with status ${file.status}`);
 }
 
@@ -78,7 +78,7 @@ async function serveByRanges(request: Request, path: string, fetchFile: FetchFil
     const place = file.headers.get('content-range');
     return errorResponse(request, errorBody(416, 'the file has no such bytes'), place === null ? {} : { 'content-range': place });
   }
-  if (file.status === 404) return jsonNotFound(request);
+  if (file.status === 404) return pathNotFound(request, fetchFile);
   throw new Error(`${path} was answered with status ${file.status}`);
 }
 

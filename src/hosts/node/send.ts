@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { errorBody } from '../../http/errors.ts';
-import { API_HEADERS, cachingHeaders, compressedEtag, ERROR_HEADERS, matchesEtag } from '../../http/headers.ts';
+import { API_HEADERS, cachingHeaders, compressedEtag, ERROR_HEADERS, errorPageHeaders, matchesEtag } from '../../http/headers.ts';
 import { satisfy, wantedRange } from '../../http/ranges.ts';
 import { takesGzip } from './encoding.ts';
 import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type LargeFile } from './files.ts';
@@ -17,6 +17,7 @@ export type Headers = readonly string[];
 export const headerList = (headers: Readonly<Record<string, string>>): Headers => Object.entries(headers).flat();
 
 const API_ERROR: Headers = headerList(ERROR_HEADERS);
+const PAGE_ERROR: Headers = headerList(errorPageHeaders());
 const SETTLED: Headers = headerList({ ...API_HEADERS, ...cachingHeaders(true) });
 const UNSETTLED: Headers = headerList({ ...API_HEADERS, ...cachingHeaders(false) });
 
@@ -135,8 +136,17 @@ export class Exchange {
   }
 
   /** Sends an error of the API. */
-  sendError({ status, body }: ApiError, more: Headers = []): void {
-    this.#writeHead(status, [...API_ERROR, 'content-length', String(Buffer.byteLength(body)), ...more]);
+  sendError(error: ApiError, more: Headers = []): void {
+    this.#sendError(error, [...API_ERROR, ...more]);
+  }
+
+  /** Sends a 404 whose body is a page for people. */
+  sendNotFoundPage(page: string): void {
+    this.#sendError({ status: 404, body: page }, PAGE_ERROR);
+  }
+
+  #sendError({ status, body }: ApiError, headers: Headers): void {
+    this.#writeHead(status, [...headers, 'content-length', String(Buffer.byteLength(body))]);
     this.#response.end(this.method === 'HEAD' ? undefined : body);
   }
 

@@ -6,7 +6,7 @@ import type { RuneStats, Stats } from '../../contract/stats.ts';
 import { OPERATIONS } from '../../pages/lists.ts';
 import { count, groupDigits, utc } from '../format.ts';
 import { el, svg } from './dom.ts';
-import { blockLink, linkTo } from './parts.ts';
+import { announce, blockLink, linkTo } from './parts.ts';
 import { type Column, columnsOf, linear } from './scales.ts';
 
 const HEIGHT = 236;
@@ -19,28 +19,90 @@ const SHOWN_RUNES = 12;
 /** Operations of a stack from bottom to top. The most frequent ones come first. */
 const FROM_BELOW = [...OPERATIONS].reverse();
 
-/** Draws records by height, stacked by operation. Redraws when the width changes. */
+/**
+ * Draws records by height, stacked by operation. Redraws when the width changes. A link lies over the column under the
+ * pointer and leads to its first block. Arrow keys move it, so that it is a single stop of the Tab key.
+ */
 export function drawActivity(content: Element, stats: Stats): void {
   if (stats.activity.length === 0) return;
   const place = el('div', { class: 'plot' });
-  const readout = el('div', { class: 'readout', 'aria-hidden': 'true' });
-  const unit = stats.bucket === 1 ? 'block' : `${groupDigits(stats.bucket)} heights`;
-  content.replaceChildren(
-    el(
-      'figure',
-      {},
-      el('figcaption', {}, legend(stats), el('span', { class: 'quiet' }, `Records per ${unit}; heights without activity are omitted`)),
-      place,
-      asTable(stats),
-    ),
-  );
+  const caption = el('span', { class: 'quiet' });
+  content.replaceChildren(el('figure', {}, el('figcaption', {}, legend(stats), caption), place, asTable(stats)));
   let drawn = 0;
   new ResizeObserver(() => {
     const width = Math.floor(place.clientWidth);
     if (width === drawn || width === 0) return;
     drawn = width;
-    place.replaceChildren(columnChart(stats, width, readout), readout);
+    const room = width - MARGIN.left - MARGIN.right;
+    const columns = columnsOf(stats, Math.max(1, Math.floor(room / LEAST_STEP)));
+    caption.textContent = captionOf(columns, stats);
+    const { chart, light } = columnChart(columns, width);
+    place.replaceChildren(chart, ...pointerOf(place, columns, width, light));
   }).observe(place);
+}
+
+/** Says what a column of this drawing is, which depends on its width. */
+function captionOf(columns: readonly Column[], { bucket }: Stats): string {
+  const last = columns.at(-1);
+  if (last === undefined) return '';
+  const unit = last.of === 1 ? 'a block' : `${groupDigits(last.of)} blocks`;
+  const sofar = last.blocks < last.of ? `; the last one has ${groupDigits(last.blocks)} so far` : '';
+  return `Each column is ${unit}${bucket === 1 ? ' with activity' : ''}${sofar}`;
+}
+
+/** Creates the link over a column and its readout, and moves them with the pointer and the arrow keys. */
+function pointerOf(place: HTMLElement, columns: readonly Column[], width: number, light: SVGElement): readonly HTMLElement[] {
+  const step = (width - MARGIN.left - MARGIN.right) / columns.length;
+  const readout = el('div', { class: 'readout', 'aria-hidden': 'true' });
+  const link = el('a', { class: 'column' });
+  link.style.width = `${step}px`;
+  let at = columns.length - 1;
+  const select = (i: number) => {
+    at = Math.min(columns.length - 1, Math.max(0, i));
+    const column = columns[at];
+    if (column === undefined) return;
+    const left = MARGIN.left + step * at;
+    link.style.left = `${left}px`;
+    link.href = `?block=${column.first}`;
+    link.setAttribute('aria-label', `Block ${heightsOf(column)}: ${count(column.total, 'record')}`);
+    light.setAttribute('x', String(left));
+    readout.replaceChildren(...describe(column));
+    readout.style.left = `${Math.min(Math.max(left + step / 2 - 90, 0), width - 180)}px`;
+  };
+  const show = (isShown: boolean) => {
+    light.setAttribute('visibility', isShown ? 'visible' : 'hidden');
+    readout.hidden = !isShown;
+  };
+  const point = (event: PointerEvent) => {
+    select(Math.floor((event.clientX - place.getBoundingClientRect().left - MARGIN.left) / step));
+    show(true);
+  };
+  // A finger cannot point: its first tap reads a column, the second follows the link.
+  let isFirstTap = false;
+  place.onpointerdown = (event) => {
+    const shown = readout.hidden ? undefined : at;
+    point(event);
+    isFirstTap = event.pointerType !== 'mouse' && shown !== at;
+  };
+  place.onpointermove = point;
+  link.addEventListener('click', (event) => {
+    if (isFirstTap) event.preventDefault();
+    isFirstTap = false;
+  });
+  // A finger leaves when it is lifted.
+  place.onpointerleave = ({ pointerType }) => show(pointerType !== 'mouse');
+  link.addEventListener('focus', () => show(true));
+  link.addEventListener('blur', () => show(false));
+  link.addEventListener('keydown', (event) => {
+    const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: columns.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    select(to);
+    announce(link.getAttribute('aria-label') ?? '');
+  });
+  select(at);
+  show(false);
+  return [link, readout];
 }
 
 const legend = (stats: Stats): HTMLElement =>
@@ -58,10 +120,8 @@ const legend = (stats: Stats): HTMLElement =>
     ),
   );
 
-function columnChart(stats: Stats, width: number, readout: HTMLElement): SVGElement {
-  const room = width - MARGIN.left - MARGIN.right;
-  const columns = columnsOf(stats, Math.max(1, Math.floor(room / LEAST_STEP)));
-  const step = room / columns.length;
+function columnChart(columns: readonly Column[], width: number): { readonly chart: SVGElement; readonly light: SVGElement } {
+  const step = (width - MARGIN.left - MARGIN.right) / columns.length;
   const bar = Math.min(WIDEST_BAR, step > 6 ? step * 0.78 : step - 1);
   const scale = linear(columns.reduce((most, { total }) => Math.max(most, total), 0));
   const y = (value: number) => MARGIN.top + (HEIGHT - MARGIN.top - MARGIN.bottom) * (1 - value / scale.top);
@@ -88,27 +148,14 @@ function columnChart(stats: Stats, width: number, readout: HTMLElement): SVGElem
   });
   chart.append(light);
   for (const [i, column] of columns.entries()) {
-    chart.append(...stack(column, middle(i) - bar / 2, bar, y));
+    const isPartial = column.blocks < column.of;
+    const group = svg('g', { class: isPartial ? 'partial' : undefined });
+    group.append(...stack(column, middle(i) - bar / 2, bar, y));
+    chart.append(group);
     if (column.follows === 'gap') chart.append(breakAt(MARGIN.left + step * i));
   }
   chart.append(...ticksOf(columns, middle, width));
-  chart.addEventListener('pointermove', (event) => {
-    const i = Math.min(columns.length - 1, Math.max(0, Math.floor((event.offsetX - MARGIN.left) / step)));
-    const column = columns[i];
-    if (column === undefined) return;
-    light.setAttribute('x', String(MARGIN.left + step * i));
-    light.setAttribute('visibility', 'visible');
-    readout.replaceChildren(...describe(column));
-    readout.hidden = false;
-    const left = middle(i);
-    readout.style.left = `${Math.min(Math.max(left - 90, 0), width - 180)}px`;
-  });
-  chart.addEventListener('pointerleave', () => {
-    light.setAttribute('visibility', 'hidden');
-    readout.hidden = true;
-  });
-  readout.hidden = true;
-  return chart;
+  return { chart, light };
 }
 
 /** Aligns a line of one pixel to the pixel grid, so that it is not blurred. */
@@ -168,15 +215,19 @@ function ticksOf(columns: readonly Column[], middle: (i: number) => number, widt
 }
 
 function describe(column: Column): Node[] {
-  const heights = column.first === column.last ? groupDigits(column.first) : `${groupDigits(column.first)} to ${groupDigits(column.last)}`;
+  const isPartial = column.blocks < column.of;
   return [
-    el('strong', {}, heights),
+    el('strong', {}, heightsOf(column)),
+    isPartial ? el('span', {}, `${groupDigits(column.blocks)} of ${count(column.of, 'block')}`) : undefined,
     el('span', { class: 'quiet' }, utc(column.timestamp).slice(0, 10)),
     ...OPERATIONS.filter((name) => column.operations[name] > 0).map((name) =>
       el('span', { class: 'operation', 'data-operation': name }, name, ' ', el('b', {}, groupDigits(column.operations[name]))),
     ),
-  ];
+  ].filter((node) => node !== undefined);
 }
+
+const heightsOf = ({ first, last }: Column): string =>
+  first === last ? groupDigits(first) : `${groupDigits(first)} to ${groupDigits(last)}`;
 
 function asTable(stats: Stats): HTMLElement {
   const head = [stats.bucket === 1 ? 'Block' : 'From height', 'Time', ...OPERATIONS].map((name, i) =>

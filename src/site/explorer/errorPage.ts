@@ -1,23 +1,35 @@
 /**
- * The view of a failed look-up: the mirror's error message and a button to try again.
+ * The view of a failed look-up: the mirror's error message and what to do next.
  */
 import { MirrorError } from '../../client/index.ts';
 import { el } from './dom.ts';
+import { elsewhere, linkTo } from './parts.ts';
+import type { ListView } from './views.ts';
 
-/** Renders an error. The button calls `retry`. */
-export function errorPage(error: unknown, retry: () => void): Node[] {
+/** Renders an error. If a repetition may help, a button calls `retry`; else links lead on. */
+export function errorPage(error: unknown, view: ListView, retry: () => void): Node[] {
+  const [title, text] = wordsOf(error);
+  const alert = el(
+    'div',
+    { class: 'error', role: 'alert' },
+    el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, title)),
+    el('p', {}, text),
+  );
+  if (isLasting(error)) {
+    const { kind, id } = view;
+    return [alert, el('p', {}, linkTo({ kind, id, offset: 0 }, `Show the first records of the ${kind}`)), elsewhere(view)];
+  }
   const button = el('button', { type: 'button', 'data-step': 'retry' }, 'Try again');
   button.addEventListener('click', retry);
-  const [title, text] = wordsOf(error);
-  return [
-    el('div', { class: 'error', role: 'alert' }, el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, title)), el('p', {}, text)),
-    el('p', {}, button),
-  ];
+  return [alert, el('p', {}, button)];
 }
 
+/** True when the mirror would answer the same again. */
+const isLasting = (error: unknown): boolean => error instanceof MirrorError && (error.statusCode < 500 || error.statusCode === 501);
+
 function wordsOf(error: unknown): readonly [title: string, text: string] {
-  const isRefusal = error instanceof MirrorError && error.statusCode < 500;
-  if (!isRefusal && !navigator.onLine) return ['No connection', 'This device is offline. The look-up is repeated when it is online again.'];
+  if (!isLasting(error) && !navigator.onLine)
+    return ['No connection', 'This device is offline. The look-up is repeated when it is online again.'];
   if (error instanceof MirrorError) return [`${error.statusCode} ${error.error}`, error.message];
   return ['The mirror cannot be reached', error instanceof Error ? error.message : String(error)];
 }

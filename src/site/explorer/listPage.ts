@@ -6,23 +6,36 @@ import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 import { pagePath, stemOf } from '../../pages/paths.ts';
 import { defaultLimit } from '../../pages/site.ts';
 import { exactPage } from '../../pages/window.ts';
-import { count, groupDigits, isoTime, relativeTime, shorten, utc } from '../format.ts';
+import { count, formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../format.ts';
 import { el } from './dom.ts';
 import { pagingOf } from './paging.ts';
-import { copyButton, idWithCopy, linkTo } from './parts.ts';
+import { blockLink, copyButton, elsewhere, idWithCopy, linkTo } from './parts.ts';
 import { BASE, settings } from './settings.ts';
-import type { Activity, Neighbours, Result } from './source.ts';
-import { activityTable } from './table.ts';
+import { type Activity, fetchBlockStats, fetchList, type Heights, type Neighbours, neighboursOf, type Result } from './source.ts';
+import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 
 /** Renders a list that has records. `known` is any record of it, even if this window is empty. */
-export function listPage(view: ListView, result: Result, known: Activity, neighbours: Neighbours): Node[] {
-  const top = view.kind === 'block' ? blockHead(known, neighbours) : transactionHead(known);
+export async function listPage(
+  view: ListView,
+  result: Result,
+  known: Activity,
+  neighbours: Neighbours,
+  signal: AbortSignal,
+): Promise<Node[]> {
+  const top =
+    view.kind === 'block'
+      ? [...blockHead(known, neighbours), filters(view, result, known)]
+      : [...transactionHead(known), ...(await totals(view, result, signal))];
   const records =
     result.results.length > 0
-      ? [pagingOf(view, result, 'Pages'), activityTable(result.results, view.kind), pagingOf(view, result, 'Pages, again')]
+      ? [
+          pagingOf(view, result, 'Pages'),
+          activityTable(result.results, view.kind),
+          ...(result.results.length < result.total ? [pagingOf(view, result, 'Pages, again')] : []),
+        ]
       : [nothingHere(view, result)];
-  return [...top, ...(view.kind === 'block' ? [filters(view)] : []), ...records, sourceOf(view, result)];
+  return [...top, ...records, sourceOf(view, result)];
 }
 
 /** Names a view for the title. A block goes by its height once a record of it is known. */
@@ -54,7 +67,7 @@ function blockHead({ location }: Activity, { previous, next }: Neighbours): Node
       el('nav', { class: 'steps', 'aria-label': 'Blocks' }, step(previous, 'Previous block', '←'), step(next, 'Next block', '→')),
     ),
     facts([
-      ['Hash', idWithCopy(location.block_hash, 'block hash', { shown: shorten(location.block_hash, 14) })],
+      ['Hash', idWithCopy(location.block_hash, 'block hash')],
       ['Time', timeInFull(location.timestamp)],
     ]),
   ];
@@ -64,7 +77,7 @@ function transactionHead({ location }: Activity): Node[] {
   return [
     el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Transaction')),
     facts([
-      ['Id', idWithCopy(location.tx_id, 'transaction id', { shown: shorten(location.tx_id, 14) })],
+      ['Id', idWithCopy(location.tx_id, 'transaction id')],
       [
         'Block',
         el(
@@ -90,8 +103,27 @@ const timeInFull = (timestamp: number): HTMLElement =>
 const facts = (entries: readonly (readonly [name: string, value: Node])[]): HTMLElement =>
   el('dl', { class: 'facts' }, ...entries.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 
-/** Links that filter a block by operation. Disabled, with the reason, if the mirror has no lists by operation. */
-function filters(view: ListView): HTMLElement {
+/** Renders the totals of a transaction, if all of its records fit on a page. A list of one record needs none. */
+async function totals(view: ListView, result: Result, signal: AbortSignal): Promise<Node[]> {
+  const { total, results } = result;
+  const most = settings.pageSizes.at(-1) ?? 0;
+  if (total < 2 || total > most) return [];
+  // Without the whole list there are no totals, but the records can still be shown.
+  const all =
+    results.length === total
+      ? results
+      : await fetchList({ ...view, limit: most, offset: 0 }, signal).then(
+          (whole) => whole.results,
+          () => [],
+        );
+  return all.length === total && all.some(({ amount }) => amount !== undefined) ? [totalsTable(all)] : [];
+}
+
+/**
+ * Links that filter a block by operation, with the number of records of each once they are known. Disabled, with the
+ * reason, if the mirror has no lists by operation.
+ */
+function filters(view: ListView, { total, results }: Result, { location }: Activity): HTMLElement {
   const one = (operation: Operation | undefined) => {
     const text = operation ?? 'all';
     if (!settings.operationPages && operation !== undefined) return el('span', { class: 'chip', 'aria-disabled': 'true' }, text);
@@ -101,10 +133,22 @@ function filters(view: ListView): HTMLElement {
     if (view.operation === operation) link.setAttribute('aria-current', 'true');
     return link;
   };
+  const chips = [undefined, ...OPERATIONS].map((operation) => ({ operation, chip: one(operation) }));
+  const show = (counts: Readonly<Partial<Record<Operation | 'records', number>>>) => {
+    for (const { operation, chip } of chips) {
+      const number = counts[operation ?? 'records'];
+      if (number !== undefined) chip.replaceChildren(operation ?? 'all', ' ', el('span', { class: 'count' }, groupDigits(number)));
+    }
+  };
+  show({ [view.operation ?? 'records']: total });
+  if (view.operation === undefined && results.length === total) {
+    const countOf = (name: Operation) => results.filter(({ operation }) => operation === name).length;
+    show(Object.fromEntries(OPERATIONS.map((name) => [name, countOf(name)])));
+  } else void fetchBlockStats(location).then((counts) => counts !== undefined && show(counts));
   return el(
     'nav',
     { class: 'chips', 'aria-label': 'Operations' },
-    ...[undefined, ...OPERATIONS].map(one),
+    ...chips.map(({ chip }) => chip),
     settings.operationPages ? undefined : el('span', { class: 'quiet' }, 'This mirror was built without lists by operation.'),
   );
 }
@@ -145,14 +189,27 @@ function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Res
   return pagePath(stemOf({ kind, block: hex ?? id, ...(operation === undefined ? {} : { operation }) }, settings), page, settings);
 }
 
-/** Renders the answer to an unknown id. `heights` is the text of the mirror's heights. */
-export function unknownPage(view: ListView, heights: string): Node[] {
+/** Renders the answer to an unknown id, with links to what is near it. `heights` are those of the mirror. */
+export function unknownPage(view: ListView, heights: Heights): Node[] {
+  const { kind, id } = view;
   const other = otherReading(view);
-  const what = view.kind === 'block' ? 'block' : 'transaction';
+  const tip = heights.at(-1)?.[1];
+  const height = kind === 'block' && isHeight(id) ? Number(id) : undefined;
+  const near = height === undefined ? undefined : neighboursOf(height, heights);
+  const blocks = [near?.previous, near?.next].flatMap((each) => (each === undefined ? [] : [' ', blockLink(each)]));
+  const isAbove = height !== undefined && tip !== undefined && height > tip;
   return [
     el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Nothing here')),
-    el('p', {}, `This mirror has no rune activity of ${what} `, el('code', { class: 'whole' }, view.id), '.'),
-    el('p', { class: 'quiet' }, `It has the blocks with activity at ${heights}. A ${what} without runes is not in it.`),
+    el('p', {}, `This mirror has no rune activity of ${kind} `, el('code', { class: 'whole' }, id), '.'),
+    el(
+      'p',
+      { class: 'quiet' },
+      isAbove
+        ? `Its highest block is ${groupDigits(tip)}. Newer blocks come with its next build.`
+        : `It has the blocks with activity at ${formatHeights(heights)}. A ${kind} without runes is not in it.`,
+    ),
+    blocks.length === 0 ? undefined : el('p', {}, 'Nearest with activity:', ...blocks),
     other === undefined ? undefined : el('p', {}, linkTo(other, `Look for a ${other.kind} with this id`)),
+    elsewhere(view),
   ].filter((node) => node !== undefined);
 }

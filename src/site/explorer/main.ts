@@ -2,7 +2,7 @@
  * Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks.
  */
 
-import { count, formatHeights } from '../format.ts';
+import { count } from '../format.ts';
 import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
 import { listPage, nameOf, unknownPage } from './listPage.ts';
@@ -51,7 +51,7 @@ async function show(from?: string): Promise<void> {
   } catch (error) {
     if (!signal.aborted)
       put(
-        errorPage(error, () => void show('retry')),
+        errorPage(error, view, () => void show('retry')),
         from,
       );
   }
@@ -69,17 +69,17 @@ async function pageOf(view: ListView, signal: AbortSignal): Promise<Node[]> {
   }
   if (known === undefined) {
     announce('Nothing here');
-    return unknownPage(view, formatHeights(heights));
+    return unknownPage(view, heights);
   }
   document.title = `${nameOf(view, known)} · ${SITE}`;
   announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
-  return listPage(view, result, known, neighboursOf(known.location.block_height, heights));
+  return listPage(view, result, known, neighboursOf(known.location.block_height, heights), signal);
 }
 
 const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
   el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Not an id')),
   el('p', {}, text),
-  ...(instead === undefined ? [] : [el('p', {}, linkTo(instead.view, instead.label))]),
+  el('p', {}, instead === undefined ? el('a', { href: './' }, 'Show the newest blocks') : linkTo(instead.view, instead.label)),
 ];
 
 /** Shows a view and moves the focus to the same paging link as before, or else to the heading. */

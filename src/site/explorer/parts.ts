@@ -2,23 +2,43 @@
  * Small parts that several views share.
  */
 
-import { groupDigits, isoTime, relativeTime, shorten, utc } from '../format.ts';
+import { groupDigits, isoTime, relativeTime, utc } from '../format.ts';
 import { el, svg } from './dom.ts';
 import { type ListView, searchOf } from './views.ts';
 
 /** Creates a link to a list. main.ts handles its clicks without a page load. */
 export const linkTo = (view: ListView, text: string, title?: string): HTMLAnchorElement => el('a', { href: searchOf(view), title }, text);
 
+/** Links to explorers of all of Bitcoin, for an id that this mirror does not have. */
+export function elsewhere({ kind, id }: ListView): HTMLElement {
+  const path = `${kind === 'block' ? 'block' : 'tx'}/${id.replace(/^0x/, '')}`;
+  const link = (host: string) => el('a', { href: `https://${host}/${path}`, rel: 'noreferrer' }, host);
+  return el('p', {}, `Explorers of all of Bitcoin may have this ${kind}: `, link('mempool.space'), ' and ', link('ordinals.com'), '.');
+}
+
 /** Creates a link to a block by height. */
 export const blockLink = (height: number): HTMLAnchorElement =>
   linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
 
+/** Characters at the end of an id that are shown even where there is no room for all of it. */
+const TAIL = 6;
+
 /**
- * Shows an id shortened, or as `shown`, with the full id as its title and a button that copies the full id. `to` makes
- * it a link, and `what` is the button's name in `Copy the …`.
+ * Shows an id, or `shown` instead, with the full id as its title and a button that copies it. Where there is no room, CSS
+ * cuts the id before its last characters. `to` makes it a link, and `what` is the button's name in `Copy the …`.
  */
-export function idWithCopy(id: string, what: string, { shown, to }: { readonly shown?: string; readonly to?: ListView } = {}): HTMLElement {
-  const code = el('code', { title: id }, shown ?? shorten(id));
+export function idWithCopy(
+  id: string,
+  what: string,
+  { shown = id, to }: { readonly shown?: string; readonly to?: ListView } = {},
+): HTMLElement {
+  const start = shown.slice(0, -TAIL);
+  const code = el(
+    'code',
+    { title: id },
+    start === '' ? undefined : el('span', { class: 'cut' }, start),
+    el('span', {}, shown.slice(-TAIL)),
+  );
   return el('span', { class: 'id' }, to === undefined ? code : el('a', { href: searchOf(to) }, code), copyButton(id, what));
 }
 

@@ -7,8 +7,13 @@ import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 
 /** One column of the activity chart. */
 export interface Column {
+  /** The lowest and highest height of the column that the mirror covers. */
   readonly first: number;
   readonly last: number;
+  /** Number of blocks in the column: those with activity if each entry is a block, else all. */
+  readonly blocks: number;
+  /** Number of blocks in a full column. Those before a gap, at the start and at the end may have fewer. */
+  readonly of: number;
   /** Time of the first block, in seconds since 1970. */
   readonly timestamp: number;
   readonly operations: Readonly<Record<Operation, number>>;
@@ -21,13 +26,14 @@ export interface Column {
 const GAP_IN_BUCKETS = 20;
 
 /** Turns entries into columns of equal width. Merges neighbours when there are more than `most`. */
-export function columnsOf({ activity, bucket }: Pick<Stats, 'activity' | 'bucket'>, most: number): Column[] {
+export function columnsOf(stats: Pick<Stats, 'activity' | 'bucket' | 'first' | 'last'>, most: number): Column[] {
+  const { activity, bucket } = stats;
   const runs = runsOf(activity, bucket * GAP_IN_BUCKETS);
   const together = Math.max(1, Math.ceil(activity.length / most));
   return runs.flatMap((run, i) =>
     Array.from({ length: Math.ceil(run.length / together) }, (_, n) => {
       const entries = run.slice(n * together, (n + 1) * together);
-      return columnOf(entries, bucket, n > 0 ? 'near' : i > 0 ? 'gap' : 'start');
+      return columnOf(entries, together, stats, n > 0 ? 'near' : i > 0 ? 'gap' : 'start');
     }),
   );
 }
@@ -43,12 +49,22 @@ function runsOf(activity: readonly ActivityEntry[], gap: number): ActivityEntry[
   return runs;
 }
 
-function columnOf(entries: readonly ActivityEntry[], bucket: number, follows: Column['follows']): Column {
+function columnOf(
+  entries: readonly ActivityEntry[],
+  together: number,
+  { bucket, first: lowest, last: highest }: Pick<Stats, 'bucket' | 'first' | 'last'>,
+  follows: Column['follows'],
+): Column {
   const sum = (name: Operation) => entries.reduce((total, entry) => total + entry[name], 0);
   const operations = { etching: sum('etching'), mint: sum('mint'), burn: sum('burn'), send: sum('send'), receive: sum('receive') };
+  // An entry covers `bucket` heights, of which the mirror may lack some at its start and its end.
+  const [from, to] = [entries[0]?.height ?? 0, (entries.at(-1)?.height ?? 0) + bucket - 1];
+  const [first, last] = [Math.max(from, lowest ?? from), Math.min(to, highest ?? to)];
   return {
-    first: entries[0]?.height ?? 0,
-    last: (entries.at(-1)?.height ?? 0) + bucket - 1,
+    first,
+    last,
+    blocks: entries.length * bucket - (first - from) - (to - last),
+    of: together * bucket,
     timestamp: entries[0]?.timestamp ?? 0,
     operations,
     total: OPERATIONS.reduce((total, name) => total + operations[name], 0),

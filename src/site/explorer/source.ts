@@ -3,6 +3,8 @@
  */
 import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '../../client/index.ts';
 import type { LatestBlocks, Stats } from '../../contract/stats.ts';
+import type { Operation } from '../../pages/lists.ts';
+import { statsFilePath } from '../../pages/paths.ts';
 import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
@@ -10,7 +12,8 @@ export type { Activity };
 /** A window of a list, as the API answers it. */
 export type Result = ActivityPage;
 export type NewBlock = LatestBlocks['blocks'][number];
-type Heights = MirrorManifest['heights'];
+/** Runs of heights with activity, ends inclusive. */
+export type Heights = MirrorManifest['heights'];
 
 const mirror = new Mirror(BASE);
 
@@ -51,6 +54,36 @@ export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.j
 /** Fetches the last blocks, newest first. Rejects with MissingStats. */
 export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
   (await fetchStatsFile('runes/v1/blocks.json', (value): value is LatestBlocks => Array.isArray(Object(value)['blocks']))).blocks;
+
+/** Records of a block, all and by operation. */
+export type BlockCounts = Readonly<Record<Operation | 'records', number>>;
+
+/** Counts of the blocks that were shown, by hash: filters of a block show the same counts. */
+const counted = new Map<string, Promise<BlockCounts | undefined>>();
+
+/** Fetches the counts of a block. Resolves to undefined when they fail to load, or are those of another block of this height. */
+export function fetchBlockStats({ block_hash, block_height }: Activity['location']): Promise<BlockCounts | undefined> {
+  const counts = counted.get(block_hash) ?? findBlockStats(block_hash, block_height).catch(() => undefined);
+  counted.set(block_hash, counts);
+  return counts;
+}
+
+/** Reads the file of a hundred heights only up to the block, because the runes after the blocks may be many. */
+async function findBlockStats(hash: string, height: number): Promise<BlockCounts | undefined> {
+  const { body } = await fetch(new URL(statsFilePath(height), BASE));
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  const rule = new RegExp(`{[^{}]*"hash":"${hash}"[^{}]*}`);
+  let text = '';
+  let entry: string | undefined;
+  while (reader !== undefined && entry === undefined) {
+    const { done, value } = await reader.read();
+    if (done) return undefined;
+    text += value;
+    [entry] = rule.exec(text) ?? [];
+  }
+  await reader?.cancel();
+  return entry === undefined ? undefined : (JSON.parse(entry) as BlockCounts);
+}
 
 const isStats = (value: unknown): boolean => Array.isArray(Object(value)['activity']) && Array.isArray(Object(value)['runes']);
 

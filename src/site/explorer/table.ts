@@ -1,64 +1,135 @@
 /**
- * The table of records. On narrow screens CSS turns rows into cards, so each cell has its column's name as a label. The
- * roles are explicit, because a table loses its implicit roles when CSS changes its display.
+ * The tables of records and of a transaction's totals. On narrow screens CSS turns rows into cards. The roles are
+ * explicit, because a table loses its implicit roles when CSS changes its display.
  */
 
+import type { Operation } from '../../pages/lists.ts';
 import { groupDigits, shorten } from '../format.ts';
 import { type Child, el } from './dom.ts';
 import { idWithCopy } from './parts.ts';
 import type { Activity } from './source.ts';
+import { totalsOf } from './totals.ts';
 
 type Column = readonly [name: string, cell: (activity: Activity) => Child[]];
 
-const COMMON: readonly Column[] = [
+const COLUMNS: readonly Column[] = [
   ['Operation', ({ operation }) => [el('span', { class: 'operation', 'data-operation': operation }, operation)]],
-  ['Rune', ({ rune }) => [el('span', { class: 'rune' }, rune.spaced_name), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)]],
+  ['Rune', ({ rune }) => runeOf(rune)],
   ['Amount', ({ amount }) => (amount === undefined ? [] : [amountOf(amount)])],
   ['Address', addressesOf],
   ['Output', outputOf],
 ];
 
-const COLUMNS: Readonly<Record<'block' | 'transaction', readonly Column[]>> = {
-  transaction: COMMON,
-  block: [
-    ...COMMON,
-    [
-      'Transaction',
-      ({ location: { tx_id, tx_index } }) => [
-        idWithCopy(tx_id, 'transaction id', { to: { kind: 'transaction', id: tx_id, offset: 0 } }),
-        ' ',
-        el('span', { class: 'quiet', title: 'Place in the block' }, `#${groupDigits(tx_index)}`),
-      ],
-    ],
-  ],
-};
-
-/** Renders records in the API's order. */
+/** Renders records in the API's order. Those of a block are grouped by transaction. */
 export function activityTable(results: readonly Activity[], kind: 'block' | 'transaction'): HTMLElement {
-  const columns = COLUMNS[kind];
-  const head = el(
-    'tr',
-    { role: 'row' },
-    ...columns.map(([name]) => el('th', { role: 'columnheader', scope: 'col', class: classOf(name) }, name)),
-  );
-  const rows = results.map((activity) => el('tr', { role: 'row' }, ...columns.map(([name, cell]) => cellOf(name, cell(activity)))));
-  return el(
-    'table',
-    { role: 'table', class: 'activity', 'aria-label': 'Activity, the last first' },
-    el('thead', { role: 'rowgroup' }, head),
-    el('tbody', { role: 'rowgroup' }, ...rows),
+  const rowOf = (activity: Activity) =>
+    row(COLUMNS.map(([name, cell]) => cellOf(name, cell(activity), name === 'Amount' ? 'amount' : undefined)));
+  const groups = kind === 'block' ? runsOf(results) : [results];
+  return table(
+    'activity',
+    'Activity, the last first',
+    COLUMNS.map(([name]) => name),
+    groups.map((group) => [...(kind === 'block' ? group.slice(0, 1).map(transactionRow) : []), ...group.map(rowOf)]),
+    results.map(({ amount }) => amount),
   );
 }
 
-const classOf = (name: string): string | undefined => (name === 'Amount' ? 'amount' : undefined);
+/** Operations in the order in which runes go through a transaction. Etchings have no amount. */
+const SUMMED: readonly (readonly [operation: Operation, name: string])[] = [
+  ['send', 'Sent'],
+  ['mint', 'Minted'],
+  ['receive', 'Received'],
+  ['burn', 'Burned'],
+];
 
-const cellOf = (name: string, children: readonly Child[]): HTMLElement =>
-  el('td', { role: 'cell', class: classOf(name), 'data-label': name }, children.length === 0 ? undefined : el('div', {}, ...children));
+/** Renders the totals of a transaction by rune. `results` is its whole list. */
+export function totalsTable(results: readonly Activity[]): HTMLElement {
+  const totals = totalsOf(results);
+  const columns = SUMMED.filter(([operation]) => totals.some(({ sums }) => sums[operation] !== undefined));
+  const rows = totals.map(({ rune, sums }) =>
+    row([
+      cellOf('Rune', runeOf(rune)),
+      ...columns.map(([operation, name]) => {
+        const sum = sums[operation];
+        return cellOf(name, sum === undefined ? [] : [amountOf(sum)], 'amount');
+      }),
+    ]),
+  );
+  const amounts = totals.flatMap(({ sums }) => Object.values(sums));
+  return table('totals', 'Totals of this transaction', ['Rune', ...columns.map(([, name]) => name)], [rows], amounts);
+}
 
-/** Adds thousands separators to the integer part of an amount. */
+/** The characters that have room on each side of the decimal point. Longer integers wrap, longer decimals are not aligned. */
+const MOST = { whole: 20, fraction: 18 };
+
+/** Splits an amount at the point, with separators in its integer part. */
+function partsOf(amount: string): { readonly whole: string; readonly fraction: string } {
+  const [whole = '', fraction = ''] = groupDigits(amount).split('.');
+  return { whole, fraction };
+}
+
+/** Renders a table. `groups` are its rows; `amounts` tell how much room each side of the decimal point needs. */
+function table(
+  kind: 'activity' | 'totals',
+  label: string,
+  names: readonly string[],
+  groups: readonly (readonly HTMLElement[])[],
+  amounts: readonly (string | undefined)[],
+): HTMLElement {
+  const parts = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)]));
+  const aligned = parts.filter(({ fraction }) => fraction.length <= MOST.fraction);
+  // A separator is half as wide as a digit.
+  const widthOf = (text: string) => text.length - (text.split(',').length - 1) / 2;
+  const widest = (part: 'whole' | 'fraction') =>
+    aligned.reduce((most, each) => Math.max(most, Math.min(widthOf(each[part]), MOST[part])), 0);
+  const decimals = widest('fraction');
+  const isAmount = (name: string) => name === 'Amount' || SUMMED.some(([, each]) => each === name);
+  const head = names.map((name) => el('th', { role: 'columnheader', scope: 'col', class: isAmount(name) ? 'amount' : undefined }, name));
+  const style = `--whole: ${widest('whole')}ch; --fraction: ${decimals === 0 ? '0px' : `calc(${decimals}ch + 0.3em)`}`;
+  return el(
+    'table',
+    { role: 'table', class: `records ${kind}`, 'aria-label': label, style },
+    kind === 'totals' ? el('caption', {}, 'Totals') : undefined,
+    el('thead', { role: 'rowgroup' }, row(head)),
+    ...groups.map((rows) => el('tbody', { role: 'rowgroup' }, ...rows)),
+  );
+}
+
+const row = (cells: readonly HTMLElement[]): HTMLElement => el('tr', { role: 'row' }, ...cells);
+
+const cellOf = (name: string, children: readonly Child[], kind?: 'amount'): HTMLElement =>
+  el('td', { role: 'cell', class: kind, 'data-label': name }, children.length === 0 ? undefined : el('div', {}, ...children));
+
+/** Splits records into runs of the same transaction. */
+function runsOf(results: readonly Activity[]): Activity[][] {
+  const runs: Activity[][] = [];
+  for (const activity of results) {
+    const run = runs.at(-1);
+    if (run?.[0]?.location.tx_id === activity.location.tx_id) run.push(activity);
+    else runs.push([activity]);
+  }
+  return runs;
+}
+
+function transactionRow({ location: { tx_id, tx_index } }: Activity): HTMLElement {
+  const id = idWithCopy(tx_id, 'transaction id', { to: { kind: 'transaction', id: tx_id, offset: 0 } });
+  const place = el('span', { class: 'quiet', title: 'Place in the block' }, `#${groupDigits(tx_index)}`);
+  const cell = el('th', { role: 'rowheader', scope: 'rowgroup', colspan: String(COLUMNS.length) }, el('div', {}, id, ' ', place));
+  return el('tr', { role: 'row', class: 'transaction' }, cell);
+}
+
+const runeOf = (rune: Activity['rune']): Child[] => [
+  el('span', { class: 'rune' }, rune.spaced_name),
+  ' ',
+  el('code', { class: 'quiet', title: 'Rune id' }, rune.id),
+];
+
 function amountOf(amount: string): HTMLElement {
-  const [whole = '', fraction] = groupDigits(amount).split('.');
-  return el('data', { value: amount }, whole, fraction === undefined ? undefined : el('span', { class: 'quiet' }, `.${fraction}`));
+  const { whole, fraction } = partsOf(amount);
+  // The integer part wraps after separators.
+  const digits = whole.split(/(?<=,)/).flatMap((group, i) => (i === 0 ? [group] : [el('wbr'), group]));
+  const decimals = el('span', { class: 'fraction quiet' }, fraction === '' ? undefined : `.${fraction}`);
+  return el('data', { value: amount, class: fraction.length > MOST.fraction ? undefined : 'aligned' }, el('span', {}, ...digits), decimals);
 }
 
 /**
@@ -67,7 +138,7 @@ function amountOf(amount: string): HTMLElement {
  */
 function addressesOf({ operation, address, receiver_address }: Activity): Child[] {
   const isMove = operation === 'receive' || operation === 'send' || operation === 'burn';
-  const arrow = el('span', { class: 'quiet', title: 'Receiver' }, '→ ');
+  const arrow = el('span', { class: 'quiet', title: 'Receiver' }, '→');
   return [
     ...(isMove || address !== undefined ? [addressOf(address, 'address')] : []),
     ...(operation === 'send' || receiver_address !== undefined

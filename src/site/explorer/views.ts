@@ -58,9 +58,9 @@ function misreadOf(id: string): Misread {
   const ids = 'Transaction ids and block hashes have 64 hex digits';
   const digits = bare(id);
   if (/^(?:bc1|tb1|bcrt1)[0-9a-z]{6,}$/.test(id)) return { problem: 'This is an address. Only transactions and blocks can be looked up.' };
-  if (/^[0-9a-f]+$/.test(digits)) return { problem: `${ids}; this has ${digits.length}.` };
+  if (/^[0-9a-f]+$/.test(digits)) return { problem: `${ids}; this has ${digits.length}. Copy the whole id again.` };
   const [odd] = /[^0-9a-f]/u.exec(digits) ?? [''];
-  if (digits.length > 40) return { problem: `${ids}, 0 to 9 and a to f; this has “${odd}” in it.` };
+  if (digits.length > 40) return { problem: `${ids}, 0 to 9 and a to f; this has “${odd}” in it. Copy the id again.` };
   return { problem: `This is neither a transaction id, a block height nor a block hash. ${ids}, and heights are integers.` };
 }
 

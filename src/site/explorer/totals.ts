@@ -1,0 +1,38 @@
+/**
+ * Sums of a transaction's amounts, by rune and operation. Needs no browser.
+ */
+
+import type { Activity } from '../../client/index.ts';
+import type { Operation } from '../../pages/lists.ts';
+
+/** The sums of one rune. */
+export interface RuneTotals {
+  readonly rune: Activity['rune'];
+  /** Exact decimal sums. An operation without amounts is left out. */
+  readonly sums: Readonly<Partial<Record<Operation, string>>>;
+}
+
+const decimalsOf = (amount: string): number => amount.split('.')[1]?.length ?? 0;
+
+/** Adds decimal strings exactly: amounts have up to 39 digits, too many for a number. */
+export function addDecimals(amounts: readonly string[]): string {
+  const decimals = amounts.reduce((most, amount) => Math.max(most, decimalsOf(amount)), 0);
+  const units = amounts.reduce((sum, amount) => sum + BigInt(amount.replace('.', '') + '0'.repeat(decimals - decimalsOf(amount))), 0n);
+  const digits = String(units).padStart(decimals + 1, '0');
+  return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+}
+
+/** Sums the amounts of a whole list by rune and operation. Runes keep the order of their first records. */
+export function totalsOf(results: readonly Activity[]): RuneTotals[] {
+  const runes = new Map<string, { rune: Activity['rune']; amounts: Map<Operation, string[]> }>();
+  for (const { rune, operation, amount } of results) {
+    if (amount === undefined) continue;
+    const one = runes.get(rune.id) ?? { rune, amounts: new Map<Operation, string[]>() };
+    runes.set(rune.id, one);
+    one.amounts.set(operation, [...(one.amounts.get(operation) ?? []), amount]);
+  }
+  return [...runes.values()].map(({ rune, amounts }) => ({
+    rune,
+    sums: Object.fromEntries([...amounts].map(([operation, each]) => [operation, addDecimals(each)])),
+  }));
+}
