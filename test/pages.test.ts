@@ -15,7 +15,16 @@ import { NO_ARCHIVE } from './support/archives.ts';
 
 const TX = 'ab'.repeat(32);
 const HASH = '00'.repeat(8) + 'cd'.repeat(24);
-const FILES = { layout: 'files', operationPages: true, compress: [], parquet: false, archive: undefined, tip: 1000, lists: {} } as const;
+const FILES = {
+  layout: 'files',
+  operationPages: true,
+  compress: [],
+  parquet: false,
+  archive: undefined,
+  listRoot: undefined,
+  tip: 1000,
+  lists: {},
+} as const;
 const DEFAULT: BuiltSite = { ...FILES, dialect: 'contract', pageSizes: [20, 60] };
 
 /** Records with text that tries to look like the space between two records. */

@@ -5,6 +5,7 @@
 import { LISTED } from '../archive/activityTables.ts';
 import type { LevelRange } from '../archive/levels.ts';
 import { InputError } from '../errors.ts';
+import type { Layout } from '../pages/site.ts';
 import { readDoubles } from '../store/columns.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
 import type { LevelPlan } from './listedRecords.ts';
@@ -23,7 +24,7 @@ function textOf(text: string): string {
 }
 
 /** Throws an InputError when the tables of names cannot have a rune of the input. */
-export async function checkListsFit(store: Store): Promise<void> {
+export async function checkListsFit(layout: Layout, store: Store): Promise<void> {
   const below = (part: number, limit: number) => `try_cast(split_part(rune_id, ':', ${part}) AS BIGINT) < ${limit}`;
   const fits = `regexp_full_match(rune_id, '(0|[1-9][0-9]*):(0|[1-9][0-9]*)') AND ${below(1, 2 ** 24)} AND ${below(2, 2 ** 32)}`;
   const [wrong] = await store.rows(
@@ -33,7 +34,7 @@ export async function checkListsFit(store: Store): Promise<void> {
   if (wrong === undefined) return;
   throw new InputError(
     `the rune id ${JSON.stringify(wrong.rune_id.slice(0, 64))} is not height:index, as in 840000:3, which lists by rune need`,
-    ['Correct the input, or build with --no-lists.'],
+    [`Correct the input, or build ${layout === 'archive' ? 'with --no-lists' : 'without --lists'}.`],
   );
 }
 
@@ -52,7 +53,7 @@ export const dropKeys = (store: Store): Promise<void> => store.run('DROP TABLE r
 
 /** Returns the size of the pages of all blocks below a height, in bytes. */
 export async function bytesBelow(height: number, store: Store): Promise<number> {
-  const { bytes } = await store.row(`SELECT coalesce(sum(bytes), 0)::BIGINT AS bytes FROM state.blocks WHERE block_height < ${height}`, {
+  const { bytes } = await store.row(`SELECT coalesce(sum(packed), 0)::BIGINT AS bytes FROM state.blocks WHERE block_height < ${height}`, {
     bytes: int,
   });
   return bytes;
@@ -168,7 +169,7 @@ async function* chunksOf(first: number, last: number, store: Store): AsyncGenera
     const isInPart = parts === 1 ? 'true' : `upper >= ${boundary(part, parts)} AND upper < ${boundary(part + 1, parts)}`;
     const pointers = (keys: string, columns: string) =>
       `SELECT upper, lower, height, record, "position", length, in_page FROM placed JOIN (SELECT * FROM ${keys} WHERE ${isInPart}) USING (${columns})`;
-    const sql = `WITH starts AS (SELECT block_height, sum(bytes) OVER (ORDER BY block_height) - bytes AS start FROM state.blocks WHERE ${isIn}),
+    const sql = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM state.blocks WHERE ${isIn}),
         placed AS (SELECT rune_id, address, block_height::DOUBLE AS height, record::DOUBLE AS record, (start + page_offset)::DOUBLE AS "position",
           page_bytes::DOUBLE AS length, in_page::DOUBLE AS in_page FROM listed_records JOIN starts USING (block_height) WHERE ${isIn})
       ${pointers('rune_keys', 'rune_id')} UNION ALL ${pointers('address_keys', 'address')}

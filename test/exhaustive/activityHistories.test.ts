@@ -17,15 +17,16 @@ it('lists of activity are those of the oracle after any change, and an increment
     fc.asyncProperty(
       fc.nat(),
       fc.array(fc.array(fc.constantFrom(...ACTIVITY_CHANGES), { minLength: 1, maxLength: 3 }), { minLength: 2, maxLength: 5 }),
+      fc.constantFrom('archive', 'files'),
       fc.constantFrom(4096, 3 * 1024 * 1024),
-      async (number, steps, objectSize) => {
+      async (number, steps, layout, objectSize) => {
         const random = randomFor(`activity ${number}`);
         const history = new ActivityHistory(random);
         const work = temporaryFolder();
         const options = {
           inputs: [join(work, 'in')],
           dialect: 'hiro',
-          layout: 'archive',
+          layout,
           lists: true,
           pageSizes: [2, 5],
           objectSize,
