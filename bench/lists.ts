@@ -19,7 +19,16 @@ function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions
   const site = { layout, dialect: 'contract', pageSizes: [20, 60], operationPages: true, compress: [], parquet: false } as const;
   const out = join(folder, lists ? 'with-lists' : 'without-lists');
   const sizes = { objectSize: (layout === 'files' ? 0.125 : 8) * 1024 * 1024, memoryLimit: '2GB', threads: 2 };
-  const flags = { lists, rankingPage: 600, full: false, dryRun: false, sync: false, siteUrl: undefined, blocks: undefined };
+  const flags = {
+    lists,
+    rankingPage: 600,
+    sortedAtOnce: 2_000_000,
+    full: false,
+    dryRun: false,
+    sync: false,
+    siteUrl: undefined,
+    blocks: undefined,
+  };
   return { inputs: [join(folder, 'input')], out, cache: `${out}.cache`, site, ...sizes, ...flags };
 }
 

@@ -40,7 +40,7 @@ describe.each(LAYOUTS)('activity by rune and by address, layout %s', (layout) =>
   beforeAll(async () => {
     const work = temporaryFolder();
     for (const [name, inputs] of Object.entries(INPUTS)) {
-      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true });
+      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, sortedAtOnce: 500 });
       hosts.set(name, await startServer(join(work, name)));
       const [ledger, runes] = inputs;
       oracles.set(name, ActivityOracle.of(textOf(ledger), textOf(runes)));

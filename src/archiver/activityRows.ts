@@ -82,9 +82,10 @@ export class ActivityRows {
   #columns: Columns | undefined;
   #row = 0;
 
-  constructor({ first, last, reused }: LevelPlan, store: Store) {
+  /** `sortedAtOnce` is the number of records whose pointers are sorted at once, because that takes memory. */
+  constructor({ first, last, reused }: LevelPlan, sortedAtOnce: number, store: Store) {
     this.#reused = reused;
-    this.#chunks = chunksOf(first, last, store);
+    this.#chunks = chunksOf(first, last, sortedAtOnce, store);
   }
 
   /** False after the last row. Valid after the first `next`. */
@@ -149,13 +150,10 @@ export class ActivityRows {
   }
 }
 
-/** Records whose pointers are sorted at once. DuckDB cannot join and sort those of ten million in 2 GB. */
-const RECORDS_AT_ONCE = 2_000_000;
-
 /** The lowest key of a part of all keys, which have 48 bits here. */
 const boundary = (part: number, parts: number): number => Math.floor((2 ** 48 / parts) * part);
 
-async function* chunksOf(first: number, last: number, store: Store): AsyncGenerator<Columns> {
+async function* chunksOf(first: number, last: number, sortedAtOnce: number, store: Store): AsyncGenerator<Columns> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const index = "split_part(rune_id, ':', 2)::BIGINT";
   const height = "split_part(rune_id, ':', 1)::BIGINT";
@@ -163,7 +161,7 @@ async function* chunksOf(first: number, last: number, store: Store): AsyncGenera
     FROM (SELECT DISTINCT rune_id, unnest([number::VARCHAR, name]) AS name FROM state.block_runes WHERE ${isIn})
     WHERE regexp_full_match(name, '[0-9]+|[A-Z]+')`;
   const { records } = await store.row(`SELECT count(*) AS records FROM listed_records WHERE ${isIn}`, { records: int });
-  const parts = Math.max(Math.ceil(records / RECORDS_AT_ONCE), 1);
+  const parts = Math.max(Math.ceil(records / sortedAtOnce), 1);
   for (let part = 0; part < parts; part += 1) {
     // Keys are evenly distributed, so each part has about as many lists.
     const isInPart = parts === 1 ? 'true' : `upper >= ${boundary(part, parts)} AND upper < ${boundary(part + 1, parts)}`;

@@ -19,6 +19,8 @@ export interface ListForm {
   readonly scratch: string;
   /** Balances in a page of a ranking. */
   readonly rankingPage: number;
+  /** Records of activity whose pointers are sorted at once. */
+  readonly sortedAtOnce: number;
 }
 
 /**
@@ -30,7 +32,7 @@ export async function writeLists(
   blocks: ArchivedBlocks,
   { before, now }: EtchingChange,
   old: OldArchive | undefined,
-  { scratch, rankingPage }: ListForm,
+  { scratch, rankingPage, sortedAtOnce }: ListForm,
   put: PutFile,
   store: Store,
 ): Promise<ListTables> {
@@ -45,7 +47,7 @@ export async function writeLists(
   for (const height of blocks.replaced) changed = Math.min(changed, height);
   const plans = planLevels(blocks, isNew ? undefined : tables, changed);
   await listRecords(plans, blocks, old, pageSize, scratch, store);
-  const activity = await writeActivity(plans, old, objectSize, put, store);
+  const activity = await writeActivity(plans, old, { objectSize, sortedAtOnce }, put, store);
   if (!hasBalances) {
     await forgetSpent(store);
     return { tip, lowest, activity };

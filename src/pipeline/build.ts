@@ -387,7 +387,8 @@ async function archiveOf(
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(heights);
-  const lists = options.lists ? { scratch, rankingPage: options.rankingPage } : undefined;
+  const { rankingPage, sortedAtOnce } = options;
+  const lists = options.lists ? { scratch, rankingPage, sortedAtOnce } : undefined;
   // A window of layout files may lose its lowest block with every new one.
   const lowest = options.site.layout === 'files' ? first : undefined;
   return writeArchive(options.site, lists, { spooled, replaced, tip, lowest, objectSize: options.objectSize }, etchings, old, sink, store);

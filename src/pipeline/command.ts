@@ -92,6 +92,9 @@ const LIST_OBJECT = 128 * 1024;
 /** A page of a ranking takes a reader a few milliseconds. */
 const RANKING_PAGE = 600;
 
+/** DuckDB cannot join and sort the pointers of ten million records in 2 GB. */
+const SORTED_AT_ONCE = 2_000_000;
+
 /** Converts flags to options. Throws a UsageError for an invalid value. */
 export function buildOptions(flags: Flags): BuildOptions {
   const memoryLimit = flags.one('memory-limit') ?? '1GB';
@@ -131,6 +134,7 @@ export function buildOptions(flags: Flags): BuildOptions {
     objectSize: layout === 'files' ? LIST_OBJECT : parseObjectSize(flags.one('object-size') ?? '8MB'),
     lists: layout === 'archive' ? !flags.has('no-lists') : flags.has('lists'),
     rankingPage: RANKING_PAGE,
+    sortedAtOnce: SORTED_AT_ONCE,
     siteUrl: siteUrlOf(flags.one('site-url')),
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),

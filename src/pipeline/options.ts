@@ -21,6 +21,8 @@ export interface BuildOptions {
   readonly lists: boolean;
   /** Balances in a page of a rune's ranking. Holders of runes with fewer are exact at the highest block. */
   readonly rankingPage: number;
+  /** Records of activity whose pointers are sorted at once, so that the memory for it has a limit. It changes no bytes. */
+  readonly sortedAtOnce: number;
   /** Public URL of the mirror, normalised by parseSiteUrl. */
   readonly siteUrl: string | undefined;
   /** Approximate memory limit, such as `1GB`. */

@@ -69,6 +69,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       // Few tests need lists, which take a quarter of a build's time.
       lists: false,
       rankingPage: 600,
+      sortedAtOnce: 2_000_000,
       ...rest,
     },
     log,
