@@ -130,7 +130,7 @@ async function buildAll(
     const key = `${form}, ${step}`;
     results.builds.set(key, [...(results.builds.get(key) ?? []), run]);
   };
-  for (const name of [data.history, ...data.recent]) put(name);
+  for (const name of [data.oldest, data.history, ...data.recent]) put(name);
   await build('full');
   if (form === 'parquet' && !flags.has('no-floor')) results.floors.push(await runFloor(join(work, 'out'), join(work, 'floor')));
   put(data.newest);

@@ -27,7 +27,9 @@ export interface Generated {
   readonly records: number;
   readonly blocks: number;
   readonly transactions: number;
-  /** File with all blocks before the recent ones. */
+  /** File of the first block. */
+  readonly oldest: string;
+  /** File with all other blocks before the recent ones. */
   readonly history: string;
   /** Files of the last blocks before the newest, one each. */
   readonly recent: readonly string[];
@@ -66,14 +68,14 @@ const SHAPED: Readonly<Record<Shape, Readonly<Record<'size' | 'rune' | 'address'
 };
 
 /** SQL of at least `records` flat records. In another `fork`, block hashes and every second transaction differ. */
-const recordsSql = (records: number, fork: string, shape: Shape): string => `
+const recordsSql = (records: number, perBlock: number, fork: string, shape: Shape): string => `
   WITH sized AS (
     SELECT t, h, k, ${SHAPED[shape].size} AS size FROM (
       SELECT t, h, ${fraction('h', 1)} AS u, ${fraction('h', 9)} AS v, ${fraction('h', 17)} AS k FROM (
         SELECT t, sha256('transaction ' || t) AS h FROM range(0, ${Math.ceil(records / 2)}) r(t)))),
   placed AS (SELECT *, (sum(size) OVER (ORDER BY t) - size)::BIGINT AS before FROM sized),
   mined AS (
-    SELECT t, k, size, ${FIRST_HEIGHT} + before // ${RECORDS_PER_BLOCK} AS height,
+    SELECT t, k, size, ${FIRST_HEIGHT} + before // ${perBlock} AS height,
       CASE WHEN '${fork}' = '' OR t % 2 = 0 THEN h ELSE sha256(h || '${fork}') END AS tx_id
     FROM placed WHERE before < ${records}),
   indexed AS (SELECT *, (row_number() OVER (PARTITION BY height ORDER BY t)) * 2 AS tx_index FROM mined),
@@ -100,26 +102,27 @@ const ACTIVITY = `{rune: {id: rune_id, number: rune_number, name: rune_name, spa
   location: {block_hash: '0x' || block_hash, block_height: block_height, tx_id: '0x' || tx_id, tx_index: tx_index, vout: vout,
   "output": '0x' || "output", "timestamp": "timestamp"}}`;
 
-/** Writes about `records` records into `parquet/` and `ndjson/` below `folder`. */
+/** Writes about `records` records into `parquet/` and `ndjson/` below `folder`, `perBlock` in each block. */
 export async function generate(
   records: number,
   folder: string,
   forms: readonly Form[] = FORMS,
   shape: Shape = 'random',
+  perBlock = RECORDS_PER_BLOCK,
 ): Promise<Generated> {
   for (const form of forms) mkdirSync(join(folder, form), { recursive: true });
   const database = join(folder, 'generate.duckdb');
   const instance = await DuckDBInstance.create(database, { memory_limit: '2GB', temp_directory: join(folder, 'generate.tmp') });
   const connection = await instance.connect();
   try {
-    const extra = records + RECORDS_PER_BLOCK * 2;
+    const extra = records + perBlock * 2;
     await connection.run(
-      `CREATE TABLE main AS SELECT * FROM (${recordsSql(extra, '', shape)}) ORDER BY block_height, tx_index DESC, event_index DESC`,
+      `CREATE TABLE main AS SELECT * FROM (${recordsSql(extra, perBlock, '', shape)}) ORDER BY block_height, tx_index DESC, event_index DESC`,
     );
-    await connection.run(`CREATE TABLE fork AS SELECT * FROM (${recordsSql(extra, ' fork', shape)})
+    await connection.run(`CREATE TABLE fork AS SELECT * FROM (${recordsSql(extra, perBlock, ' fork', shape)})
       WHERE block_height > (SELECT max(block_height) FROM main) - 6 ORDER BY block_height, tx_index DESC, event_index DESC`);
     // The tip is the last full block within `records`. The block above it is the new block.
-    const tip = FIRST_HEIGHT + Math.max(Math.round(records / RECORDS_PER_BLOCK), SINGLE_BLOCKS + 1) - 1;
+    const tip = FIRST_HEIGHT + Math.max(Math.round(records / perBlock), SINGLE_BLOCKS + 1) - 1;
     const write = async (name: string, table: string, low: number, high: number) => {
       const rows = `FROM ${table} WHERE block_height BETWEEN ${low} AND ${high} ORDER BY block_height, tx_index DESC, event_index DESC`;
       const path = (form: Form) => `${join(folder, form, name)}.${form}`;
@@ -132,7 +135,8 @@ export async function generate(
       return name;
     };
     const first = tip - SINGLE_BLOCKS + 1;
-    const history = await write('history', 'main', 0, first - 1);
+    const oldest = await write('oldest', 'main', FIRST_HEIGHT, FIRST_HEIGHT);
+    const history = await write('history', 'main', FIRST_HEIGHT + 1, first - 1);
     const recent: string[] = [];
     for (let height = first; height <= tip; height += 1) recent.push(await write(`block-${height}`, 'main', height, height));
     const newest = await write(`block-${tip + 1}`, 'main', tip + 1, tip + 1);
@@ -142,7 +146,7 @@ export async function generate(
       `SELECT count(*)::INTEGER, count(DISTINCT block_height)::INTEGER, count(DISTINCT tx_id)::INTEGER FROM main WHERE block_height <= ${tip}`,
     );
     const [made = 0, blocks = 0, transactions = 0] = (reader.getRows()[0] ?? []).map(Number);
-    return { records: made, blocks, transactions, history, recent, newest, replaced };
+    return { records: made, blocks, transactions, history, recent, newest, replaced, oldest };
   } finally {
     connection.closeSync();
     instance.closeSync();

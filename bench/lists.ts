@@ -1,11 +1,13 @@
 /**
- * Measures the lists of layout `archive`: builds with and without them, what a new block writes, and answers:
- * `npx tsx bench/lists.ts <folder> [records]`. The folder is used for data and removed.
+ * Measures lists by rune and by address: builds with and without them, what a new block writes, and answers:
+ * `npx tsx bench/lists.ts <folder> [records] [layout] [records of a block]`. The folder is used for data and removed. In
+ * layout `files` the oldest block leaves when the new one comes.
  */
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { FetchMirror } from '../src/hosts/fetch.ts';
+import type { Layout } from '../src/pages/site.ts';
 import { build } from '../src/pipeline/build.ts';
 import type { BuildOptions } from '../src/pipeline/options.ts';
 import { type AnswerCost, measure } from './answers.ts';
@@ -14,11 +16,20 @@ import { generate } from './generate.ts';
 const ANSWERS = 200;
 const quiet = { info: () => undefined, summary: () => undefined, notice: () => undefined, error: () => undefined };
 
-function optionsOf(folder: string, lists: boolean): BuildOptions {
-  const site = { layout: 'archive', dialect: 'contract', pageSizes: [20, 60], operationPages: true, compress: [], parquet: false } as const;
+function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions {
+  const site = { layout, dialect: 'contract', pageSizes: [20, 60], operationPages: true, compress: [], parquet: false } as const;
   const out = join(folder, lists ? 'with-lists' : 'without-lists');
-  const sizes = { objectSize: 8 * 1024 * 1024, memoryLimit: '1GB', threads: 2 };
-  const flags = { lists, rankingPage: 600, full: false, dryRun: false, sync: false, siteUrl: undefined, blocks: undefined };
+  const sizes = { objectSize: (layout === 'files' ? 0.125 : 8) * 1024 * 1024, memoryLimit: '1GB', threads: 2 };
+  const flags = {
+    lists,
+    rankingPage: 600,
+    sortedAtOnce: 2_000_000,
+    full: false,
+    dryRun: false,
+    sync: false,
+    siteUrl: undefined,
+    blocks: undefined,
+  };
   return { inputs: [join(folder, 'input')], out, cache: `${out}.cache`, site, ...sizes, ...flags };
 }
 
@@ -28,9 +39,13 @@ async function timed(name: string, options: BuildOptions): Promise<void> {
   const { manifest } = await build(options, quiet);
   const seconds = ((performance.now() - begin) / 1000).toFixed(1);
   const added = readFileSync(join(options.cache, 'changes/added.txt'), 'utf8').split('\n').filter(Boolean);
-  const bytes = added.reduce((sum, path) => sum + statSync(join(options.out, path)).size, 0);
+  const sizeOf = (paths: readonly string[]) => {
+    const bytes = paths.reduce((sum, path) => sum + statSync(join(options.out, path)).size, 0);
+    return `${paths.length} files ${bytes} bytes`;
+  };
+  const archived = added.filter((path) => path.startsWith('archive/'));
   console.log(
-    `${name}: ${seconds} s, archive ${manifest.files} files ${manifest.bytes} bytes; written ${added.length} files ${bytes} bytes`,
+    `${name}: ${seconds} s, ${manifest.files} files ${manifest.bytes} bytes; written ${sizeOf(added)}, of these in archive/ ${sizeOf(archived)}`,
   );
 }
 
@@ -46,6 +61,13 @@ async function writeRunes(folder: string): Promise<void> {
   connection.closeSync();
 }
 
+interface Manifest {
+  readonly heights: readonly [[number, number]];
+  readonly blocks: number;
+  readonly records: number;
+  readonly lists?: { readonly balances?: object };
+}
+
 interface Found {
   readonly rune: { readonly id: string; readonly name: string };
   readonly address?: string;
@@ -54,11 +76,11 @@ interface Found {
 /** Returns requests for lists of records that are spread over all blocks, and of the rune with most of these. */
 async function targetsIn(out: string): Promise<[kind: string, targets: string[]][]> {
   const mirror = new FetchMirror(async (path) => new Response(readFileSync(join(out, path)), { headers: { etag: '"x"' } }), 1e9);
-  const { heights } = JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')) as { heights: [[number, number]] };
+  const { heights, blocks, records, lists } = JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')) as Manifest;
   const [[first, last]] = heights;
   const found: Found[] = [];
   for (let i = 0; found.length < ANSWERS; i += 1) {
-    const target = `/runes/v1/blocks/${first + ((i * 61) % (last - first + 1))}/activity?limit=1&offset=${(i * 997) % 3000}`;
+    const target = `/runes/v1/blocks/${first + ((i * 61) % (last - first + 1))}/activity?limit=1&offset=${(i * 997) % Math.floor((records / blocks) * 0.8)}`;
     const answer = await mirror.answer(new Request(`http://127.0.0.1${target}`));
     const { results } = JSON.parse((await answer?.text()) ?? '') as { results: Found[] };
     for (const record of results) if (record.address !== undefined) found.push(record);
@@ -67,7 +89,7 @@ async function targetsIn(out: string): Promise<[kind: string, targets: string[]]
   for (const { rune } of found) counts.set(rune.id, (counts.get(rune.id) ?? 0) + 1);
   const [[heavy = ''] = []] = [...counts].sort(([, a], [, b]) => b - a);
   const each = (make: (record: Found, i: number) => string) => found.map((record, i) => `/runes/v1/${make(record, i)}`);
-  return [
+  const kinds: [string, string[]][] = [
     ['a rune', each(({ rune }) => `etchings/${rune.id}/activity?limit=20`)],
     ['a rune, 60 records', each(({ rune }) => `etchings/${rune.id}/activity?limit=60`)],
     ['a rune by its name', each(({ rune }) => `etchings/${rune.name}/activity?limit=20`)],
@@ -76,28 +98,33 @@ async function targetsIn(out: string): Promise<[kind: string, targets: string[]]
     ['an address, 60 records', each(({ address }) => `addresses/${address}/activity?limit=60`)],
     ['a rune and an address', each(({ rune, address }) => `etchings/${rune.id}/activity/${address}?limit=20`)],
     ['an etching', each(({ rune }) => `etchings/${rune.id}`)],
+    ['an unknown address', each((_, i) => `addresses/nobody${i}/activity`)],
+  ];
+  if (lists?.balances === undefined) return kinds;
+  return [
+    ...kinds,
     ['balances of an address', each(({ address }) => `addresses/${address}/balances`)],
     ['holders of a rune', each(({ rune }) => `etchings/${rune.id}/holders`)],
-    ['an unknown address', each((_, i) => `addresses/nobody${i}/activity`)],
   ];
 }
 
 const shown = ({ kind, p50, p99, reads, rounds, bytes }: AnswerCost): string =>
   `${kind}: CPU ${p50} ms (99 %: ${p99}), reads ${reads.join(' to ')}, rounds ${rounds.join(' to ')}, bytes ${bytes.join(' to ')}`;
 
-async function main(folder: string, records: number): Promise<void> {
+async function main(folder: string, records: number, layout: Layout, perBlock: number | undefined): Promise<void> {
   const input = join(folder, 'input');
   try {
-    const { newest, replaced } = await generate(records, join(folder, 'generated'), ['parquet'], 'real');
+    const { newest, replaced, oldest } = await generate(records, join(folder, 'generated'), ['parquet'], 'real', perBlock);
     const generated = join(folder, 'generated/parquet');
     mkdirSync(input, { recursive: true });
     const isBase = (name: string) => !name.startsWith(`${newest}.`) && !replaced.some((one) => name.startsWith(`${one}.`));
     for (const name of readdirSync(generated).filter(isBase)) copyFileSync(join(generated, name), join(input, name));
     await writeRunes(input);
-    for (const lists of [false, true]) await timed(`build, lists ${lists}`, optionsOf(folder, lists));
+    for (const lists of [false, true]) await timed(`build, lists ${lists}`, optionsOf(folder, layout, lists));
     copyFileSync(join(generated, `${newest}.parquet`), join(input, `${newest}.parquet`));
-    for (const lists of [false, true]) await timed(`a new block, lists ${lists}`, optionsOf(folder, lists));
-    const { out } = optionsOf(folder, true);
+    if (layout === 'files') rmSync(join(input, `${oldest}.parquet`));
+    for (const lists of [false, true]) await timed(`a new block, lists ${lists}`, optionsOf(folder, layout, lists));
+    const { out } = optionsOf(folder, layout, true);
     console.log(`peak memory ${Math.round(process.resourceUsage().maxRSS / 1024)} MB`);
     for (const [kind, targets] of await targetsIn(out)) {
       for (const isWarm of [false, true])
@@ -108,6 +135,6 @@ async function main(folder: string, records: number): Promise<void> {
   }
 }
 
-const [, , folder, records = '1000000'] = process.argv;
+const [, , folder, records = '1000000', layout = 'archive', perBlock] = process.argv;
 if (folder === undefined) throw new Error('usage: npx tsx bench/lists.ts <folder> [records]');
-void main(folder, Number(records));
+void main(folder, Number(records), layout === 'files' ? 'files' : 'archive', perBlock === undefined ? undefined : Number(perBlock));

@@ -1,13 +1,13 @@
-/** The recorded requests for activity by rune and by address, asked of the local server over archives of the same data in dialect hiro. */
+/** The recorded requests for activity by rune and by address, asked of the local server over mirrors of the same data in dialect hiro. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Mirror } from '../src/client/index.ts';
+import { LAYOUTS } from '../src/pages/site.ts';
 import { ActivityOracle, type Asked } from './support/activityOracle.ts';
 import { ACTIVITY_INPUTS, expectedActivity, readActivityVectors } from './support/activityVectors.ts';
 import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
-import { recordedOutput } from './support/recorded.ts';
 import { ndjson, record } from './support/records.ts';
 import { type LocalHost, startServer } from './support/server.ts';
 
@@ -33,16 +33,18 @@ const textOf = (file: string | undefined) => {
   return (file?.endsWith('.gz') === true ? gunzipSync(content) : content).toString();
 };
 
-describe('activity by rune and by address', () => {
+describe.each(LAYOUTS)('activity by rune and by address, layout %s', (layout) => {
   const hosts = new Map<string, LocalHost>();
   const oracles = new Map<string, ActivityOracle>();
 
   beforeAll(async () => {
     const work = temporaryFolder();
-    await testBuild(join(work, 'own'), { inputs: ACTIVITY_INPUTS, dialect: 'hiro', layout: 'archive', lists: true });
-    hosts.set('own', await startServer(join(work, 'own')));
-    hosts.set('parent', await startServer(await recordedOutput('archive', 'hiro')));
-    for (const [name, [ledger, runes]] of Object.entries(INPUTS)) oracles.set(name, ActivityOracle.of(textOf(ledger), textOf(runes)));
+    for (const [name, inputs] of Object.entries(INPUTS)) {
+      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, sortedAtOnce: 500 });
+      hosts.set(name, await startServer(join(work, name)));
+      const [ledger, runes] = inputs;
+      oracles.set(name, ActivityOracle.of(textOf(ledger), textOf(runes)));
+    }
   });
   afterAll(async () => {
     for (const host of hosts.values()) await host.close();
@@ -70,11 +72,11 @@ describe('activity by rune and by address', () => {
     const work = temporaryFolder();
     const row = record(840000, 0);
     writeFiles(join(work, 'in'), { 'a.ndjson': ndjson([{ ...row, rune: { ...row.rune, id } }]) });
-    const options = { inputs: [join(work, 'in')], layout: 'archive' } as const;
+    const options = { inputs: [join(work, 'in')], layout };
     const error = await failedBuild(join(work, 'out'), { ...options, lists: true });
     expect([error.message, error.details]).toEqual([
       `the rune id "${id}" is not height:index, as in 840000:3, which lists by rune need`,
-      ['Correct the input, or build with --no-lists.'],
+      [`Correct the input, or build ${layout === 'archive' ? 'with --no-lists' : 'without --lists'}.`],
     ]);
     expect(existsSync(join(work, 'out'))).toBe(false);
     await testBuild(join(work, 'out'), options);

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Cut, cut, type Piece } from '../src/archive/cut.ts';
-import { levelRanges } from '../src/archive/levels.ts';
+import { type LevelRange, LIST_STEPS, levelRanges } from '../src/archive/levels.ts';
 import { HIGHEST_HEIGHT } from '../src/archive/root.ts';
 
 const SIZE = 100;
@@ -155,6 +155,42 @@ describe('the levels of a table', () => {
       }),
       { numRuns: 1000 },
     );
+  });
+
+  it('of a window have each of its heights once, and few of them change when it moves by a block', () => {
+    fc.assert(
+      fc.property(
+        tips,
+        fc.integer({ min: 0, max: 20_000 }).map((blocks) => (blocks % 2 === 0 ? blocks : blocks % 1200)),
+        (tip, blocks) => {
+          const lowest = Math.max(tip - blocks, 0);
+          const ranges = levelRanges(tip, LIST_STEPS, lowest);
+          expect(ranges.length).toBeLessThanOrEqual(7);
+          let next = lowest;
+          for (const { first, last } of ranges) {
+            expect([first, last >= first]).toEqual([next, true]);
+            next = last + 1;
+          }
+          expect(next).toBe(tip + 1);
+        },
+      ),
+      { numRuns: 1000 },
+    );
+    const nameOf = ({ first, last }: LevelRange) => `${first}-${last}`;
+    const begin = 840_000;
+    let [changed, most] = [0, 0];
+    let before = new Set<string>();
+    for (let tip = begin; tip < begin + 1008; tip += 1) {
+      const ranges = levelRanges(tip, LIST_STEPS, tip - 999);
+      if (tip > begin) {
+        const blocks = ranges.filter((range) => !before.has(nameOf(range))).map(({ first, last }) => last - first + 1);
+        changed += blocks.reduce((sum, length) => sum + length, 0);
+        if (blocks.some((length) => length > 144)) most += 1;
+      }
+      before = new Set(ranges.map(nameOf));
+    }
+    // Both ends move past a day seven times in these 1,007 blocks.
+    expect([most, Math.round(changed / 1007)]).toEqual([14, 42]);
   });
 
   it('change with every block, every 64 and every 4,096', () => {

@@ -130,6 +130,8 @@ describe('npm run build', () => {
     [['--no-sync=1'], '--no-sync takes no value'],
     [['--dialect', 'contrat'], '--dialect "contrat" must be one of contract, hiro; did you mean contract?'],
     [['--layout', 'archvie'], '--layout "archvie" must be one of files, archive; did you mean archive?'],
+    [['--lists', '--layout', 'archive'], '--lists is for layout files; layout archive has lists'],
+    [['--no-lists'], '--no-lists is for layout archive; layout files has lists only with --lists'],
     [['--threads', '0'], '--threads "0" must be a whole number from 1 to 256'],
     [['--page-sizes', '60,20'], '--page-sizes "60,20" must be ascending whole numbers from 1 to 100000, such as 20,60 or 20,60,1000'],
     [['--page-sizes', '20,,60'], '--page-sizes "20,,60" must be ascending'],

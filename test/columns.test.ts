@@ -128,7 +128,7 @@ describe('the tables of a build', () => {
       const loaded = await loadInput([input], undefined, [], scratch, store, new ReadProgress());
       const blocks = await store.rows('SELECT * FROM blocks', { block_height: int, block_hash: text, records: int });
       await state.begin();
-      const written = { transactions: 1, operations: [], digest: '', files: 1, bytes: 1 };
+      const written = { transactions: 1, operations: [], digest: '', files: 1, bytes: 1, spooled: undefined };
       await updateBlocks(
         blocks.map((b) => ({ ...written, height: b.block_height, hash: b.block_hash, records: b.records })),
         'files',

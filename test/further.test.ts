@@ -14,6 +14,7 @@ const BARE: BuiltSite = {
   compress: [],
   parquet: false,
   archive: undefined,
+  listRoot: undefined,
   tip: 9,
   lists: {},
 };

@@ -15,7 +15,16 @@ import { NO_ARCHIVE } from './support/archives.ts';
 
 const TX = 'ab'.repeat(32);
 const HASH = '00'.repeat(8) + 'cd'.repeat(24);
-const FILES = { layout: 'files', operationPages: true, compress: [], parquet: false, archive: undefined, tip: 1000, lists: {} } as const;
+const FILES = {
+  layout: 'files',
+  operationPages: true,
+  compress: [],
+  parquet: false,
+  archive: undefined,
+  listRoot: undefined,
+  tip: 1000,
+  lists: {},
+} as const;
 const DEFAULT: BuiltSite = { ...FILES, dialect: 'contract', pageSizes: [20, 60] };
 
 /** Records with text that tries to look like the space between two records. */
@@ -317,11 +326,21 @@ describe('the options in a manifest', () => {
       compress: ['br', 'gz'],
       parquet: true,
       archive: ARCHIVE,
+      listRoot: ARCHIVE,
       tip: 9,
       lists: { etchings: { total: 3 } },
     });
     const { compress: _, parquet: __, archive: ___, lists: ____, ...least } = { ...MANIFEST, layout: 'files', heights: [] };
-    expect(siteOf(least)).toMatchObject({ layout: 'files', compress: [], parquet: false, archive: undefined, tip: -1, lists: {} });
+    expect(siteOf(least)).toMatchObject({
+      layout: 'files',
+      compress: [],
+      parquet: false,
+      archive: undefined,
+      listRoot: undefined,
+      tip: -1,
+      lists: {},
+    });
+    expect(siteOf({ ...least, list_root: ARCHIVE })).toMatchObject({ archive: undefined, listRoot: ARCHIVE });
   });
 
   it('are read at their limits', () => {
@@ -352,6 +371,7 @@ describe('the options in a manifest', () => {
     [{ compress: 'gz' }],
     [{ parquet: 'true' }],
     [{ archive: undefined }],
+    [{ list_root: { root: 'x', bytes: 1 } }],
     [{ lists: 'etchings' }],
     [{ lists: { etchings: true } }],
     [{ lists: { etchings: null } }],

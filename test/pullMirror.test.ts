@@ -81,7 +81,7 @@ describe('a pull from a mirror', () => {
   it.each(LAYOUTS.flatMap((layout) => DIALECTS.map((dialect) => [layout, dialect] as const)))(
     'in layout %s, dialect %s: the same digest',
     async (layout, dialect) => {
-      const digest = await mirror(plain(100, 113), { layout, dialect });
+      const digest = await mirror(plain(100, 113), { layout, dialect, lists: true });
       const log = new RecordingLog();
       await testPull(base, join(work, 'input'), { log });
       expect(log.notices).toEqual([]);

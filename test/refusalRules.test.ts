@@ -14,6 +14,7 @@ const SITE: BuiltSite = {
   compress: [],
   parquet: false,
   archive: undefined,
+  listRoot: undefined,
   tip: 9,
   lists: {},
 };

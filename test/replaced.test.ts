@@ -3,6 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FetchMirror } from '../src/hosts/fetch.ts';
+import { archiveFiles } from './support/archives.ts';
 import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
 import { hex, ndjson, record } from './support/records.ts';
 import { startServer } from './support/server.ts';
@@ -16,7 +17,7 @@ describe('a window of two pages, layout files', () => {
     const place = { block_hash: `0x${hex(block)}`, tx_id: ID, output: ID };
     const all = Array.from({ length: records }, (_, i) => record(5, 1, { amount: `${amount}${i}`, location: place }));
     writeFiles(work, { [`in-${name}/a.ndjson`]: ndjson(all) });
-    return testBuild(join(work, name), { inputs: [join(work, `in-${name}`)], pageSizes });
+    return testBuild(join(work, name), { inputs: [join(work, `in-${name}`)], pageSizes, lists: true });
   };
   beforeAll(async () => {
     await build('old', 75, 'a');
@@ -50,6 +51,23 @@ describe('a window of two pages, layout files', () => {
     for (const page of ['/60/0.json', '/60/60.json']) {
       expect(await ask(target, other, (path) => path.endsWith(page), false)).toBe('503 ');
       expect(await ask(target, other, (path) => path.endsWith(page), true)).toBe(fresh);
+    }
+  });
+
+  it('of a rune is of one build, also when its pages are already those of the next one', async () => {
+    const { rune } = record(5, 1);
+    const target = `/runes/v1/etchings/${rune.id}/activity?limit=60&offset=10`;
+    const [before, fresh] = [await ask(target, 'old', () => true, false), await ask(target, 'fork', () => true, false)];
+    expect(JSON.parse(before.slice(4))).toMatchObject({ limit: 60, offset: 10, total: 75 });
+    expect(fresh).not.toBe(before);
+    expect(await ask(target, 'fork', (path) => path.startsWith('runes/v1/blocks/'), false)).toBe(before);
+    const others = new Set(archiveFiles(join(work, 'fork')));
+    const files = archiveFiles(join(work, 'old')).filter((file) => !others.has(file));
+    // Root and segment at least: tables have only totals and places.
+    expect(files.length).toBeGreaterThanOrEqual(2);
+    for (const file of files) {
+      expect(await ask(target, 'fork', (path) => path === file, false)).toBe('503 ');
+      expect(await ask(target, 'fork', (path) => path === file, true)).toBe(fresh);
     }
   });
 

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RecordingLog, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
-import { CASES, casesOf, checkCase, SAMPLE_INPUT } from './support/cases.ts';
+import { checkCase, LIST_CASES, SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
 import { untilClosed } from './support/raw.ts';
 import { ndjson, record } from './support/records.ts';
@@ -17,14 +17,14 @@ const dist = join(temporaryFolder(), 'dist');
 let host: LocalHost;
 
 beforeAll(async () => {
-  await testBuild(dist, { inputs: [SAMPLE_INPUT] });
+  await testBuild(dist, { inputs: [SAMPLE_INPUT], lists: true });
   host = await startServer(dist);
 });
 
 afterAll(() => host.close());
 
 describe('the case table', () => {
-  it.each(CASES)('$name', (one) => checkCase(host, one));
+  it.each(LIST_CASES)('$name', (one) => checkCase(host, one));
 });
 
 describe('the case table, layout archive', () => {
@@ -36,7 +36,7 @@ describe('the case table, layout archive', () => {
   });
   afterAll(() => archive.close());
 
-  it.each(casesOf('archive'))('$name', (one) => checkCase(archive, one));
+  it.each(LIST_CASES)('$name', (one) => checkCase(archive, one));
 });
 
 it('answers a wrong path with a page for browsers, but with JSON in the API', () => checkErrorPages(host));

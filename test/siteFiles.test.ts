@@ -19,8 +19,6 @@ const MANIFEST = manifestSchema.parse(JSON.parse(read(`${GOLDEN}/contract/runes/
 const endingOf = (path: string) => path.slice(path.lastIndexOf('.') + 1);
 const pathsOf = (kinds: readonly FileKind[]) => kinds.map(({ path }) => path);
 const isSent = (kind: FileKind) => kind.isSent ?? true;
-/** Files that hosts without code have. */
-const PLAIN = BUILD_FILES.filter(({ when }) => when !== 'archive');
 
 describe('every kind of file of a build', () => {
   it.each([
@@ -61,9 +59,9 @@ describe('every kind of file of a build', () => {
     const lines = [...read('docs/builds.md').matchAll(/^ {4}dist\/([^\s,]+(?:, [^\s,]+)*)/gm)];
     const listed = lines.flatMap(([, paths = '']) => paths.split(', '));
     const isListed = (path: string) => listed.some((one) => one === path || (one.endsWith('/') && path.startsWith(one)));
-    expect(pathsOf(PLAIN).filter((path) => !isListed(path))).toEqual([]);
+    expect(pathsOf(BUILD_FILES).filter((path) => !isListed(path))).toEqual([]);
     const isKnown = (one: string) =>
-      PLAIN.some((kind) => isOfKind(kind, one.replaceAll('…', '')) || (one.endsWith('/') && kind.path.startsWith(one)));
+      BUILD_FILES.some((kind) => isOfKind(kind, one.replaceAll('…', '')) || (one.endsWith('/') && kind.path.startsWith(one)));
     expect(listed.filter((one) => !isKnown(one))).toEqual([]);
   });
 
@@ -89,7 +87,7 @@ describe('netlify.toml', () => {
       ),
     }));
 
-  it.each(pathsOf(PLAIN.filter(({ path }) => path !== MARKER_PATH)))('gives %s its headers', (path) => {
+  it.each(pathsOf(BUILD_FILES.filter(({ path }) => path !== MARKER_PATH)))('gives %s its headers', (path) => {
     const set = Object.fromEntries(rules.filter((rule) => rule.path.test(`/${path}`)).flatMap(({ headers }) => headers));
     const wanted = fileHeaders(path);
     // Netlify sets the types of other files itself, and has its own rule for parts of files.
@@ -114,20 +112,20 @@ describe.each(['nginx/nginx.conf', 'caddy/Caddyfile'])('hosting/%s', (recipe) =>
 
   it('sends the files that hosts send, and folders with a page', () => {
     expect(kinds.length).toBeGreaterThan(5);
-    const found = PLAIN.map((kind) => [kind.path, ['landing', 'file', 'bulk'].includes(kindOf(`/${kind.path}`))]);
-    expect(found).toEqual(PLAIN.map((kind) => [kind.path, isSent(kind)]));
+    const found = BUILD_FILES.map((kind) => [kind.path, ['landing', 'file', 'bulk'].includes(kindOf(`/${kind.path}`))]);
+    expect(found).toEqual(BUILD_FILES.map((kind) => [kind.path, isSent(kind)]));
     expect(['/', '/docs/'].map((path) => [kindOf(path), pageOfFolder(path)])).toEqual([
       ['landing', 'index.html'],
       ['docs', 'docs/index.html'],
     ]);
   });
 
-  it.each([...new Set(pathsOf(PLAIN.filter(isSent)).map(endingOf))])('gives files that end with .%s their type', (ending) => {
+  it.each([...new Set(pathsOf(BUILD_FILES.filter(isSent)).map(endingOf))])('gives files that end with .%s their type', (ending) => {
     const type = fileHeaders(`x.${ending}`)['content-type']?.split(';')[0] ?? '';
-    const inNginx = [...text.matchAll(/([a-z]+\/[\w.]+)((?: [a-z]+)+);/g)].find(([, , endings = '']) =>
+    const inNginx = [...text.matchAll(/([a-z]+\/[\w.-]+)((?: [a-z]+)+);/g)].find(([, , endings = '']) =>
       endings.split(' ').includes(ending),
     )?.[1];
-    const inCaddy = [...text.matchAll(/"~(\\\.\S*\$)" "?([a-z]+\/[\w.]+)/g)].find(([, rule = '']) =>
+    const inCaddy = [...text.matchAll(/"~(\\\.\S*\$)" "?([a-z]+\/[\w.-]+)/g)].find(([, rule = '']) =>
       new RegExp(rule).test(`.${ending}`),
     )?.[2];
     expect((recipe.startsWith('nginx') ? inNginx : inCaddy) ?? 'application/json').toBe(type);

@@ -38,7 +38,7 @@ export interface Data {
 /** Makes about `records` records below `folder`, and builds of them in the dialect of the former service. */
 export async function makeData(records: number, folder: string): Promise<Data> {
   const made = await generate(records, join(folder, 'data'), ['parquet']);
-  const inputs = [made.history, ...made.recent].map((name) => join(folder, 'data', 'parquet', `${name}.parquet`));
+  const inputs = [made.oldest, made.history, ...made.recent].map((name) => join(folder, 'data', 'parquet', `${name}.parquet`));
   const builds = { files: join(folder, 'files'), archive: join(folder, 'archive') };
   for (const layout of LAYOUTS) await testBuild(builds[layout], { inputs, layout, dialect: 'hiro', pageSizes: PAGE_SIZES });
   const instance = await DuckDBInstance.create(':memory:', { memory_limit: '2GB', temp_directory: join(folder, 'data.tmp') });

@@ -25,12 +25,19 @@ export interface LevelRange {
   readonly last: number;
 }
 
-/** Returns the ranges of the levels for a tip, the lowest level first. `steps` descend, each a multiple of the next. */
-export function levelRanges(tip: number, steps: readonly number[] = STEPS): LevelRange[] {
+/**
+ * Returns the ranges of the levels for a tip, the lowest level first. `steps` descend, each a multiple of the next. The
+ * levels above `lowest`, the first block of a window that moves, become longer in the same steps: so a block that
+ * leaves the window only changes a short level.
+ */
+export function levelRanges(tip: number, steps: readonly number[] = STEPS, lowest = 0): LevelRange[] {
   const ends = steps.map((step) => Math.max(Math.floor((tip + 1 - UNSETTLED) / step) * step, 0));
+  const starts = steps.map((step) => Math.ceil(lowest / step) * step);
+  // A short window has no level of the longest steps.
+  const isWithin = (_: number, i: number) => (starts[i] ?? 0) <= (ends[i] ?? 0);
   const ranges: LevelRange[] = [];
-  let first = 0;
-  for (const end of [...ends, tip + 1]) {
+  let first = lowest;
+  for (const end of [...starts.filter(isWithin).reverse(), ...ends.filter(isWithin), tip + 1]) {
     if (end > first) ranges.push({ first, last: end - 1 });
     first = Math.max(end, first);
   }

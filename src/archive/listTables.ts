@@ -11,6 +11,8 @@ import { areOutputs, type OutputTables } from './outputTables.ts';
 export interface ListTables {
   /** The highest block; -1 without blocks. The ranges of the levels follow from it. */
   readonly tip: number;
+  /** In layout `files`, the lowest block: the ranges follow from it too. */
+  readonly lowest?: number | undefined;
   /** Activity by rune and by address, the lowest level first. */
   readonly activity: readonly ActivityLevel[];
   /** Undefined if the data lacks older blocks. */
@@ -28,8 +30,10 @@ export function filesOfLists(tables: ListTables | undefined): readonly DocumentF
 
 /** True for the tables of a root. */
 export function areLists(value: unknown, isLevel: (level: unknown) => boolean): value is ListTables {
-  const { tip, activity, balances, outputs } = Object(value) as Readonly<Record<string, unknown>>;
+  const { tip, lowest = 0, activity, balances, outputs } = Object(value) as Readonly<Record<string, unknown>>;
   return (
+    Number.isSafeInteger(lowest) &&
+    Number(lowest) >= 0 &&
     Number.isSafeInteger(tip) &&
     Number(tip) >= -1 &&
     areActivityLevels(activity, isLevel) &&

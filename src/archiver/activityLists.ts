@@ -12,11 +12,18 @@ import { PointerWriter, pointersOf } from './pointers.ts';
 import type { PutFile } from './segments.ts';
 import { entriesOf, LevelWriter } from './tables.ts';
 
+/** How lists of activity are written. */
+interface ActivityForm {
+  /** Size that files do not exceed, in bytes. */
+  readonly objectSize: number;
+  readonly sortedAtOnce: number;
+}
+
 /** Writes the levels that the last build does not have. Needs the table `listed_records` and the new state. */
 export async function writeActivity(
   plans: readonly LevelPlan[],
   old: OldArchive | undefined,
-  objectSize: number,
+  { objectSize, sortedAtOnce }: ActivityForm,
   put: PutFile,
   store: Store,
 ): Promise<ActivityLevel[]> {
@@ -31,7 +38,7 @@ export async function writeActivity(
       continue;
     }
     const parts: OldLists[] = [];
-    const rows = new ActivityRows({ ...plan, reused: reused.map(({ heads }) => heads) }, store);
+    const rows = new ActivityRows({ ...plan, reused: reused.map(({ heads }) => heads) }, sortedAtOnce, store);
     const heads = new LevelWriter(objectSize, put);
     const pointers = new PointerWriter(objectSize, put);
     try {

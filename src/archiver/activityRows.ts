@@ -5,6 +5,7 @@
 import { LISTED } from '../archive/activityTables.ts';
 import type { LevelRange } from '../archive/levels.ts';
 import { InputError } from '../errors.ts';
+import type { Layout } from '../pages/site.ts';
 import { readDoubles } from '../store/columns.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
 import type { LevelPlan } from './listedRecords.ts';
@@ -23,7 +24,7 @@ function textOf(text: string): string {
 }
 
 /** Throws an InputError when the tables of names cannot have a rune of the input. */
-export async function checkListsFit(store: Store): Promise<void> {
+export async function checkListsFit(layout: Layout, store: Store): Promise<void> {
   const below = (part: number, limit: number) => `try_cast(split_part(rune_id, ':', ${part}) AS BIGINT) < ${limit}`;
   const fits = `regexp_full_match(rune_id, '(0|[1-9][0-9]*):(0|[1-9][0-9]*)') AND ${below(1, 2 ** 24)} AND ${below(2, 2 ** 32)}`;
   const [wrong] = await store.rows(
@@ -33,7 +34,7 @@ export async function checkListsFit(store: Store): Promise<void> {
   if (wrong === undefined) return;
   throw new InputError(
     `the rune id ${JSON.stringify(wrong.rune_id.slice(0, 64))} is not height:index, as in 840000:3, which lists by rune need`,
-    ['Correct the input, or build with --no-lists.'],
+    [`Correct the input, or build ${layout === 'archive' ? 'with --no-lists' : 'without --lists'}.`],
   );
 }
 
@@ -52,7 +53,7 @@ export const dropKeys = (store: Store): Promise<void> => store.run('DROP TABLE r
 
 /** Returns the size of the pages of all blocks below a height, in bytes. */
 export async function bytesBelow(height: number, store: Store): Promise<number> {
-  const { bytes } = await store.row(`SELECT coalesce(sum(bytes), 0)::BIGINT AS bytes FROM state.blocks WHERE block_height < ${height}`, {
+  const { bytes } = await store.row(`SELECT coalesce(sum(packed), 0)::BIGINT AS bytes FROM state.blocks WHERE block_height < ${height}`, {
     bytes: int,
   });
   return bytes;
@@ -81,9 +82,10 @@ export class ActivityRows {
   #columns: Columns | undefined;
   #row = 0;
 
-  constructor({ first, last, reused }: LevelPlan, store: Store) {
+  /** `sortedAtOnce` is the number of records whose pointers are sorted at once, because that takes memory. */
+  constructor({ first, last, reused }: LevelPlan, sortedAtOnce: number, store: Store) {
     this.#reused = reused;
-    this.#chunks = chunksOf(first, last, store);
+    this.#chunks = chunksOf(first, last, sortedAtOnce, store);
   }
 
   /** False after the last row. Valid after the first `next`. */
@@ -148,13 +150,10 @@ export class ActivityRows {
   }
 }
 
-/** Records whose pointers are sorted at once. DuckDB cannot join and sort those of ten million in 2 GB. */
-const RECORDS_AT_ONCE = 2_000_000;
-
 /** The lowest key of a part of all keys, which have 48 bits here. */
 const boundary = (part: number, parts: number): number => Math.floor((2 ** 48 / parts) * part);
 
-async function* chunksOf(first: number, last: number, store: Store): AsyncGenerator<Columns> {
+async function* chunksOf(first: number, last: number, sortedAtOnce: number, store: Store): AsyncGenerator<Columns> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const index = "split_part(rune_id, ':', 2)::BIGINT";
   const height = "split_part(rune_id, ':', 1)::BIGINT";
@@ -162,13 +161,13 @@ async function* chunksOf(first: number, last: number, store: Store): AsyncGenera
     FROM (SELECT DISTINCT rune_id, unnest([number::VARCHAR, name]) AS name FROM state.block_runes WHERE ${isIn})
     WHERE regexp_full_match(name, '[0-9]+|[A-Z]+')`;
   const { records } = await store.row(`SELECT count(*) AS records FROM listed_records WHERE ${isIn}`, { records: int });
-  const parts = Math.max(Math.ceil(records / RECORDS_AT_ONCE), 1);
+  const parts = Math.max(Math.ceil(records / sortedAtOnce), 1);
   for (let part = 0; part < parts; part += 1) {
     // Keys are evenly distributed, so each part has about as many lists.
     const isInPart = parts === 1 ? 'true' : `upper >= ${boundary(part, parts)} AND upper < ${boundary(part + 1, parts)}`;
     const pointers = (keys: string, columns: string) =>
       `SELECT upper, lower, height, record, "position", length, in_page FROM placed JOIN (SELECT * FROM ${keys} WHERE ${isInPart}) USING (${columns})`;
-    const sql = `WITH starts AS (SELECT block_height, sum(bytes) OVER (ORDER BY block_height) - bytes AS start FROM state.blocks WHERE ${isIn}),
+    const sql = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM state.blocks WHERE ${isIn}),
         placed AS (SELECT rune_id, address, block_height::DOUBLE AS height, record::DOUBLE AS record, (start + page_offset)::DOUBLE AS "position",
           page_bytes::DOUBLE AS length, in_page::DOUBLE AS in_page FROM listed_records JOIN starts USING (block_height) WHERE ${isIn})
       ${pointers('rune_keys', 'rune_id')} UNION ALL ${pointers('address_keys', 'address')}

@@ -1,5 +1,6 @@
 /**
- * Writes the archive of a build: segments, tables and root. Files are named by their content, so nothing that a reader
+ * Writes the archive of a build: segments, tables and root. Layout `files` may have one beside its pages, which only has
+ * what lists of activity need: the same segments, and these lists. Files are named by their content, so nothing that a reader
  * of the last build needs is changed. The manifest switches readers to the new root, and only then the
  * files that it does not name are removed.
  */
@@ -12,7 +13,7 @@ import { HIGHEST_HEIGHT, type Level, type Root, renderRoot } from '../archive/ro
 import { fileBytes } from '../archive/sortedTable.ts';
 import { codeOf, InputError } from '../errors.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/paths.ts';
-import { maximumLimit, type Site } from '../pages/site.ts';
+import { type Layout, maximumLimit, type Site } from '../pages/site.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { gzipMember } from '../write/compress.ts';
 import { checkListsFit } from './activityRows.ts';
@@ -40,18 +41,18 @@ export type ArchiveSink = (path: string, content: Uint8Array) => void;
  * Throws an InputError when the tables of an archive, with or without lists, cannot have a block, a transaction or a
  * rune of the input.
  */
-export async function checkFits(hasLists: boolean, store: Store): Promise<void> {
+export async function checkFits(layout: Layout, hasLists: boolean, store: Store): Promise<void> {
   const { tip, records } = await store.row(
     `SELECT coalesce((SELECT max(block_height) FROM blocks), 0) AS tip, coalesce((SELECT max(records) FROM transactions), 0) AS records`,
     { tip: int, records: int },
   );
-  const advice = ['Build with --layout files, or leave the block out with --blocks.'];
-  if (tip > HIGHEST_HEIGHT)
-    throw new InputError(`block ${tip} is too high for layout archive, whose highest block is ${HIGHEST_HEIGHT}`, advice);
-  if (records > MOST_RECORDS) {
+  const [what, other] = layout === 'archive' ? ['layout archive', 'with --layout files'] : ['--lists', 'without --lists'];
+  const advice = [`Build ${other}, or leave the block out with --blocks.`];
+  if (tip > HIGHEST_HEIGHT) throw new InputError(`block ${tip} is too high for ${what}, whose highest block is ${HIGHEST_HEIGHT}`, advice);
+  if (layout === 'archive' && records > MOST_RECORDS) {
     throw new InputError(`a transaction has ${records} records, more than the ${MOST_RECORDS} that layout archive allows`, advice);
   }
-  if (hasLists) await checkListsFit(store);
+  if (hasLists) await checkListsFit(layout, store);
 }
 
 /** The tables have 3 bytes for the number of records of a transaction. */
@@ -75,10 +76,12 @@ export async function writeArchive(
     return name;
   };
   const segments = writeSegments(blocks, old, put);
-  const ids = await writeIds(blocks, old, put, store);
-  const etchings = await writeEtchings(site, etchingChange, blocks, old, put, store);
+  const isWhole = site.layout === 'archive';
+  const ids = isWhole ? await writeIds(blocks, old, put, store) : [];
+  const change = isWhole ? etchingChange : { before: undefined, now: undefined };
+  const etchings = await writeEtchings(site, change, blocks, old, put, store);
   const pageSize = maximumLimit(site);
-  const listTables = lists === undefined ? undefined : await writeLists(pageSize, blocks, etchingChange, old, lists, put, store);
+  const listTables = lists === undefined ? undefined : await writeLists(pageSize, blocks, change, old, lists, put, store);
   const root: Root = { pageSize, objectSize: blocks.objectSize, segments, ids, etchings, lists: listTables };
   const content = gzipMember(Buffer.from(renderRoot(root)));
   return describe({ root: put(content), bytes: content.length }, root);

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { renderEntry } from '../archive/directory.ts';
 import { type LevelRange, LIST_STEPS, levelRanges } from '../archive/levels.ts';
+import type { ListTables } from '../archive/listTables.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
@@ -25,13 +26,17 @@ export interface LevelPlan extends LevelRange {
 }
 
 /**
- * Plans the levels of a build, the lowest first. `oldTip` is the highest block of the last build's lists, undefined if it
- * has none. No old level with a block at or above `changed` is reused.
+ * Plans the levels of a build, the lowest first. `old` are the lists of the last build, undefined if it has none. No old
+ * level with a block at or above `changed` is reused.
  */
-export function planLevels({ tip, replaced }: ArchivedBlocks, oldTip: number | undefined, changed = Number.POSITIVE_INFINITY): LevelPlan[] {
-  const kept =
-    oldTip === undefined ? [] : levelRanges(oldTip, LIST_STEPS).filter((range) => range.last < changed && !hasAny(replaced, range));
-  return levelRanges(tip, LIST_STEPS).map(({ first, last }) => {
+export function planLevels(
+  { tip, lowest, replaced }: ArchivedBlocks,
+  old: Pick<ListTables, 'tip' | 'lowest'> | undefined,
+  changed = Number.POSITIVE_INFINITY,
+): LevelPlan[] {
+  const before = old === undefined ? [] : levelRanges(old.tip, LIST_STEPS, old.lowest);
+  const kept = before.filter((range) => range.last < changed && !hasAny(replaced, range));
+  return levelRanges(tip, LIST_STEPS, lowest).map(({ first, last }) => {
     const reused = kept.filter((range) => range.first >= first && range.last <= last);
     return { first, last, reused, isSame: reused.some((range) => range.first === first && range.last === last) };
   });

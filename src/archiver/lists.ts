@@ -19,6 +19,8 @@ export interface ListForm {
   readonly scratch: string;
   /** Balances in a page of a ranking. */
   readonly rankingPage: number;
+  /** Records of activity whose pointers are sorted at once. */
+  readonly sortedAtOnce: number;
 }
 
 /**
@@ -30,32 +32,31 @@ export async function writeLists(
   blocks: ArchivedBlocks,
   { before, now }: EtchingChange,
   old: OldArchive | undefined,
-  { scratch, rankingPage }: ListForm,
+  { scratch, rankingPage, sortedAtOnce }: ListForm,
   put: PutFile,
   store: Store,
 ): Promise<ListTables> {
-  const { tip, objectSize } = blocks;
+  const { tip, lowest, objectSize } = blocks;
   const hasBalances = now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(store));
   const tables = old?.root.lists;
   // A build that could not tell balances or outputs has no level of them to continue.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
-  const oldTip = isNew ? undefined : tables?.tip;
   // Rankings depend on all blocks below, and documents on the rows of their runes.
   let changed = hasBalances && before !== undefined ? await lowestChange(store) : Number.POSITIVE_INFINITY;
   for (const height of blocks.replaced) changed = Math.min(changed, height);
-  const plans = planLevels(blocks, oldTip, changed);
+  const plans = planLevels(blocks, isNew ? undefined : tables, changed);
   await listRecords(plans, blocks, old, pageSize, scratch, store);
-  const activity = await writeActivity(plans, old, objectSize, put, store);
+  const activity = await writeActivity(plans, old, { objectSize, sortedAtOnce }, put, store);
   if (!hasBalances) {
     await forgetSpent(store);
-    return { tip, activity };
+    return { tip, lowest, activity };
   }
   const writer = () => new DocumentWriter(objectSize, put);
   const balances = await writeBalances(plans, { tip, page: rankingPage, old, writer, scratch }, store);
   if (!hasOutputs) {
     await forgetSpent(store);
-    return { tip, activity, balances };
+    return { tip, lowest, activity, balances };
   }
-  return { tip, activity, balances, outputs: await writeOutputs(plans, { tip, old, writer, scratch }, store) };
+  return { tip, lowest, activity, balances, outputs: await writeOutputs(plans, { tip, old, writer, scratch }, store) };
 }

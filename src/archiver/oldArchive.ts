@@ -36,9 +36,9 @@ export class OldArchive {
 
   /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when its root is damaged. */
   static in(out: string): OldArchive {
-    const { archive } = siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString()));
-    if (archive === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
-    return new OldArchive(out, archive);
+    const { listRoot } = siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString()));
+    if (listRoot === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
+    return new OldArchive(out, listRoot);
   }
 
   /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */

@@ -35,7 +35,7 @@ export class PointerWriter {
     this.#count += 1;
     this.total += 1;
     if (this.total > MOST_POINTERS) {
-      throw new BuildError('the lists by rune and address are too long for layout archive', ['Build with --no-lists.']);
+      throw new BuildError('the lists by rune and address are too long', ['Build without them: with --no-lists, or without --lists.']);
     }
     if (this.#count === this.#perFile) this.#end();
   }

@@ -21,6 +21,8 @@ export interface ArchivedBlocks {
   readonly replaced: ReadonlySet<number>;
   /** The highest block; -1 without blocks. */
   readonly tip: number;
+  /** The lowest block, if the levels of lists follow from it. */
+  readonly lowest?: number | undefined;
   readonly objectSize: number;
 }
 

@@ -193,6 +193,8 @@ export interface MirrorManifest {
   readonly parquet?: true;
   /** In layout `archive`: the file that names all others, and its size in bytes. */
   readonly archive?: { readonly root: string; readonly bytes: number };
+  /** In layout `files` with lists by rune and by address: the same, for the files of these lists. */
+  readonly list_root?: { readonly root: string; readonly bytes: number };
   /** Ranges of consecutive heights with activity: first and last height, both inclusive. */
   readonly heights: readonly (readonly [first: number, last: number])[];
   readonly blocks: number;

@@ -206,6 +206,12 @@ export const digestsFile = z
 /** Page sizes, ascending: the first is the default limit, the last the maximum. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
 
+/** The root of an archive. */
+const rootName = z.strictObject({
+  root: z.string().refine(isFileName, { error: 'must be 32 hex digits' }).describe('Name of the root, which names all other files.'),
+  bytes: z.int().min(1).describe('Size of the root, in bytes.'),
+});
+
 /**
  * Schema of `runes/v1/manifest.json`. It has no times, so the same input makes the same bytes. Its numbers must agree,
  * because readers allocate memory by them.
@@ -239,13 +245,10 @@ export const manifest = z
       .literal(true)
       .optional()
       .describe('True if `activity/` has all records as Parquet files, left out if not. `files` and `bytes` do not count these files.'),
-    archive: z
-      .strictObject({
-        root: z.string().refine(isFileName, { error: 'must be 32 hex digits' }).describe('Name of the root, which names all other files.'),
-        bytes: z.int().min(1).describe('Size of the root, in bytes.'),
-      })
+    archive: rootName.optional().describe('The archive with all lists. Only in layout `archive`.'),
+    list_root: rootName
       .optional()
-      .describe('The archive with all lists. Only in layout `archive`.'),
+      .describe('The archive with the lists by rune and by address. Only in layout `files`, if it has these lists.'),
     heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),
     blocks: integer.describe('Blocks with activity.'),
     transactions: integer.describe('Transactions with activity.'),
@@ -305,16 +308,17 @@ export const manifest = z
       })
       .optional()
       .describe('Further parts of the API that the mirror has. Others get 501. Left out if there are none.'),
-    files: integer.describe('Number of files with pages, including paths by block hash. In layout `archive`, number of its files.'),
+    files: integer.describe('Number of files with pages, including paths by block hash, and of files in `archive/`.'),
     bytes: integer.describe('Total size of these files, in bytes.'),
     digest: hex64.describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),
   })
   .describe('Contents and options of a mirror.')
-  .superRefine(({ layout, blocks, transactions, records, archive }, context) => {
+  .superRefine(({ layout, blocks, transactions, records, archive, list_root }, context) => {
     const misfit = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message });
     if (blocks > transactions) misfit('blocks', `${blocks} blocks cannot have only ${transactions} transactions`);
     if (transactions > records) misfit('transactions', `${transactions} transactions cannot have only ${records} records`);
     if ((layout === 'archive') !== (archive !== undefined)) misfit('archive', `does not fit layout ${layout}`);
+    if (layout === 'archive' && list_root !== undefined) misfit('list_root', `does not fit layout ${layout}`);
   });
 export type Manifest = z.infer<typeof manifest>;
 

@@ -18,7 +18,7 @@ import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { buildDigest } from './digests.ts';
 
-/** The archive of a build in layout `archive`: its root, and the number and size of its files in bytes. */
+/** The archive of a build: its root, and the number and size of its files in bytes. */
 export interface ArchiveFacts {
   readonly name: RootName;
   readonly files: number;
@@ -27,8 +27,8 @@ export interface ArchiveFacts {
 }
 
 /**
- * Makes the manifest of all blocks in the state. `archive` is undefined in layout `files`, and `etchings` in a mirror
- * without them.
+ * Makes the manifest of all blocks in the state. `archive` is undefined in layout `files` without lists, and `etchings`
+ * in a mirror without them.
  */
 export async function manifestOf(
   site: Site,
@@ -66,7 +66,7 @@ export async function manifestOf(
     ...(site.compress.length > 0 ? { compress: [...site.compress] } : {}),
     ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
     ...(site.parquet ? { parquet: true as const } : {}),
-    ...(archive === undefined ? {} : { archive: archive.name }),
+    ...(archive === undefined ? {} : site.layout === 'archive' ? { archive: archive.name } : { list_root: archive.name }),
     heights: runs.map(({ first, last }) => [first, last]),
     blocks,
     transactions,
@@ -74,8 +74,8 @@ export async function manifestOf(
     ...(await leftOut(store)),
     ...(sources.length > 0 ? { sources } : {}),
     ...listsOf(etchings, archive?.lists),
-    files: archive?.files ?? files,
-    bytes: archive?.bytes ?? bytes,
+    files: files + (archive?.files ?? 0),
+    bytes: bytes + (archive?.bytes ?? 0),
     digest: await buildDigest(store),
   };
 }

@@ -127,8 +127,8 @@ async function answerFurther<File extends OpenFile>(
       site.archive === undefined
         ? await answerEtchings(request, etchingsInFiles(etchings.total, site, files))
         : await fromArchive(site.archive, files, cache, (archive) => answerEtchings(request, etchingsInArchive(archive)));
-  } else if (part !== 'etchings' && site.archive !== undefined) {
-    body = await fromArchive(site.archive, files, cache, (archive) => lists(request, site.dialect, archive));
+  } else if (part !== 'etchings' && site.listRoot !== undefined) {
+    body = await fromArchive(site.listRoot, files, cache, (archive) => lists(request, site.dialect, archive));
   } else {
     return { kind: 'refusal', status: 501, message: `this program is too old for ${part} of this mirror; update it` };
   }

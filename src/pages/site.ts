@@ -39,6 +39,8 @@ export interface Site {
 export interface BuiltSite extends Site {
   /** The root of layout `archive`; undefined in layout `files`. */
   readonly archive: RootName | undefined;
+  /** The root that has the lists by rune and by address: that of layout `archive`, or one beside the pages of layout `files`. */
+  readonly listRoot: RootName | undefined;
   /** The highest block height in the data; -1 without data. */
   readonly tip: number;
   readonly lists: Lists;
@@ -68,6 +70,7 @@ export function siteOf(manifest: unknown): BuiltSite {
   const dialect = DIALECTS.find((name) => name === fields['dialect']);
   const layout = LAYOUTS.find((name) => name === fields['layout']);
   const archive = fields['archive'];
+  const listRoot = fields['list_root'] ?? archive;
   const compress = fields['compress'] ?? [];
   const parquet = fields['parquet'] ?? false;
   // Older builds have none.
@@ -80,13 +83,15 @@ export function siteOf(manifest: unknown): BuiltSite {
     !arePageSizes(page_sizes) ||
     !areEncodings(compress) ||
     typeof parquet !== 'boolean' ||
-    !isArchiveOf(layout, archive) ||
+    (archive !== undefined && !isRootName(archive)) ||
+    (archive !== undefined) !== (layout === 'archive') ||
+    (listRoot !== undefined && !isRootName(listRoot)) ||
     !areLists(lists)
   ) {
     throw new Error('not a manifest of this version of rune-activity-mirror');
   }
   const tip = tipOf(fields['heights']);
-  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, archive, tip, lists };
+  return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, archive, listRoot, tip, lists };
 }
 
 /**
@@ -107,10 +112,8 @@ function areLists(value: unknown): value is Lists {
   return areObjects && Number.isSafeInteger(etchings.total) && Number(etchings.total) >= 0;
 }
 
-/** True for the root's name in layout `archive`, and for nothing in layout `files`. */
-function isArchiveOf(layout: Layout, archive: unknown): archive is RootName | undefined {
-  if (layout === 'files') return archive === undefined;
-  const { root, bytes } = Object(archive) as Readonly<Record<string, unknown>>;
+function isRootName(value: unknown): value is RootName {
+  const { root, bytes } = Object(value) as Readonly<Record<string, unknown>>;
   return isFileName(root) && Number.isSafeInteger(bytes) && Number(bytes) > 0;
 }
 

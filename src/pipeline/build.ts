@@ -45,7 +45,7 @@ import { hasBytes } from '../write/replace.ts';
 import { DiskSink } from '../write/sinks.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../write/sync.ts';
 import { inputsOf, refuseSample } from './inputs.ts';
-import type { BuildOptions, FixedOptions } from './options.ts';
+import { type BuildOptions, type FixedOptions, writesArchive } from './options.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './report.ts';
 import { removeOutdated, sweep } from './stale.ts';
 import { rangeOf } from './window.ts';
@@ -97,7 +97,7 @@ interface Context {
 /** Runs the steps of a build once, and closes everything it opened. */
 function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
   const { inputs, out, cache, site, blocks, objectSize, threads, memoryLimit, full, dryRun, lists, rankingPage } = options;
-  const isArchive = site.layout === 'archive';
+  const hasArchive = writesArchive(options);
   const output = inspectOutput(out);
   return withScratch(cache, async (scratch) => {
     const clock = new Stopwatch();
@@ -107,7 +107,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
       root: dryRun ? undefined : out,
       added: changes.addedPart(i),
       listKept: wasUnfinished(output),
-      spool: join(scratch, `blocks-${i}`),
+      spool: hasArchive ? join(scratch, `blocks-${i}`) : undefined,
     });
     const others = Array.from({ length: writerThreads(threads) - 1 }, (_, i) => target(i + 1));
     const pool = new WriterPool(site, [target(0), ...(dryRun ? [] : others)]);
@@ -116,16 +116,17 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
     try {
       // Step 1: attach the state and load the input.
       const compressor = { objectSize, lists, rankingPage, zlib: process.versions.zlib, processor: process.arch };
-      const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...(isArchive ? compressor : {}) };
+      const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...(hasArchive ? compressor : {}) };
       state = await State.attach(store, dryRun ? undefined : cache, settings, output.manifest, full ? whyFull : undefined);
-      const old = isArchive && state.whyFull === undefined ? OldArchive.in(out) : undefined;
+      const old = hasArchive && state.whyFull === undefined ? OldArchive.in(out) : undefined;
       const context: Context = { options, output, store, state, old, pool, changes, progress, scratch, log };
 
       const measure = new ReadProgress();
       progress.watch('load', () => measure.at(store.share));
-      const loaded = await loadInput(inputs, blocks, [out, cache], scratch, store, measure, old && ((known) => findKnown(old, known)));
+      const ids = site.layout === 'archive' ? old : undefined;
+      const loaded = await loadInput(inputs, blocks, [out, cache], scratch, store, measure, ids && ((known) => findKnown(ids, known)));
       progress.end();
-      if (isArchive) await checkFits(options.lists, store);
+      if (hasArchive) await checkFits(site.layout, options.lists, store);
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
       if (output.hasData) await refuseSample(out, store);
 
@@ -265,8 +266,7 @@ async function finishDryRun(context: Context, loaded: Loaded, rendered: Rendered
   const blocks = await updateBlocks(rendered.blocks, options.site.layout, store);
   await updateInputs(loaded, store);
   const now = await listEtchings('etchings', store);
-  const isArchive = options.site.layout === 'archive';
-  const archive = isArchive ? await archiveOf(context, rendered, blocks.heights, { before, now }, () => undefined) : undefined;
+  const archive = writesArchive(options) ? await archiveOf(context, rendered, blocks.heights, { before, now }, () => undefined) : undefined;
   const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, now, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks, wasFull: true };
 }
@@ -296,7 +296,7 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       const outdated = await writeDataFiles(context, blocks.heights, etchings, sink);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
-      const archive = site.layout === 'archive' ? await writeArchiveFiles(context, rendered, blocks.heights, etchings, sink) : undefined;
+      const archive = writesArchive(options) ? await writeArchiveFiles(context, rendered, blocks.heights, etchings, sink) : undefined;
       const archiveWritten = totals.files - totals.kept - othersBefore;
       const manifest = await manifestOf(site, siteUrl, loaded.sources, archive, etchings.now, store);
       const outdatedArchive = outdatedFiles(out, archive);
@@ -323,7 +323,7 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       finishOutput(out);
 
       const pages = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
-      const written = archive === undefined ? pages : archiveWritten;
+      const written = pages + archiveWritten;
       const wasFull = state.whyFull !== undefined;
       return {
         manifest,
@@ -381,9 +381,15 @@ async function archiveOf(
   etchings: EtchingChange,
   sink: ArchiveSink,
 ): Promise<WrittenArchive> {
-  const { tip } = await store.row('SELECT coalesce(max(block_height), -1) AS tip FROM state.blocks', { tip: int });
+  const { tip, first } = await store.row(
+    'SELECT coalesce(max(block_height), -1) AS tip, coalesce(min(block_height), 0) AS first FROM state.blocks',
+    { tip: int, first: int },
+  );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(heights);
-  const lists = options.lists ? { scratch, rankingPage: options.rankingPage } : undefined;
-  return writeArchive(options.site, lists, { spooled, replaced, tip, objectSize: options.objectSize }, etchings, old, sink, store);
+  const { rankingPage, sortedAtOnce } = options;
+  const lists = options.lists ? { scratch, rankingPage, sortedAtOnce } : undefined;
+  // A window of layout files may lose its lowest block with every new one.
+  const lowest = options.site.layout === 'files' ? first : undefined;
+  return writeArchive(options.site, lists, { spooled, replaced, tip, lowest, objectSize: options.objectSize }, etchings, old, sink, store);
 }

@@ -60,6 +60,7 @@ export const BUILD_COMMAND: Command = {
       about: 'Largest size of the files of layout archive, 4KB to 1GB. Up to 1MB, readers need no ranges.',
     },
     { name: 'no-lists', about: 'Omits activity by rune and by address, balances and holders from layout archive.' },
+    { name: 'lists', about: 'Adds activity by rune and by address to layout files.' },
     { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
     { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
     { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for links in its feed and error page.' },
@@ -85,8 +86,14 @@ export const BUILD_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
+/** Size of the files of lists in layout `files`, in bytes: hosts of these often have no ranges, so readers fetch whole files. */
+const LIST_OBJECT = 128 * 1024;
+
 /** A page of a ranking takes a reader a few milliseconds. */
 const RANKING_PAGE = 600;
+
+/** DuckDB cannot join and sort the pointers of ten million records in 2 GB. */
+const SORTED_AT_ONCE = 2_000_000;
 
 /** Converts flags to options. Throws a UsageError for an invalid value. */
 export function buildOptions(flags: Flags): BuildOptions {
@@ -108,7 +115,9 @@ export function buildOptions(flags: Flags): BuildOptions {
   if (layout === 'archive' && flags.has('no-operation-pages'))
     throw new UsageError('--no-operation-pages is for layout files; in layout archive these lists take no space');
   if (layout === 'files' && flags.has('object-size')) throw new UsageError('--object-size is for layout archive');
-  if (layout === 'files' && flags.has('no-lists')) throw new UsageError('--no-lists is for layout archive; layout files has no such lists');
+  if (layout === 'files' && flags.has('no-lists'))
+    throw new UsageError('--no-lists is for layout archive; layout files has lists only with --lists');
+  if (layout === 'archive' && flags.has('lists')) throw new UsageError('--lists is for layout files; layout archive has lists');
   return {
     blocks: blocks === undefined ? undefined : parseRange(blocks),
     inputs,
@@ -122,9 +131,10 @@ export function buildOptions(flags: Flags): BuildOptions {
       compress,
       parquet: flags.has('parquet'),
     },
-    objectSize: parseObjectSize(flags.one('object-size') ?? '8MB'),
-    lists: layout === 'archive' && !flags.has('no-lists'),
+    objectSize: layout === 'files' ? LIST_OBJECT : parseObjectSize(flags.one('object-size') ?? '8MB'),
+    lists: layout === 'archive' ? !flags.has('no-lists') : flags.has('lists'),
     rankingPage: RANKING_PAGE,
+    sortedAtOnce: SORTED_AT_ONCE,
     siteUrl: siteUrlOf(flags.one('site-url')),
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),

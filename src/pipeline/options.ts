@@ -17,10 +17,12 @@ export interface BuildOptions {
   readonly site: Site;
   /** Size that the files of layout `archive` do not exceed, in bytes. */
   readonly objectSize: number;
-  /** Add activity by rune and by address, and balances, to layout `archive`. */
+  /** Add activity by rune and by address; in layout `archive` also balances. */
   readonly lists: boolean;
   /** Balances in a page of a rune's ranking. Holders of runes with fewer are exact at the highest block. */
   readonly rankingPage: number;
+  /** Records of activity whose pointers are sorted at once, so that the memory for it has a limit. It changes no bytes. */
+  readonly sortedAtOnce: number;
   /** Public URL of the mirror, normalised by parseSiteUrl. */
   readonly siteUrl: string | undefined;
   /** Approximate memory limit, such as `1GB`. */
@@ -34,6 +36,9 @@ export interface BuildOptions {
   /** Sync all pages to the disk before the build is marked as finished. */
   readonly sync: boolean;
 }
+
+/** True for a build that writes an archive: all of layout `archive`, or lists beside the pages of layout `files`. */
+export const writesArchive = ({ site, lists }: BuildOptions): boolean => site.layout === 'archive' || lists;
 
 /** Options of a build whose heights are known. */
 export type FixedOptions = BuildOptions & { readonly blocks: BlockRange | undefined };

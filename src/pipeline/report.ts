@@ -66,7 +66,7 @@ function contentRows({ dryRun }: BuildOptions, result: BuildResult): SummaryRow[
     ['transactions', number(manifest.transactions)],
     ['blocks', `${number(manifest.blocks)}${changedBlocks}`],
     ['dialect', manifest.dialect],
-    [manifest.layout === 'archive' ? 'files' : 'pages', `${number(manifest.files)}${changedPages}`],
+    [manifest.archive === undefined && manifest.list_root === undefined ? 'pages' : 'files', `${number(manifest.files)}${changedPages}`],
     ['bytes', number(manifest.bytes)],
     ...leftOutRows(manifest),
     ...unbalancedRows(manifest),

@@ -200,7 +200,12 @@ export async function sweep(
 ): Promise<number> {
   const remover = new Remover(root, removed);
   if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
-  else for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
+  else {
+    for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
+    remover.flush();
+    // Hosts without code recognise layout archive by this.
+    rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
+  }
   await sweepBlocks(root, site, remover, store);
   for (const folder of [ETCHINGS_FOLDER, NAMES_FOLDER]) {
     for (const name of namesIn(join(root, folder))) remover.removeUnexpected(`${folder}/${name}`, etchings);

@@ -19,7 +19,7 @@ import { VERSION } from '../version.ts';
 const FILE = 'state.duckdb';
 
 /** Version of the `state.` tables in store/tables.ts. A state with another version is not used. */
-const FORMAT = 9;
+const FORMAT = 10;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -131,7 +131,7 @@ function whyNot(
   if (basis.manifest !== wanted.manifest) return 'the output does not match the cache';
   if (basis.program !== program) return `the cache was written by version ${basis.program}`;
   if (basis.settings !== wanted.settings)
-    return 'the layout, the dialect, the page sizes, the lists by operation, the compressed files, the Parquet files or the range of blocks changed';
+    return 'the layout, the dialect, the page sizes, the lists, the compressed files, the Parquet files or the range of blocks changed';
   return undefined;
 }
 

@@ -18,6 +18,8 @@ export interface NewBlock {
   readonly digest: string;
   readonly files: number;
   readonly bytes: number;
+  /** The compressed pages, if the build has an archive. */
+  readonly spooled: { readonly bytes: number } | undefined;
 }
 
 /** The blocks that changed in a build. */
@@ -34,7 +36,10 @@ export interface BlockChanges {
  * `replaced` with all heights, and `touched_runes` with the runes that both mint or burn.
  */
 export async function updateBlocks(written: Iterable<NewBlock>, layout: Layout, store: Store): Promise<BlockChanges> {
-  const rows = [...written].map((b) => [b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.files, b.bytes]);
+  const rows = [...written].map((b) => [
+    ...[b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.files, b.bytes],
+    b.spooled?.bytes ?? 0,
+  ]);
   await store.append('written', TABLES.written.columns, rows);
   const isReplaced = 'block_height IN (SELECT block_height FROM replaced)';
   await store.run(`CREATE TEMP TABLE replaced AS SELECT block_height FROM written

@@ -73,7 +73,8 @@ const RUNES = {
 
 /**
  * Blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with commas. `files`
- * and `bytes`: those of the block's pages and its transactions'. In layout `archive`, those of its compressed pages only.
+ * and `bytes`: those of the block's pages and its transactions'; 0 in layout `archive`. `packed`: bytes of the compressed
+ * pages in the archive; 0 without one.
  */
 const WRITTEN = {
   block_height: 'BIGINT',
@@ -84,6 +85,7 @@ const WRITTEN = {
   digest: 'VARCHAR',
   files: 'BIGINT',
   bytes: 'BIGINT',
+  packed: 'BIGINT',
 } as const;
 
 /** `timestamp`: seconds since 1970. */

@@ -78,10 +78,13 @@ export class ActivityVerification {
   /** Size of the pages of all blocks so far, in bytes. */
   #bytes = 0;
 
-  private constructor({ archive, tip }: ArchiveVerification, findings: Findings) {
+  private constructor({ archive, tip, lowest }: ArchiveVerification, findings: Findings) {
     this.#archive = archive;
     this.#findings = findings;
-    this.#levels = levelRanges(tip, LIST_STEPS).map((range) => ({
+    const { lists } = archive.root;
+    if (lists?.tip !== tip || lists.lowest !== lowest)
+      findings.add(`${archivePath(archive.name.root)} has lists of other blocks than the manifest`);
+    this.#levels = levelRanges(tip, LIST_STEPS, lowest).map((range) => ({
       ...range,
       begin: 0,
       pointers: new PointerSum(),

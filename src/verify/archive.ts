@@ -1,5 +1,5 @@
 /**
- * Verifies layout `archive`: every file has the content that its name says, and root, directories and tables are those
+ * Verifies the archive of a build: every file has the content that its name says, and root, directories and tables are those
  * that a build makes of the blocks' records. Compressed bytes are not compared, because other versions of zlib make
  * others.
  *
@@ -67,18 +67,23 @@ export class ArchiveVerification {
   readonly #sizes: { readonly first: number; readonly last: number; readonly bytes: number }[] = [];
   /** The highest block; -1 without blocks. */
   readonly tip: number;
+  /** In layout `files`, the lowest block. */
+  readonly lowest: number | undefined;
 
-  private constructor(archive: OldArchive, site: Site, tip: number, findings: Findings) {
+  private constructor(archive: OldArchive, site: Site, blocks: readonly BlockDigest[], findings: Findings) {
     this.archive = archive;
     this.#site = site;
-    this.tip = tip;
+    this.tip = blocks.at(-1)?.height ?? -1;
+    this.lowest = site.layout === 'files' ? (blocks[0]?.height ?? 0) : undefined;
     this.#findings = findings;
-    this.#ranges = levelRanges(tip).map((range) => ({ ...range, sum: new EntrySum() }));
+    // Layout `files` needs no table of ids.
+    const ranges = site.layout === 'files' ? [] : levelRanges(this.tip);
+    this.#ranges = ranges.map((range) => ({ ...range, sum: new EntrySum() }));
   }
 
   /** Opens the archive of an output. If its root is damaged, adds a finding and returns undefined. */
-  static open(root: string, site: Site, tip: number, findings: Findings): ArchiveVerification | undefined {
-    return orFinding(findings, () => new ArchiveVerification(OldArchive.in(root), site, tip, findings));
+  static open(root: string, site: Site, blocks: readonly BlockDigest[], findings: Findings): ArchiveVerification | undefined {
+    return orFinding(findings, () => new ArchiveVerification(OldArchive.in(root), site, blocks, findings));
   }
 
   /** The paths of all files that the root names, and its own. */

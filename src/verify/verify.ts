@@ -27,7 +27,7 @@ import { siteAssets } from '../site/assets.ts';
 import { emitFiles, type FileSink } from '../write/pageFiles.ts';
 import { readRegularFile } from '../write/regularFile.ts';
 import { ActivityVerification } from './activityLists.ts';
-import { ArchiveVerification } from './archive.ts';
+import { ArchiveVerification, orFinding } from './archive.ts';
 import { BalancesVerification } from './balances.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
@@ -38,7 +38,7 @@ import { Recount } from './stats.ts';
 
 export interface Verified {
   readonly manifest: Manifest;
-  /** Number of files with pages; in layout `archive`, of its files. */
+  /** Number of files with pages, and of those of the archive. */
   readonly files: number;
   /** Heights ascending. */
   readonly blocks: readonly BlockDigest[];
@@ -54,9 +54,9 @@ export async function verify(root: string, progress: Progress): Promise<Verified
 
   const blocks = readBlocks(root, manifest, own, findings);
   const sink = new ComparingSink(root, findings);
-  const archive = site.layout === 'archive' ? ArchiveVerification.open(root, site, blocks.at(-1)?.height ?? -1, findings) : undefined;
-  if (site.layout === 'archive' && archive === undefined) findings.throwIfAny(root);
-  const balances = await BalancesVerification.of(archive, manifest, findings);
+  const archive = site.listRoot === undefined ? undefined : ArchiveVerification.open(root, site, blocks, findings);
+  if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);
+  const balances = site.layout === 'archive' ? await BalancesVerification.of(archive, manifest, findings) : undefined;
   try {
     return await verifyBlocks(root, manifest, blocks, { own, sink, archive, balances }, findings, progress);
   } finally {
@@ -84,7 +84,8 @@ async function verifyBlocks(
   const site = siteOf(manifest);
   const ownPaths = ownFiles(manifest, siteAssets());
   const recount = new Recount(own);
-  const etchings = EtchingsVerification.of(root, site, manifest, archive, findings);
+  const whole = site.layout === 'archive' ? archive : undefined;
+  const etchings = EtchingsVerification.of(root, site, manifest, whole, findings);
   const activity = ActivityVerification.of(archive, manifest, findings);
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   const schema = envelope(site.dialect);
@@ -96,9 +97,9 @@ async function verifyBlocks(
       recount.skip(block.height);
       continue;
     }
-    const read = readBlock(root, site, archive, schema, block, findings);
-    const [whole] = read?.batch.blocks ?? [];
-    if (read === undefined || whole === undefined) {
+    const read = readBlock(root, site, whole, schema, block, findings);
+    const [found] = read?.batch.blocks ?? [];
+    if (read === undefined || found === undefined) {
       recount.skip(block.height);
       continue;
     }
@@ -106,25 +107,23 @@ async function verifyBlocks(
     recount.add(records);
     etchings?.add(block.height, records);
     await balances?.add(block.height, records);
-    totals.transactions += whole.transactions;
-    if (whole.digest !== block.digest)
-      findings.add(`block ${block.height}: its records have the digest ${whole.digest}, expected ${block.digest}`);
-    if (archive === undefined) emitFiles(batch, whole, site, sink);
-    else {
-      archive.checkBlock(batch, whole);
+    totals.transactions += found.transactions;
+    if (found.digest !== block.digest)
+      findings.add(`block ${block.height}: its records have the digest ${found.digest}, expected ${block.digest}`);
+    if (site.layout === 'files') emitFiles(batch, found, site, sink);
+    if (archive === undefined) continue;
+    orFinding(findings, () => {
+      archive.checkBlock(batch, found);
       activity?.add(block.height, records, archive.pageLengths(block.height));
-    }
+    });
   }
   progress.end();
   if (findings.count === 0) archive?.finish();
   if (findings.count === 0) activity?.finish();
   const archived = archive?.paths ?? [];
   // The other checks have read every file, so this only counts them.
-  const files = archive === undefined ? sink.files : archived.length;
-  const bytes =
-    archive === undefined
-      ? sink.bytes
-      : archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), 0);
+  const files = sink.files + archived.length;
+  const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
   const bulk = site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, own, findings, progress) : [];
   if (findings.count === 0) {
     const facts = manifest.lists?.etchings;

@@ -15,17 +15,17 @@ export interface WriterTarget {
   readonly added: string;
   /** Whether unchanged files are listed too. */
   readonly listKept: boolean;
-  /** A new file for the blocks of layout `archive`. */
-  readonly spool: string;
+  /** A new file for the compressed pages of an archive; undefined when the build has none. */
+  readonly spool: string | undefined;
 }
 
 /** Page counts of one block, including the pages of its transactions. */
 export interface WrittenBlock {
   readonly height: number;
-  /** 0 in layout `archive`, whose `bytes` are those of the compressed pages. */
+  /** 0 in layout `archive`, as `bytes`. */
   readonly files: number;
   readonly bytes: number;
-  /** Set in layout `archive`. */
+  /** The compressed pages, if the build has an archive. */
   readonly spooled: SpooledBlock | undefined;
 }
 
@@ -46,7 +46,7 @@ export class BatchWriter {
     this.#site = site;
     this.#list = root === undefined ? undefined : new PathList(added);
     this.#sink = root === undefined ? new CountingSink() : new DiskSink(root, this.#list, listKept);
-    this.#spool = site.layout === 'archive' ? new BlockSpool(spool) : undefined;
+    this.#spool = spool === undefined ? undefined : new BlockSpool(spool);
   }
 
   /** Writes the files of a batch and appends their paths to the list. Throws system errors. */
@@ -57,8 +57,8 @@ export class BatchWriter {
     for (const block of batch.blocks) {
       const { files, bytes } = totals;
       const spooled = this.#spool?.add(batch, block, this.#site);
-      if (spooled === undefined) emitFiles(batch, block, this.#site, this.#sink);
-      blocks.push({ height: block.height, files: totals.files - files, bytes: spooled?.bytes ?? totals.bytes - bytes, spooled });
+      if (this.#site.layout === 'files') emitFiles(batch, block, this.#site, this.#sink);
+      blocks.push({ height: block.height, files: totals.files - files, bytes: totals.bytes - bytes, spooled });
     }
     this.#sink.flush();
     return { blocks, kept: totals.kept - keptBefore };

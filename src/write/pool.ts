@@ -65,8 +65,9 @@ export class WriterPool {
   }
 
   #writeHere(batch: Batch): void {
+    const [target] = this.#targets;
     // The first thread has the same target, but needs a spool of its own.
-    this.#own ??= new BatchWriter(this.#site, { ...this.#targets[0], spool: `${this.#targets[0].spool}-first` });
+    this.#own ??= new BatchWriter(this.#site, { ...target, spool: target.spool && `${target.spool}-first` });
     try {
       this.#count(batch, this.#own.write(batch));
     } catch (error) {

@@ -1,10 +1,11 @@
-/** Lists of activity in an archive: rounds of reads, and what damaged and forged files do. */
+/** Lists of activity in an archive, also in that of layout `files`: rounds of reads, and what damaged and forged files do. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type ActivityLevel, POINTER_BYTES } from '../../src/archive/activityTables.ts';
 import { crc32 } from '../../src/archive/crc32.ts';
+import type { ListTables } from '../../src/archive/listTables.ts';
 import { parseRoot, type Root, renderRoot } from '../../src/archive/root.ts';
 import { nameOf } from '../../src/archiver/oldArchive.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
@@ -19,10 +20,10 @@ import { randomFor } from '../support/seed.ts';
 
 const work = temporaryFolder();
 const at = (name: string) => join(work, name);
-const SIZES = { small: 4096, ranges: 2 * 1024 * 1024 } as const;
+const SIZES = { small: 4096, ranges: 2 * 1024 * 1024, files: 128 * 1024 } as const;
 const siteAt = (name: string) => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
 const fileAt = (name: string, file: string) => join(at(name), 'archive', `${file}.bin`);
-const rootOf = (name: string) => parseRoot(gunzipSync(readFileSync(fileAt(name, siteAt(name).archive?.root ?? ''))).toString());
+const rootOf = (name: string) => parseRoot(gunzipSync(readFileSync(fileAt(name, siteAt(name).listRoot?.root ?? ''))).toString());
 const levelsOf = (name: string): readonly ActivityLevel[] => rootOf(name).lists?.activity ?? [];
 
 const ADDRESS = 'bc1puhscltmvhv6c8qfdfgqx8gjrr3qeshngc2yxkr2sv5wepn8x75nqefemv0';
@@ -47,16 +48,22 @@ const answersOf = (name: string) => {
 
 beforeAll(async () => {
   for (const [name, objectSize] of Object.entries(SIZES)) {
-    await testBuild(at(name), { inputs: ACTIVITY_INPUTS, pageSizes: [2, 7, 20], layout: 'archive', lists: true, objectSize });
+    await testBuild(at(name), {
+      inputs: ACTIVITY_INPUTS,
+      pageSizes: [2, 7, 20],
+      layout: name === 'files' ? name : 'archive',
+      lists: true,
+      objectSize,
+    });
   }
 });
 
-describe.each(['small', 'ranges'] as const)('lists of activity, %s', (name) => {
+describe.each(['small', 'ranges', 'files'] as const)('lists of activity, %s', (name) => {
   it('take three rounds of reads after the manifest and the root, or four by name', async () => {
     for (const [i, target] of targets.entries()) {
       const { rounds } = await readsOf(target, siteAt(name), at(name));
-      // A table in small files may need another read.
-      const most = (i < BY_ID.length ? 3 : 4) + (name === 'small' ? 2 : 0);
+      // A table in small files may need another read. In layout `files`, the root is not in memory yet.
+      const most = (i < BY_ID.length ? 3 : 4) + { small: 2, ranges: 0, files: 1 }[name];
       expect([target, rounds, rounds <= most]).toEqual([target, rounds, true]);
     }
   });
@@ -114,9 +121,10 @@ function forge(
     for (let end = 4096; end <= content.length; end += 4096) content.writeUInt32BE(crc32(content, end - 4096, end - 4), end - 4);
     return { ...level, [table]: { ...level[table], files: [put(content), ...level[table].files.slice(1)] } };
   });
-  const text = gzipSync(renderRoot(changeRoot({ ...root, lists: { ...root.lists, tip: root.lists?.tip ?? 0, activity } })));
+  const lists = root.lists && { ...root.lists, activity };
+  const text = gzipSync(renderRoot(changeRoot({ ...root, lists })));
   const manifest = JSON.parse(readFileSync(join(at(copy), MANIFEST), 'utf8')) as object;
-  const changed = { ...manifest, archive: { root: put(text), bytes: text.length } };
+  const changed = { ...manifest, [name === 'files' ? 'list_root' : 'archive']: { root: put(text), bytes: text.length } };
   writeFileSync(join(at(copy), MANIFEST), `${JSON.stringify(changed, null, 2)}\n`);
   return copy;
 }
@@ -140,15 +148,27 @@ describe('lists that a wrong program made', () => {
     expect((error as VerificationError).details).toContainEqual(expect.stringMatching(/^the lists of the blocks [0-9]+ to [0-9]+ are not/));
   });
 
-  it.each<[string, (level: ActivityLevel) => ActivityLevel]>([
-    ['another begin', (level) => ({ ...level, begin: level.begin + 1 })],
-    ['another number of pointers', (level) => ({ ...level, pointers: { ...level.pointers, counts: [1] } })],
-  ])('are found by verification: %s', async (_, change) => {
-    const changeRoot = (root: Root): Root => ({
-      ...root,
-      lists: { ...root.lists, tip: 0, activity: (root.lists?.activity ?? []).map(change) },
-    });
-    await expect(check(at(forge('ranges', 'heads', () => undefined, changeRoot)))).rejects.toBeInstanceOf(VerificationError);
+  const changeLevels = (lists: ListTables, change: (level: ActivityLevel) => ActivityLevel) => ({
+    ...lists,
+    activity: lists.activity.map(change),
+  });
+  const LEVELS = 'has other levels of lists than a build makes';
+  const BLOCKS = 'has lists of other blocks than the manifest';
+  it.each<[string, string, string, (lists: ListTables) => ListTables]>([
+    ['another begin', 'ranges', LEVELS, (lists) => changeLevels(lists, (level) => ({ ...level, begin: level.begin + 1 }))],
+    [
+      'another number of pointers',
+      'ranges',
+      'have a wrong number of files',
+      (lists) => changeLevels(lists, (level) => ({ ...level, pointers: { ...level.pointers, counts: [10 ** 7] } })),
+    ],
+    ['another highest block', 'ranges', BLOCKS, (lists) => ({ ...lists, tip: lists.tip + 1 })],
+    ['another lowest block', 'files', BLOCKS, (lists) => ({ ...lists, lowest: (lists.lowest ?? 0) - 1 })],
+    ['no lowest block', 'files', BLOCKS, (lists) => ({ ...lists, lowest: undefined })],
+  ])('are found by verification: %s', async (_, name, finding, change) => {
+    const changeRoot = (root: Root): Root => ({ ...root, lists: root.lists && change(root.lists) });
+    const error = await check(at(forge(name, 'heads', () => undefined, changeRoot))).catch((caught: unknown) => caught);
+    expect((error as VerificationError).details).toContainEqual(expect.stringContaining(finding));
   });
 
   it('are not answered: a record of another rune or address is a 503', async () => {

@@ -49,6 +49,7 @@ describe('after any change of the input', () => {
           operationPages: fc.boolean(),
           compress: fc.constantFrom([], ['gz'] as const, ENCODINGS),
           parquet: fc.boolean(),
+          lists: fc.boolean(),
           // So small that most blocks have segments of their own, and some have several; and all in few.
           objectSize: fc.constantFrom(4096, 8 * 1024 * 1024),
         }),

@@ -6,7 +6,7 @@ import worker from '../../src/hosts/cloudflare/worker.ts';
 import { LAYOUTS } from '../../src/pages/site.ts';
 import { MANIFEST, readArchive } from '../support/archives.ts';
 import { CONFORMANCE_INPUTS, filesBelow, temporaryFolder, testBuild } from '../support/build.ts';
-import { casesOf, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
+import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { checkRanges } from '../support/ranges.ts';
 import type { LocalHost } from '../support/server.ts';
 import { checkErrorPages, checkSiteFiles } from '../support/siteFiles.ts';
@@ -18,8 +18,7 @@ const work = temporaryFolder();
 const dist = (name: string) => join(work, name);
 
 beforeAll(async () => {
-  for (const layout of LAYOUTS)
-    await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout, lists: layout === 'archive', parquet: true });
+  for (const layout of LAYOUTS) await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout, lists: true, parquet: true });
 });
 
 /** A host for the tests of a `describe`. */
@@ -37,7 +36,7 @@ function using(name: string): () => LocalHost & Logged {
 
 describe.each(LAYOUTS)('layout %s', (layout) => {
   const host = using(layout);
-  it.each(casesOf(layout))('$name', (one) => checkCase(host(), one));
+  it.each(LIST_CASES)('$name', (one) => checkCase(host(), one));
 
   it('serves every file of the API by its own path, and says nothing', async () => {
     for (const path of ['index.html', ...filesBelow(dist(layout)).filter((path) => /^(?:runes|archive)\//.test(path))]) {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../src/pages/site.ts';
 import { CONFORMANCE_INPUTS, temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
-import { casesOf, checkCase, SAMPLE_INPUT } from '../support/cases.ts';
+import { checkCase, LIST_CASES, SAMPLE_INPUT } from '../support/cases.ts';
 import { checkRanges } from '../support/ranges.ts';
 import { ndjson, record } from '../support/records.ts';
 import { checkSiteFiles } from '../support/siteFiles.ts';
@@ -17,8 +17,7 @@ const work = temporaryFolder();
 const dist = (name: string) => join(work, name);
 
 beforeAll(async () => {
-  for (const layout of LAYOUTS)
-    await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout, lists: layout === 'archive', parquet: true });
+  for (const layout of LAYOUTS) await testBuild(dist(layout), { inputs: [SAMPLE_INPUT], layout, lists: true, parquet: true });
   await testBuild(dist('vectors'), { inputs: CONFORMANCE_INPUTS, dialect: 'hiro' });
   writeFiles(work, { 'large.ndjson': ndjson(Array.from({ length: 2000 }, (_, i) => record(5, i))) });
   await testBuild(dist('large'), { inputs: [dist('large.ndjson')], pageSizes: [20, 2000] });
@@ -42,7 +41,7 @@ function using(runtime: Runtime, name: string): () => RuntimeHost {
 describe.each(RUNTIMES)('%s', (runtime) => {
   describe.each(LAYOUTS)('layout %s', (layout) => {
     const host = using(runtime, layout);
-    it.each(casesOf(layout))('$name', (one) => checkCase(host(), one));
+    it.each(LIST_CASES)('$name', (one) => checkCase(host(), one));
     it('says nothing of it', () => expect(host().errors()).toBe(''));
   });
 

@@ -170,7 +170,7 @@ async function upload(dist: string, more?: Readonly<Record<string, string>>): Pr
 }
 
 const build = (dist: string, input: string, layout: Layout, parquet = false) =>
-  testBuild(dist, { inputs: [join(work, input)], layout, parquet });
+  testBuild(dist, { inputs: [join(work, input)], layout, parquet, lists: true });
 
 /** The bucket holds the files of the build, byte for byte, and nothing else. */
 function expectSame(dist: string, others: readonly string[] = []): void {

@@ -93,6 +93,14 @@ export class ActivityHistory {
     this.#hidden.delete(last);
   }
 
+  /** The window moves: its oldest blocks are gone. */
+  slide(): void {
+    for (const height of this.#heights.slice(0, Math.min(1 + this.#upTo(3), this.#blocks.size - 3))) {
+      this.#blocks.delete(height);
+      this.#hidden.delete(height);
+    }
+  }
+
   /** The file of an older block is missing. */
   hide(): void {
     if (this.#blocks.size > 3) this.#hidden.add(this.#pick(this.#heights.slice(0, -1)));
@@ -122,4 +130,4 @@ export class ActivityHistory {
   }
 }
 
-export const ACTIVITY_CHANGES = ['append', 'append', 'append', 'append', 'reorg', 'shorten', 'correct', 'hide', 'show'] as const;
+export const ACTIVITY_CHANGES = ['append', 'append', 'append', 'append', 'reorg', 'shorten', 'correct', 'slide', 'hide', 'show'] as const;

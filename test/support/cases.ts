@@ -5,7 +5,6 @@
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { errorResponse, responseSchemas } from '../../src/contract/schemas.ts';
-import type { Layout } from '../../src/pages/site.ts';
 import { ROOT } from './cli.ts';
 import type { Answer, Host } from './server.ts';
 
@@ -134,8 +133,9 @@ const HOLDER = 'bcrt1p3jdss6srl8kdqkkn36uz5a59mv542xlk5h3zx94y6wqn5rg6ekuqw7dhys
 const at = (path: string) => `/runes/v1/${path}`;
 const LONG = 'x'.repeat(101);
 
-/** More cases for hosts that run code over an archive with lists. */
-const LIST_CASES: readonly Case[] = [
+/** The cases of hosts that run code, over mirrors with lists. */
+export const LIST_CASES: readonly Case[] = [
+  ...CASES,
   list('activity of a rune', at(CHARLIE), 20, 0, 287, 20),
   list('the end of the activity of a rune', at(`${CHARLIE}?limit=60&offset=280`), 60, 280, 287, 7),
   list('activity of a rune past the end', at(`${CHARLIE}?limit=7&offset=9007199254740991`), 7, 9007199254740991, 287, 0),
@@ -156,9 +156,6 @@ const LIST_CASES: readonly Case[] = [
     body: `{"limit":1,"offset":0,"total":2,"results":[{"address":"bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t","amount":"100000000000.00000","operation":"receive","location":{"block_hash":"0x0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5","block_height":840000,"tx_id":"0x${DOG}","tx_index":3,"vout":1,"output":"0x${DOG}","timestamp":1713571767}}]}`,
   },
 ];
-
-/** The cases of hosts that run code. Archives must have lists. */
-export const casesOf = (layout: Layout): readonly Case[] => (layout === 'archive' ? [...CASES, ...LIST_CASES] : CASES);
 
 /** Sends a case to a host and checks the answer. A host without code does not know which blocks are settled, and says nothing to a CDN. */
 export async function checkCase(
