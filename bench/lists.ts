@@ -49,15 +49,15 @@ async function timed(name: string, options: BuildOptions): Promise<void> {
   );
 }
 
-/** Writes the runes table of generated records into `folder`: with it, a build has balances and holders too. */
-async function writeRunes(folder: string): Promise<void> {
+/** Writes the runes table of generated records into `folder`: with it, a build has etchings, balances and holders too. */
+async function writeRunes(generated: string, folder: string): Promise<void> {
   const connection = await (await DuckDBInstance.create()).connect();
   const terms = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'].map((one) => `NULL::VARCHAR AS terms_${one}`);
   await connection.run(`COPY (
     SELECT DISTINCT rune_id AS id, rune_number AS number, rune_name AS name, rune_spaced_name AS spaced_name, etched AS block_height,
       sha256('block ' || etched) AS block_hash, 1 AS tx_index, sha256('etching ' || rune_id) AS tx_id, 5 AS divisibility, '0' AS premine,
       '¤' AS symbol, ${terms.join(', ')}, false AS turbo, false AS cenotaph, ("timestamp" - (block_height - etched) * 600)::BIGINT AS "timestamp"
-    FROM (SELECT *, split_part(rune_id, ':', 1)::BIGINT AS etched FROM '${folder}/*.parquet')) TO '${folder}/runes.parquet'`);
+    FROM (SELECT *, split_part(rune_id, ':', 1)::BIGINT AS etched FROM '${generated}/*.parquet')) TO '${folder}/runes.parquet'`);
   connection.closeSync();
 }
 
@@ -119,7 +119,7 @@ async function main(folder: string, records: number, layout: Layout, perBlock: n
     mkdirSync(input, { recursive: true });
     const isBase = (name: string) => !name.startsWith(`${newest}.`) && !replaced.some((one) => name.startsWith(`${one}.`));
     for (const name of readdirSync(generated).filter(isBase)) copyFileSync(join(generated, name), join(input, name));
-    await writeRunes(input);
+    await writeRunes(generated, input);
     for (const lists of [false, true]) await timed(`build, lists ${lists}`, optionsOf(folder, layout, lists));
     copyFileSync(join(generated, `${newest}.parquet`), join(input, `${newest}.parquet`));
     if (layout === 'files') rmSync(join(input, `${oldest}.parquet`));
