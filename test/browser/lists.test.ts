@@ -237,7 +237,8 @@ describe('addresses', () => {
     const { page, context } = await openAt(addressOf('files', '?block=840000'));
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.locator('[aria-label="Copy the transaction id"]').first().click();
-    expect(await page.textContent('#announcement')).toBe('Copied the transaction id');
+    // The clipboard answers later.
+    await page.waitForFunction(() => document.getElementById('announcement')?.textContent === 'Copied the transaction id');
     const [row] = await rowsOf(page);
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(row?.transaction);
   });
