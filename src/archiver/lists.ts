@@ -42,9 +42,9 @@ export async function writeLists(
   const tables = old?.root.lists;
   // A build that could not tell balances or outputs has no level of them to continue.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
-  // Rankings depend on all blocks below, and documents on the rows of their runes.
+  // Rankings depend on all blocks below, and documents on the rows of their runes. Activity depends on its own blocks.
   let changed = hasBalances && before !== undefined ? await lowestChange(store) : Number.POSITIVE_INFINITY;
-  for (const height of blocks.replaced) changed = Math.min(changed, height);
+  if (hasBalances) for (const height of blocks.replaced) changed = Math.min(changed, height);
   const plans = planLevels(blocks, isNew ? undefined : tables, changed);
   await listRecords(plans, blocks, old, pageSize, scratch, store);
   const activity = await writeActivity(plans, old, { objectSize, sortedAtOnce }, put, store);
