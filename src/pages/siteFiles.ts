@@ -51,6 +51,7 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'runes/v1/digests/840000.json', pattern: /^runes\/v1\/digests\/[0-9]+\.json$/ },
   { path: STATS_PATH },
   { path: 'runes/v1/stats/840000.json', pattern: /^runes\/v1\/stats\/[0-9]+\.json$/ },
+  { path: 'runes/v1/search/do.json', pattern: /^runes\/v1\/search\/[a-z]{1,2}(?:\/[a-z])*\.json$/ },
   { path: LATEST_PATH },
   { path: FEED_PATH },
   { path: 'activity/840000.parquet', pattern: /^activity\/[0-9]+\.parquet$/, when: 'parquet' },

@@ -193,6 +193,7 @@ export const TABLES = {
       'etchings/facts.ts',
       'etchings/names.ts',
       'etchings/pages.ts',
+      'etchings/search.ts',
       'state/update.ts',
       'verify/outputs.ts',
     ],
@@ -224,6 +225,7 @@ export const TABLES = {
       'archiver/etchings.ts',
       'etchings/facts.ts',
       'etchings/pages.ts',
+      'etchings/search.ts',
       'state/update.ts',
       'stats/files.ts',
     ],
@@ -388,6 +390,7 @@ export const TABLES = {
       'etchings/changes.ts',
       'etchings/names.ts',
       'etchings/pages.ts',
+      'etchings/search.ts',
     ],
   },
   /** The etchings of the last build. */
