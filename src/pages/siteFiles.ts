@@ -35,6 +35,7 @@ export const BUILD_FILES: readonly FileKind[] = [
   { path: 'explorer.js' },
   { path: 'explorer.css' },
   { path: 'charts.js' },
+  { path: 'details.js' },
   { path: OPENAPI_PATH },
   { path: 'docs/index.html' },
   { path: 'docs/init.js' },

@@ -5,14 +5,14 @@
 
 import { groupDigits, shorten } from '../format.ts';
 import { type Child, el } from './dom.ts';
-import { idWithCopy } from './parts.ts';
+import { addressLink, idWithCopy, runeLink } from './parts.ts';
 import type { Activity } from './source.ts';
 
 type Column = readonly [name: string, cell: (activity: Activity) => Child[]];
 
 const COMMON: readonly Column[] = [
   ['Operation', ({ operation }) => [el('span', { class: 'operation', 'data-operation': operation }, operation)]],
-  ['Rune', ({ rune }) => [el('span', { class: 'rune' }, rune.spaced_name), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)]],
+  ['Rune', ({ rune }) => [runeLink(rune), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)]],
   ['Amount', ({ amount }) => (amount === undefined ? [] : [amountOf(amount)])],
   ['Address', addressesOf],
   ['Output', outputOf],
@@ -56,7 +56,7 @@ const cellOf = (name: string, children: readonly Child[]): HTMLElement =>
   el('td', { role: 'cell', class: classOf(name), 'data-label': name }, children.length === 0 ? undefined : el('div', {}, ...children));
 
 /** Adds thousands separators to the integer part of an amount. */
-function amountOf(amount: string): HTMLElement {
+export function amountOf(amount: string): HTMLElement {
   const [whole = '', fraction] = groupDigits(amount).split('.');
   return el('data', { value: amount }, whole, fraction === undefined ? undefined : el('span', { class: 'quiet' }, `.${fraction}`));
 }
@@ -65,7 +65,7 @@ function amountOf(amount: string): HTMLElement {
  * Renders who received, sent or burned, and the receiver of a send. Etchings and mints have no address. In other records
  * it is missing if an output's script has none.
  */
-function addressesOf({ operation, address, receiver_address }: Activity): Child[] {
+export function addressesOf({ operation, address, receiver_address }: Omit<Activity, 'rune'>): Child[] {
   const isMove = operation === 'receive' || operation === 'send' || operation === 'burn';
   const arrow = el('span', { class: 'quiet', title: 'Receiver' }, '→ ');
   return [
@@ -77,7 +77,7 @@ function addressesOf({ operation, address, receiver_address }: Activity): Child[
 }
 
 const addressOf = (address: string | undefined, what: string): Child =>
-  address === undefined ? el('span', { class: 'quiet' }, 'no address') : idWithCopy(address, what);
+  address === undefined ? el('span', { class: 'quiet' }, 'no address') : addressLink(address, what);
 
 /**
  * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. For outputs of the record's own transaction
