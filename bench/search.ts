@@ -1,11 +1,19 @@
 /**
- * Measures the files of the explorer's search on invented runes: number, sizes, time to make them, and bytes that are
- * fetched for each key of names that somebody types. `npx tsx bench/search.ts [RUNES]`
+ * Measures the explorer's search on invented runes: number and sizes of its files, time to make them, bytes that are
+ * fetched for each key of names that somebody types, and in Chromium, slowed six times, the time from a key to its
+ * suggestions. `npx tsx bench/search.ts [RUNES]`
  */
 import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { findRunes, lettersOf, readSearchFile, searchFiles } from '../src/pages/search.ts';
+import { closeBrowser, openPage } from '../test/browser/support.ts';
+import { testBuild } from '../test/support/build.ts';
+import { SAMPLE_INPUT } from '../test/support/cases.ts';
 import { inventedRunes } from '../test/support/inventedRunes.ts';
+import { startServer } from '../test/support/server.ts';
 
 const draw = (text: string): number => createHash('sha256').update(text).digest().readUInt32BE() / 2 ** 32;
 const share = (numbers: readonly number[], part: number): number =>
@@ -52,6 +60,58 @@ async function main(): Promise<void> {
       `${what} a key: 99 % ${share(all, 0.99)}, most ${all.at(-1)}; ${((fetched.length / all.length) * 100).toFixed(0)} % of the keys fetch a file, median ${share(fetched, 0.5)}`,
     );
   }
+  await measureInBrowser(
+    files,
+    Array.from({ length: 20 }, (_, i) => runes[Math.floor(draw(`shown ${i}`) * runes.length)]?.name ?? ''),
+  );
+}
+
+const SLOWED = 6;
+
+/** Types names into the explorer of a mirror with these files, and prints the times until suggestions are painted. */
+async function measureInBrowser(files: ReadonlyMap<string, string>, names: readonly string[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'bench-search-'));
+  await testBuild(join(folder, 'dist'), { inputs: [SAMPLE_INPUT] });
+  for (const [path, text] of files) {
+    mkdirSync(dirname(join(folder, 'dist', path)), { recursive: true });
+    writeFileSync(join(folder, 'dist', path), text);
+  }
+  const host = await startServer(join(folder, 'dist'));
+  const [first, next]: [number[], number[]] = [[], []];
+  for (const name of names) {
+    const { page, close } = await openPage(`http://127.0.0.1:${host.port}/`);
+    const session = await page.context().newCDPSession(page);
+    await session.send('Emulation.setCPUThrottlingRate', { rate: SLOWED });
+    // From the key to the frame after the list has changed.
+    await page.evaluate(`
+      globalThis.times = [];
+      const list = document.getElementById('suggestions');
+      let pressed = 0;
+      document.getElementById('query').addEventListener('keydown', (event) => { pressed = event.timeStamp; }, true);
+      new MutationObserver(() => requestAnimationFrame(() => setTimeout(() => {
+        if (pressed > 0 && !list.hidden) times.push(performance.now() - pressed);
+        pressed = 0;
+      }))).observe(list, { childList: true });`);
+    await page.focus('#query');
+    for (const letter of name.slice(0, 6)) {
+      await page.keyboard.press(letter);
+      await page.waitForTimeout(400);
+    }
+    const times = await page.evaluate<number[]>('times');
+    first.push(times[0] ?? Number.POSITIVE_INFINITY);
+    for (const time of times.slice(1)) next.push(time);
+    await close();
+  }
+  for (const [what, all] of [
+    ['first suggestions', ascending(first)],
+    ['suggestions of later keys', ascending(next)],
+  ] as const)
+    console.log(
+      `${what}, processor slowed ${SLOWED} times: median ${share(all, 0.5).toFixed(0)} ms, 95 % ${share(all, 0.95).toFixed(0)}, most ${all.at(-1)?.toFixed(0)} (${all.length} keys)`,
+    );
+  await closeBrowser();
+  await host.close();
+  rmSync(folder, { recursive: true });
 }
 
 main().catch((error: unknown) => {

@@ -1,9 +1,13 @@
 /** The files by which runes are found from the letters of their names: as a function of the runes, and in builds. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findRunes, lettersOf, MOST_BYTES, type NamedRune, readSearchFile, searchFiles } from '../src/pages/search.ts';
 import { isBuiltFile } from '../src/pages/siteFiles.ts';
+import { filesBelow, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
 import { inventedRunes } from './support/inventedRunes.ts';
+import { ndjson, record } from './support/records.ts';
 
 const bare = (spaced: string) => spaced.replaceAll('•', '');
 
@@ -114,3 +118,75 @@ it.each([
   ['', undefined],
   ['A'.repeat(29), undefined],
 ])('a typed name %s has the letters %s', (text, letters) => expect(lettersOf(text)).toBe(letters));
+
+describe('a build', () => {
+  const header =
+    'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
+  const row = (name: string, number: number, height: number) =>
+    `${height}:${number},${number},${name},${name},${'0'.repeat(19)}${'a'.repeat(45)},${height},${number},${'b'.repeat(64)},0,0,$,,,,,,,f,f,1700000000`;
+  const at = (height: number, number: number, name: string) =>
+    record(height, 1, { rune: { id: `${height}:${number}`, number, name, spaced_name: name } });
+  const searchOf = (dist: string) =>
+    Object.fromEntries(
+      filesBelow(dist)
+        .filter((path) => path.startsWith('runes/v1/search/'))
+        .map((path) => [path.slice('runes/v1/search/'.length), readFileSync(join(dist, path), 'utf8')]),
+    );
+  const changes = (dist: string, list: 'added' | 'removed') =>
+    readFileSync(join(`${dist}.cache`, 'changes', `${list}.txt`), 'utf8')
+      .split('\n')
+      .filter((path) => path.startsWith('runes/v1/search/'));
+
+  it('writes only the files of new etchings, and removes those of lost ones, as a full build would', async () => {
+    const folder = temporaryFolder();
+    const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
+    // So many that their file is divided.
+    const many = Array.from(
+      { length: 1200 },
+      (_, i) => `MA${'ABC'[i % 3]}${[...String(i)].map((digit) => 'QRSTUVWXYZ'[Number(digit)]).join('')}`,
+    );
+    const runes = many.map((name, i) => row(name, i, 840_000));
+    const write = (heights: readonly number[], rows: readonly string[]) =>
+      writeFiles(input, {
+        'runes.csv': [header, ...runes, ...rows, ''].join('\n'),
+        'records.ndjson': ndjson(heights.map((height) => ({ ...at(840_000, 0, many[0] ?? ''), location: record(height, 1).location }))),
+      });
+    const expectAsFull = async () => {
+      await testBuild(`${dist}-full`, { inputs: [input], full: true });
+      expect(searchOf(dist)).toEqual(searchOf(`${dist}-full`));
+    };
+    write([840_000], []);
+    await testBuild(dist, { inputs: [input] });
+    expect(Object.keys(searchOf(dist)).sort()).toEqual(['ma.json', 'ma/b.json']);
+    // A block without etchings writes none.
+    write([840_000, 840_001], []);
+    await testBuild(dist, { inputs: [input] });
+    expect([changes(dist, 'added'), changes(dist, 'removed')]).toEqual([[], []]);
+    write([840_000, 840_001, 840_002], [row('MOON', 1200, 840_002), row('MABEL', 1201, 840_002)]);
+    await testBuild(dist, { inputs: [input] });
+    expect([changes(dist, 'added').sort(), changes(dist, 'removed')]).toEqual([
+      ['runes/v1/search/ma/b.json', 'runes/v1/search/mo.json'],
+      [],
+    ]);
+    await expectAsFull();
+    write([840_000, 840_001], []);
+    await testBuild(dist, { inputs: [input] });
+    expect([changes(dist, 'added'), changes(dist, 'removed')]).toEqual([['runes/v1/search/ma/b.json'], ['runes/v1/search/mo.json']]);
+    await expectAsFull();
+  });
+
+  it('without etchings has the runes of the records', async () => {
+    const folder = temporaryFolder();
+    const [input, dist] = [join(folder, 'input'), join(folder, 'dist')];
+    writeFiles(input, { 'records.ndjson': ndjson([at(840_000, 1, 'APPLES'), at(840_001, 2, 'PEARS')]) });
+    await testBuild(dist, { inputs: [input] });
+    expect(Object.keys(searchOf(dist)).sort()).toEqual(['ap.json', 'pe.json']);
+    writeFileSync(join(input, 'records.ndjson'), ndjson([at(840_000, 1, 'APPLES'), at(840_001, 3, 'PLUMS')]));
+    await testBuild(dist, { inputs: [input] });
+    expect(searchOf(dist)).toEqual({
+      'ap.json': '{"runes":[\n["APPLES","840000:1",1]\n],"more":""}\n',
+      'pl.json': '{"runes":[\n["PLUMS","840001:3",3]\n],"more":""}\n',
+    });
+    expect(changes(dist, 'removed')).toEqual(['runes/v1/search/pe.json']);
+  });
+});
