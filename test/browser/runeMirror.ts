@@ -5,8 +5,8 @@ const RUNES =
   'id,number,name,spaced_name,block_hash,block_height,tx_index,tx_id,divisibility,premine,symbol,terms_amount,terms_cap,terms_height_start,terms_height_end,terms_offset_start,terms_offset_end,turbo,cenotaph,timestamp';
 const LEDGER = 'rune_id,block_hash,block_height,tx_index,event_index,tx_id,output,address,receiver_address,amount,operation,timestamp';
 
-/** The first and the last block. */
-export const FIRST = 840_000;
+const FIRST = 840_000;
+/** The last block. */
 export const LAST = 840_070;
 const blockHash = (height: number) => `0000000000000000000${hex(`block ${height}`).slice(0, 45)}`;
 const timeOf = (height: number) => 1_755_000_000 - (LAST - height) * 600;

@@ -11,7 +11,7 @@ import { addressesOf, amountOf } from './table.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
 
 /** A list of a rune or an address, or why the mirror does not have it. */
-export interface SubjectPart {
+interface SubjectPart {
   /** The path of the list below `runes/v1`. */
   readonly path: string;
   /** Undefined if the mirror does not have the list. */
