@@ -1,8 +1,9 @@
 /** The explorer's rules that need no browser: what a text stands for, how numbers and times are spelled, and where the axis is broken. */
 import { describe, expect, it } from 'vitest';
-import type { Activity } from '../src/client/index.ts';
+import type { Activity, Etching } from '../src/client/index.ts';
 import type { Operation } from '../src/pages/lists.ts';
 import { type Column, columnsOf, linear } from '../src/site/explorer/scales.ts';
+import { decimalsOf, mintOf, percent, shareOf, stateOfMint } from '../src/site/explorer/shares.ts';
 import { addDecimals, totalsOf } from '../src/site/explorer/totals.ts';
 import { apiTarget, readLookUp, searchOf, viewOf } from '../src/site/explorer/views.ts';
 import { formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../src/site/format.ts';
@@ -26,22 +27,54 @@ describe('a look-up', () => {
   });
 
   it.each([
-    ['', /Type a transaction id/],
+    ['', /Type a rune/],
     [TX.slice(1), /have 64 hex digits; this has 63/],
     [`${TX}0`, /this has 65/],
     [`g${TX.slice(1)}`, /this has “g” in it/],
     ['-1', /neither/],
     ['1.5', /neither/],
     ['<img src=x onerror=alert(1)>', /neither/],
-    ['bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', /an address/],
+    ['Q'.repeat(29), /at most 28 letters/],
+    ['https://mempool.space/mining', /URL names neither/],
+    ['https://%zz/tx/1', /URL names neither/],
     ['99999999999999999', /this has 17/],
   ])('%s is refused with an explanation', (text, problem) => {
     expect(readLookUp(text)).toEqual({ problem: expect.stringMatching(problem) });
   });
 
-  it('of a rune or an output suggests what to look up instead', () => {
-    expect(readLookUp('840000:3')).toMatchObject({ instead: { view: { kind: 'block', id: '840000' } } });
+  it('of an output suggests its transaction', () => {
     expect(readLookUp(`${TX}:1`)).toMatchObject({ instead: { view: { kind: 'transaction', id: TX } } });
+  });
+
+  it.each([
+    ['840000:3', 'rune', '840000:3'],
+    ['0840000:03', 'rune', '840000:3'],
+    ['dog•go•to•the•moon', 'rune', 'DOGGOTOTHEMOON'],
+    ['Dog.go to the moon ', 'rune', 'DOGGOTOTHEMOON'],
+    ['deadbeef', 'rune', 'DEADBEEF'],
+    ['bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq', 'address', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'],
+    ['BC1QAR0SRRR7XFKVY5L643LYDNW9RE59GTZZWF5MDQ', 'address', 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'],
+    ['1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa', 'address', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
+    ['3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy', 'address', '3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy'],
+    ['Latest', 'block', 'latest'],
+    [`https://mempool.space/tx/${TX}`, 'transaction', TX],
+    [`mempool.space/tx/${TX}#vout=1`, 'transaction', TX],
+    [`https://mempool.space/testnet4/block/${HASH}`, 'block', HASH],
+    ['https://mempool.space/block/840000', 'block', '840000'],
+    ['https://mempool.space/address/1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa', 'address', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'],
+    ['https://ordinals.com/rune/DOG•GO•TO•THE•MOON', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://ordinals.com/rune/840000:3', 'rune', '840000:3'],
+    [`https://ordinals.com/output/${TX}:1`, 'transaction', TX],
+    ['https://unisat.io/runes/detail/DOG%E2%80%A2GO%E2%80%A2TO%E2%80%A2THE%E2%80%A2MOON', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://unisat.io/runes/market?tick=DOG%E2%80%A2GO%E2%80%A2TO%E2%80%A2THE%E2%80%A2MOON', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://luminex.io/rune/dog.go.to.the.moon', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://magiceden.io/runes/DOG•GO•TO•THE•MOON', 'rune', 'DOGGOTOTHEMOON'],
+    ['https://example.org/mirror/?block=840000&operation=mint', 'block', '840000'],
+    ['https://example.org/mirror/?rune=840000:3&list=holders', 'rune', '840000:3'],
+    ['https://example.org/runes/v1/etchings/840000:3/holders?limit=5', 'rune', '840000:3'],
+    ['https://example.org/runes/v1/blocks/840000/activity', 'block', '840000'],
+  ])('%s is a %s', (text, kind, id) => {
+    expect(readLookUp(text)).toEqual({ kind, id, offset: 0 });
   });
 });
 
@@ -54,15 +87,21 @@ describe('an address of the page', () => {
     `?tx=0x${TX}&limit=60`,
     `?tx=${HASH}`,
     `?block=${TX}`,
+    '?rune=840000:3&list=holders&limit=60&offset=60',
+    '?rune=DOGGOTOTHEMOON',
+    '?address=bc1q&list=activity&offset=20',
   ])('%s is read and written the same', (search) => {
     const view = viewOf(search);
-    expect(view.kind === 'block' || view.kind === 'transaction' ? searchOf(view) : view).toBe(search);
+    expect(view.kind === 'overview' || view.kind === 'problem' ? view : searchOf(view)).toBe(search);
   });
 
   it.each(['', '?', '?utm_source=x'])('%s shows the overview', (search) => expect(viewOf(search)).toEqual({ kind: 'overview' }));
 
   it('without an id is an error; the API checks numbers', () => {
-    expect(viewOf('?block=x')).toMatchObject({ kind: 'problem', text: 'x' });
+    expect(viewOf('?block=<x>')).toMatchObject({ kind: 'problem', text: '<x>' });
+    expect(viewOf('?block=x')).toMatchObject({ kind: 'problem', said: { instead: { view: { kind: 'rune', id: 'X' } } } });
+    expect(viewOf('?rune=%3Cb%3E')).toMatchObject({ kind: 'problem', text: '<b>' });
+    expect(viewOf('?address=')).toMatchObject({ kind: 'problem' });
     expect(viewOf('?tx=840000')).toMatchObject({ kind: 'problem', said: { instead: { view: { id: '840000' } } } });
     expect(viewOf('?block=1&limit=abc')).toMatchObject({ limit: Number.NaN });
     expect(viewOf('?block=1&limit=1000')).toMatchObject({ limit: 1000 });
@@ -133,6 +172,38 @@ describe('totals of a transaction', () => {
       ['1:1', { send: '5', receive: '1' }],
       ['3:1', { burn: '0.5' }],
     ]);
+  });
+});
+
+describe('amounts of a rune', () => {
+  const terms = { amount: '1.5', cap: '100', height_start: null, height_end: null, offset_start: null, offset_end: null };
+  const etching = (mint_terms: Partial<Record<keyof typeof terms, string | number | null>>) =>
+    ({ mint_terms: { ...terms, ...mint_terms }, divisibility: 2, location: { block_height: 1000 } }) as unknown as Etching;
+
+  it('have shares, however many digits they have', () => {
+    const most = '340282366920938463463374607431768211455';
+    expect([shareOf(most, most), shareOf('0.5', '2'), shareOf('1', '0'), shareOf('0', '5')]).toEqual([1, 0.25, undefined, 0]);
+    expect([0, 0.00001, 0.125, 0.99999, 1, 2.5].map(percent)).toEqual(['0%', '<0.01%', '12.50%', '99.99%', '100%', '250.00%']);
+    expect([decimalsOf(['1', undefined, '2.125']), decimalsOf([])]).toEqual([3, 0]);
+  });
+
+  it('have a mint with the stricter of heights and offsets', () => {
+    expect(mintOf(etching({ amount: null, cap: null }), 'contract')).toBe(undefined);
+    expect(mintOf(etching({ cap: '0.01' }), 'hiro')).toMatchObject({ cap: 1n });
+    const mint = mintOf(etching({ height_start: 1010, offset_start: 5, height_end: 1100, offset_end: 50 }), 'contract');
+    expect(mint).toEqual({ amount: '1.5', cap: 100n, start: 1010, end: 1050 });
+    const at = (mints: bigint | undefined, tip: number) => mint && stateOfMint(mint, mints, tip).text;
+    expect([at(5n, 1008), at(5n, 1009), at(undefined, 1048), at(5n, 1049), at(100n, 1020)]).toEqual([
+      'Opens at block 1,010',
+      'Open until block 1,049',
+      'Open until block 1,049',
+      'Closed since block 1,050',
+      'Closed: all mints are made',
+    ]);
+    const endless = mintOf(etching({}), 'contract');
+    expect(endless && stateOfMint(endless, 99n, 1)).toEqual({ isOpen: true, text: 'Open' });
+    const none = mintOf(etching({ cap: null }), 'contract');
+    expect(none && stateOfMint(none, 0n, 1).isOpen).toBe(false);
   });
 });
 

@@ -1,7 +1,7 @@
 /**
  * Finds the etchings that a build changed.
  */
-import { int, type Store } from '../store/duckdb.ts';
+import { int, type Store, text } from '../store/duckdb.ts';
 import type { EtchingFacts } from './facts.ts';
 
 /** SQL that is true for rows of counts that change an etching. Sends and receipts do not. */
@@ -56,4 +56,18 @@ export async function lowestChange(store: Store): Promise<number> {
     { lowest: int },
   );
   return lowest < 0 ? Number.POSITIVE_INFINITY : lowest;
+}
+
+/**
+ * Returns the first letters of the names of added etchings: of those that the protocol may have, only letters. Undefined
+ * if an etching was lost or its row changed, so that others than these may have changed.
+ */
+export async function newFirstLetters(count: number, store: Store): Promise<string[] | undefined> {
+  const { lost } = await store.row(`SELECT count(*) AS lost FROM (${LOST_ROWS})`, { lost: int });
+  if (lost > 0) return undefined;
+  const rows = await store.rows(
+    `SELECT DISTINCT left(name, ${count}) AS letters FROM state.runes WHERE id IN (SELECT id FROM (${NEW_ROWS})) AND regexp_full_match(name, '[A-Z]+')`,
+    { letters: text },
+  );
+  return rows.map(({ letters }) => letters);
 }

@@ -7,6 +7,7 @@
  *     runes/v1/stats/840000.json                           stats of the blocks from 840000 to 840099 and of their runes
  *     runes/v1/stats.json                                  stats of all blocks, for charts
  *     runes/v1/blocks.json, runes/v1/feed.json             the latest blocks, for polling clients and feed readers
+ *     runes/v1/search/do.json, .../do/g.json               runes by the first letters of their names (search.ts)
  *     runes/v1/blocks/840000.json                          first page of a list: default limit, offset 0
  *     runes/v1/blocks/840000/20/20.json                    <limit>/<offset>.json, only for lists of more than one page
  *     runes/v1/blocks/840000/mint.json, .../mint/60/0.json the block's list filtered by operation
@@ -48,6 +49,8 @@ export const LATEST_PATH = `${API_ROOT}/blocks.json`;
 export const FEED_PATH = `${API_ROOT}/feed.json`;
 /** The files with stats of all blocks. */
 export const STATS_PATHS: readonly string[] = [STATS_PATH, LATEST_PATH, FEED_PATH];
+/** Runes by the first letters of their names. */
+export const SEARCH_FOLDER = `${API_ROOT}/search`;
 export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
 export const TRANSACTIONS_FOLDER = `${API_ROOT}/transactions`;
 /** Etchings in layout `files`. `runes/v1/etchings/...` are paths of the API. */
@@ -62,6 +65,7 @@ export const LIST_FOLDERS: readonly string[] = [
   TRANSACTIONS_FOLDER,
   DIGESTS_FOLDER,
   STATS_FOLDER,
+  SEARCH_FOLDER,
   ETCHINGS_FOLDER,
   NAMES_FOLDER,
 ];
@@ -77,6 +81,15 @@ export const STATS_PER_FILE = 100;
 
 /** Returns the stats file that covers this height. */
 export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
+
+/**
+ * Returns the file of runes whose names begin with these letters, in upper case. Further letters are folders, because
+ * Windows has no files named `con.json`.
+ */
+export const searchPath = (letters: string): string => {
+  const [first, ...rest] = [letters.slice(0, 2), ...letters.slice(2)].map((part) => matched(part, LETTERS).toLowerCase());
+  return `${SEARCH_FOLDER}/${[first, ...rest].join('/')}.json`;
+};
 
 /** Returns the file of a page of etchings. */
 export const etchingsPath = (page: number): string => `${ETCHINGS_FOLDER}/${page}.json`;
@@ -131,6 +144,7 @@ const blockName = (block: string, dialect: Dialect): string => (isHeight(block) 
 export const idName = (id: string, dialect: Dialect): string => spellHex(matched(id, HASH), dialect);
 
 const HASH = /^[0-9a-f]{64}$/;
+const LETTERS = /^[A-Z]{1,2}$/;
 const HEIGHT = /^[0-9]+$/;
 
 /** Returns the text if it matches the rule; throws otherwise. */

@@ -20,6 +20,7 @@ import type { Manifest } from '../contract/schemas.ts';
 import { BuildError } from '../errors.ts';
 import { listEtchings } from '../etchings/facts.ts';
 import { etchingPaths, writeEtchingFiles } from '../etchings/files.ts';
+import { writeSearchFiles } from '../etchings/search.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
 import { ReadProgress } from '../input/readProgress.ts';
 import { Changes } from '../output/changes.ts';
@@ -294,6 +295,7 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       await updateInputs(loaded, store);
       const etchings = { before, now: await listEtchings('etchings', store) };
       const outdated = await writeDataFiles(context, blocks.heights, etchings, sink);
+      const outdatedSearch = await writeSearchFiles(out, etchings.before, etchings.now, sink, store);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
       const archive = writesArchive(options) ? await writeArchiveFiles(context, rendered, blocks.heights, etchings, sink) : undefined;
@@ -310,9 +312,10 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       syncFolder(dirname(join(out, MANIFEST_PATH)));
 
       let removed = 0;
-      if (state.whyFull === undefined) removed = await removeOutdated(out, site, [...outdated, ...outdatedArchive], removedList, store);
+      if (state.whyFull === undefined)
+        removed = await removeOutdated(out, site, [...outdated, ...outdatedSearch, ...outdatedArchive], removedList, store);
       else if (output.kind === 'ours')
-        removed = await sweep(out, site, outdatedArchive, etchingPaths(site, etchings.now), removedList, store);
+        removed = await sweep(out, site, [...outdatedSearch, ...outdatedArchive], etchingPaths(site, etchings.now), removedList, store);
       if (removed > 0) await syncPages(options, undefined);
 
       await state.commit(digestOf(manifestFile(manifest)[1]));

@@ -21,6 +21,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
   'docs/init': 'site/apiDocs/startSwagger.ts',
   explorer: 'site/explorer/main.ts',
   charts: 'site/explorer/charts.ts',
+  details: 'site/explorer/details.ts',
 };
 const STYLES: Readonly<Record<string, string>> = { explorer: 'site/explorer/explorer.css' };
 
@@ -70,8 +71,8 @@ function bundles(all: readonly Readonly<Record<string, string>>[]): OwnFile[] {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // The explorer loads charts.js later, and the client lists.js, as bundles of their own.
-      external: ['./charts.js', './lists.js'],
+      // The explorer loads charts.js and details.js later, and the client lists.js, as bundles of their own.
+      external: ['./charts.js', './details.js', './lists.js'],
       minify: true,
       write: false,
       format: 'esm',

@@ -54,7 +54,8 @@ export function explorerPage(manifest: Manifest): string {
 </div>
 <form id="look-up" class="scripted" role="search" autocomplete="off" novalidate>
 <label for="query">Look up</label>
-<div class="field"><input id="query" name="query" type="text" inputmode="search" enterkeyhint="search" spellcheck="false" autocapitalize="none" maxlength="200" aria-describedby="query-problem" placeholder="Transaction id, block height or block hash"><kbd title="Press / to come here" aria-hidden="true">/</kbd><button type="submit">Look up</button></div>
+<div class="field"><input id="query" name="query" type="text" inputmode="search" enterkeyhint="search" spellcheck="false" autocapitalize="none" maxlength="200" aria-describedby="query-problem" role="combobox" aria-expanded="false" aria-autocomplete="list" aria-controls="suggestions" placeholder="Rune, address, transaction or block"><kbd title="Press / to come here" aria-hidden="true">/</kbd><button type="submit">Look up</button>
+<ul id="suggestions" role="listbox" aria-label="Suggestions" hidden></ul></div>
 <div id="query-problem" role="alert"></div>
 </form>
 </header>

@@ -10,6 +10,7 @@ import { etchingSchemas, unknownRune } from '../contract/etchings.ts';
 import { outputSchemas } from '../contract/outputs.ts';
 import { parameterSchemas } from '../contract/parameters.ts';
 import { digestsFile, errorResponse, type Manifest, manifest as manifestSchema, responseSchemas, status } from '../contract/schemas.ts';
+import { searchFile } from '../contract/search.ts';
 import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFile } from '../contract/stats.ts';
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
@@ -110,6 +111,7 @@ function makeSchemas(site: Site): Json {
     StatsOfHundred: statsFile,
     LatestBlocks: latestBlocks,
     Feed: feed,
+    SearchFile: searchFile,
     ...(site.parquet ? { BulkFiles: bulkFiles } : {}),
   };
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
@@ -165,6 +167,7 @@ function parameters({ site, tip }: Subject): Json {
     first_of_hundred: make('first_of_hundred', 'path', 'First of a hundred heights: a multiple of 100.', {
       example: tip - (tip % STATS_PER_FILE),
     }),
+    letters: make('letters', 'path', 'The first two letters of a name without spacers, in lower case.', { example: 'un' }),
   };
 }
 

@@ -89,6 +89,16 @@ export function fileOperations({ site, tip, version }: Subject): FileOperation[]
       schema: 'StatsOfHundred',
       parameters: ['first_of_hundred'],
     },
+    {
+      path: '/runes/v1/search/{letters}.json',
+      id: 'getRunesByLetters',
+      tag: 'Etchings',
+      summary: 'Runes by the first letters of their names',
+      description:
+        'For suggestions while somebody types. Runes whose names begin with two letters, or have only one. 404 if there are none. If they are too many, those of some third letters are in files of their own, as in `search/do/g.json`.',
+      schema: 'SearchFile',
+      parameters: ['letters'],
+    },
     ...(site.parquet
       ? [
           {

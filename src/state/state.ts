@@ -18,7 +18,10 @@ import { VERSION } from '../version.ts';
 
 const FILE = 'state.duckdb';
 
-/** Version of the `state.` tables in store/tables.ts. A state with another version is not used. */
+/**
+ * Version of the `state.` tables in store/tables.ts, and of the files that builds write beside the pages. A state with
+ * another version is not used.
+ */
 const FORMAT = 10;
 
 const program = `${VERSION} ${FORMAT}`;

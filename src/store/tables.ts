@@ -195,6 +195,7 @@ export const TABLES = {
       'etchings/facts.ts',
       'etchings/names.ts',
       'etchings/pages.ts',
+      'etchings/search.ts',
       'state/update.ts',
       'verify/outputs.ts',
     ],
@@ -226,6 +227,7 @@ export const TABLES = {
       'archiver/etchings.ts',
       'etchings/facts.ts',
       'etchings/pages.ts',
+      'etchings/search.ts',
       'state/update.ts',
       'stats/files.ts',
     ],
@@ -390,6 +392,7 @@ export const TABLES = {
       'etchings/changes.ts',
       'etchings/names.ts',
       'etchings/pages.ts',
+      'etchings/search.ts',
     ],
   },
   /** The etchings of the last build. */

@@ -1,7 +1,7 @@
 /**
  * Counts the stats again from the records of the blocks, and makes the stats files that the output must have.
  */
-import type { BlockStats } from '../contract/stats.ts';
+import type { BlockStats, RuneStats } from '../contract/stats.ts';
 import { statsFilePath } from '../pages/paths.ts';
 import { statsDocuments } from '../stats/documents.ts';
 import { statsBytes } from '../stats/files.ts';
@@ -47,6 +47,11 @@ export class Recount {
   skip(height: number): void {
     this.#turnTo(height);
     this.#isPartial = true;
+  }
+
+  /** The runes of all records, in any order. Complete after `finish`. */
+  get runes(): Iterable<RuneStats> {
+    return this.#totals.all;
   }
 
   /** Sends the last stats file and the documents about all blocks to the sink. No block may have been skipped. */

@@ -22,6 +22,7 @@ import {
   sidecarPath,
   statsFilePath,
 } from '../pages/paths.ts';
+import { searchFiles } from '../pages/search.ts';
 import { type Encoding, type Site, siteOf } from '../pages/site.ts';
 import { siteAssets } from '../site/assets.ts';
 import { emitFiles, type FileSink } from '../write/pageFiles.ts';
@@ -133,12 +134,15 @@ async function verifyBlocks(
     const before = findings.count;
     const runes = etchings?.finish(blocks, own) ?? [];
     if (findings.count === before) await balances?.finish(runes);
+    const search = [...searchFiles(etchings === undefined ? recount.runes : runes)];
+    for (const [path, text] of search) own.file(path, Buffer.from(text));
     const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
     const others = [
       ...ownPaths.map(([path]) => path),
       ...STATS_PATHS,
       MARKER,
       ...byHeight,
+      ...search.map(([path]) => path),
       ...(etchings?.paths ?? []),
       ...archived,
       ...bulk,

@@ -74,7 +74,7 @@ describe.each(Object.keys(BUILDS))('in a build %s', (name) => {
     const records = await listOf(hostOf(name), `transactions/${id}`);
     expect(records.length).toBeGreaterThan(60);
     const opened = await openAt(addressOf(name, `?tx=${id}`));
-    await opened.page.click('nav[aria-label=Pages] a[aria-label="60 records per page"]');
+    await opened.page.click('nav[aria-label=Pages] a[aria-label="60 per page"]');
     await opened.page.waitForSelector(`text=1–60 of ${records.length}`);
     expect(new URL(opened.page.url()).search).toBe(`?tx=${id}&limit=60`);
     expect(await readAll(opened)).toEqual(records.map((one) => rowOf(one, 'transaction')));

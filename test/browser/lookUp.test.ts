@@ -42,6 +42,7 @@ describe('a look-up', () => {
     ['a block hash with 0x', `0x${HASH}`, 'Block 840,000', 'blocks/840000'],
     ['a transaction', TX, 'Transaction', `transactions/${TX}`],
     ['a transaction with 0x', `0x${TX}`, 'Transaction', `transactions/${TX}`],
+    ['the URL of another explorer', `https://mempool.space/tx/${TX}`, 'Transaction', `transactions/${TX}`],
     ['a transaction in capitals', ` 0X${TX.toUpperCase()} `, 'Transaction', `transactions/${TX}`],
   ])('of %s shows its first records', async (_, text, heading, path) => {
     const { page, problems } = await openAt();
@@ -53,6 +54,13 @@ describe('a look-up', () => {
     expect(problems).toEqual([]);
   });
 
+  it('of the latest block shows the highest', async () => {
+    const { page, problems } = await openAt('?block=latest');
+    expect(await page.textContent('h1:visible')).toBe('Block 2,000,010');
+    expect(await rowsOf(page)).toEqual((await listOf(host, 'blocks/2000010')).map((one) => rowOf(one, 'block')));
+    expect(problems).toEqual([]);
+  });
+
   it('of a transaction names its block and its time', async () => {
     const { page } = await openAt(`?tx=${TX}`);
     expect(await page.textContent('.facts')).toMatch(/Block840,000, transaction 3 of it.*Time.* ago 2024-04-20 00:09:27 UTC/);
@@ -60,11 +68,11 @@ describe('a look-up', () => {
   });
 
   it.each([
-    ['nothing', '', /Type a transaction id/],
+    ['nothing', '', /Type a rune/],
     ['63 digits', TX.slice(1), /have 64 hex digits; this has 63/],
     ['a wrong digit', `${TX.slice(1)}z`, /this has “z” in it/],
     ['words', '<b>doge</b>', /neither/],
-    ['a rune', '840000:3', /rune id.*Show block 840000/],
+    ['an output', `${TX}:1`, /output.*Show the transaction/],
   ])('of %s is explained, and changes nothing', async (_, text, words) => {
     const { page, problems, requested } = await openAt();
     const before = requested.length;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Log, SummaryRow } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
-import { MANIFEST_PATH } from '../../src/pages/paths.ts';
+import { MANIFEST_PATH, SEARCH_FOLDER } from '../../src/pages/paths.ts';
 import type { Dialect, Encoding, Layout } from '../../src/pages/site.ts';
 import { build } from '../../src/pipeline/build.ts';
 import type { BuildOptions } from '../../src/pipeline/options.ts';
@@ -98,10 +98,10 @@ export function tree(folder: string): Record<string, string> {
   return Object.fromEntries(filesBelow(folder).map((path) => [path, hashOf(path, readFileSync(join(folder, path)))]));
 }
 
-/** The tree of an output without its etchings, which only input with a runes table has. */
+/** The tree of an output without its etchings, which only input with a runes table has, and without the search, which has their symbols. */
 export function treeOfRecords(out: string): Record<string, string> {
   const { lists: _, ...manifest } = JSON.parse(readFileSync(join(out, MANIFEST_PATH), 'utf8')) as Record<string, unknown>;
-  const files = Object.entries(tree(out)).filter(([path]) => !path.startsWith(LISTS));
+  const files = Object.entries(tree(out)).filter(([path]) => !path.startsWith(LISTS) && !path.startsWith(SEARCH_FOLDER));
   return { ...Object.fromEntries(files), [MANIFEST_PATH]: JSON.stringify(manifest) };
 }
 

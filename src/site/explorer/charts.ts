@@ -6,7 +6,7 @@ import type { RuneStats, Stats } from '../../contract/stats.ts';
 import { OPERATIONS } from '../../pages/lists.ts';
 import { count, groupDigits, utc } from '../format.ts';
 import { el, svg } from './dom.ts';
-import { announce, blockLink, linkTo } from './parts.ts';
+import { announce, blockLink, linkTo, runeLink } from './parts.ts';
 import { type Column, columnsOf, linear } from './scales.ts';
 
 const HEIGHT = 236;
@@ -276,7 +276,6 @@ function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLEle
     ...parts.map((name) => el('span', { 'data-operation': name, style: `width:${((rune[name] / most) * 100).toFixed(2)}%` })),
   );
   const [block = ''] = rune.id.split(':');
-  const name = el('span', { class: 'rune' }, rune.spaced_name);
   // Many mirrors have only a window of blocks, and most of their runes were etched earlier.
   const isInMirror = /^[0-9]{1,16}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
   const id = isInMirror
@@ -286,7 +285,7 @@ function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLEle
   return el(
     'tr',
     {},
-    el('td', {}, name, ' ', id, bar),
+    el('td', {}, runeLink(rune), ' ', id, bar),
     el('td', { class: 'number', title: count(rune.records, 'record') }, groupDigits(rune.records)),
   );
 }

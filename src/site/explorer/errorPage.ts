@@ -4,10 +4,10 @@
 import { MirrorError } from '../../client/index.ts';
 import { el } from './dom.ts';
 import { elsewhere, linkTo } from './parts.ts';
-import type { ListView } from './views.ts';
+import type { FoundView } from './views.ts';
 
 /** Renders an error. If a repetition may help, a button calls `retry`; else links lead on. */
-export function errorPage(error: unknown, view: ListView, retry: () => void): Node[] {
+export function errorPage(error: unknown, view: FoundView, retry: () => void): Node[] {
   const [title, text] = wordsOf(error);
   const alert = el(
     'div',
@@ -16,8 +16,8 @@ export function errorPage(error: unknown, view: ListView, retry: () => void): No
     el('p', {}, text),
   );
   if (isLasting(error)) {
-    const { kind, id } = view;
-    return [alert, el('p', {}, linkTo({ kind, id, offset: 0 }, `Show the first records of the ${kind}`)), elsewhere(view)];
+    const first = { ...view, operation: undefined, limit: undefined, offset: 0 };
+    return [alert, el('p', {}, linkTo(first, `Show the first records of the ${view.kind}`)), elsewhere(view)];
   }
   const button = el('button', { type: 'button', 'data-step': 'retry' }, 'Try again');
   button.addEventListener('click', retry);

@@ -6,11 +6,11 @@ import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 import { pagePath, stemOf } from '../../pages/paths.ts';
 import { defaultLimit } from '../../pages/site.ts';
 import { exactPage } from '../../pages/window.ts';
-import { count, formatHeights, groupDigits, isoTime, relativeTime, shorten, utc } from '../format.ts';
+import { count, formatHeights, groupDigits, shorten } from '../format.ts';
 import { el } from './dom.ts';
 import { pagingOf } from './paging.ts';
-import { blockLink, copyButton, elsewhere, idWithCopy, linkTo } from './parts.ts';
-import { BASE, settings } from './settings.ts';
+import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
+import { settings } from './settings.ts';
 import { type Activity, fetchBlockStats, fetchList, type Heights, type Neighbours, neighboursOf, type Result } from './source.ts';
 import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
@@ -35,7 +35,7 @@ export async function listPage(
           ...(result.results.length < result.total ? [pagingOf(view, result, 'Pages, again')] : []),
         ]
       : [nothingHere(view, result)];
-  return [...top, ...records, sourceOf(view, result)];
+  return [...top, ...records, apiSource(apiTarget(view), fileOf(view, result))];
 }
 
 /** Names a view for the title. A block goes by its height once a record of it is known. */
@@ -91,17 +91,6 @@ function transactionHead({ location }: Activity): Node[] {
     ]),
   ];
 }
-
-const timeInFull = (timestamp: number): HTMLElement =>
-  el(
-    'time',
-    { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) },
-    `${relativeTime(timestamp, Date.now() / 1000)} `,
-    el('span', { class: 'quiet' }, utc(timestamp)),
-  );
-
-const facts = (entries: readonly (readonly [name: string, value: Node])[]): HTMLElement =>
-  el('dl', { class: 'facts' }, ...entries.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 
 /** Renders the totals of a transaction, if all of its records fit on a page. A list of one record needs none. */
 async function totals(view: ListView, result: Result, signal: AbortSignal): Promise<Node[]> {
@@ -160,19 +149,6 @@ function nothingHere(view: ListView, { total }: Result): HTMLElement {
   }
   const start = linkTo({ ...view, offset: 0 }, 'Show the first page');
   return el('p', { class: 'note' }, `This list has ${count(total, 'record')} and ends before this page. `, start);
-}
-
-/** Shows the curl command and the raw JSON of this window. */
-function sourceOf(view: ListView, result: Result): HTMLElement {
-  const url = new URL(apiTarget(view), BASE).href;
-  const command = `curl '${url.replaceAll("'", '%27')}'`;
-  return el(
-    'section',
-    { class: 'source', 'aria-label': 'The same from the API' },
-    el('code', { class: 'command' }, command),
-    copyButton(command, 'command'),
-    el('a', { href: new URL(fileOf(view, result) ?? apiTarget(view), BASE).href }, 'Raw JSON'),
-  );
 }
 
 /**

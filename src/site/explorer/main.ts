@@ -2,15 +2,16 @@
  * Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks.
  */
 
-import { count } from '../format.ts';
+import { count, shorten } from '../format.ts';
 import { byId, el } from './dom.ts';
 import { errorPage } from './errorPage.ts';
 import { listPage, nameOf, unknownPage } from './listPage.ts';
 import { showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, linkTo } from './parts.ts';
-import { fetchHeights, fetchList, neighboursOf } from './source.ts';
-import { isMisread, type ListView, type Misread, readLookUp, searchOf, viewOf } from './views.ts';
+import { fetchHeights, fetchList, findByLetters, mirror, neighboursOf } from './source.ts';
+import { suggestFor } from './suggest.ts';
+import { type FoundView, isMisread, LATEST, type ListView, type Misread, readLookUp, type SubjectView, searchOf, viewOf } from './views.ts';
 
 const SITE = document.title;
 const overview = byId('overview');
@@ -41,12 +42,12 @@ async function show(from?: string): Promise<void> {
     field.value = view.text;
     return put(misreadPage(view.said), from);
   }
-  document.title = `${nameOf(view)} · ${SITE}`;
+  document.title = `${titleOf(view)} · ${SITE}`;
   field.value = view.id;
   stage.setAttribute('aria-busy', 'true');
   if (stage.childElementCount === 0) stage.replaceChildren(el('p', { class: 'waiting' }, 'Looking it up…'));
   try {
-    const nodes = await pageOf(view, signal);
+    const nodes = await (isSubject(view) ? subjectPage(view, signal) : pageOf(view, signal));
     if (!signal.aborted) put(nodes, from);
   } catch (error) {
     if (!signal.aborted)
@@ -57,8 +58,25 @@ async function show(from?: string): Promise<void> {
   }
 }
 
+const isSubject = (view: FoundView): view is SubjectView => view.kind === 'rune' || view.kind === 'address';
+const titleOf = (view: FoundView): string =>
+  isSubject(view) ? `${view.kind === 'rune' ? 'Rune' : 'Address'} ${shorten(view.id)}` : view.id === LATEST ? 'Latest block' : nameOf(view);
+
+/** Fetches and renders the page of a rune or an address. Rejects with the client's errors. */
+async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<readonly Node[]> {
+  // `.js`, because esbuild leaves this import unchanged (src/site/assets.ts).
+  const [{ detailsPage }, manifest] = await Promise.all([import('./details.js'), mirror.manifest()]);
+  const { title, said, nodes } = await detailsPage(view, { mirror, manifest, find: findByLetters, signal });
+  signal.throwIfAborted();
+  document.title = `${title} · ${SITE}`;
+  announce(said);
+  return nodes;
+}
+
 /** Fetches and renders a list. Rejects with the client's errors. */
-async function pageOf(view: ListView, signal: AbortSignal): Promise<Node[]> {
+async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
+  const latest = asked.id === LATEST ? (await fetchHeights()).at(-1)?.[1] : undefined;
+  const view = latest === undefined ? asked : { ...asked, id: String(latest) };
   const [result, heights] = await Promise.all([fetchList(view, signal), fetchHeights()]);
   // The request for heights has no signal, so another view may be open by now.
   signal.throwIfAborted();
@@ -114,8 +132,11 @@ function say(misread: Misread | undefined): void {
   );
 }
 
+const closeSuggestions = suggestFor(field, byId('suggestions'), findByLetters, (view) => go(searchOf(view)));
+
 byId('look-up').addEventListener('submit', (event) => {
   event.preventDefault();
+  closeSuggestions();
   const read = readLookUp(field.value);
   if (isMisread(read)) {
     say(read);

@@ -6,15 +6,22 @@ import { groupDigits } from '../format.ts';
 import { el } from './dom.ts';
 import { linkTo } from './parts.ts';
 import { settings } from './settings.ts';
-import type { Result } from './source.ts';
-import { type ListView, searchOf } from './views.ts';
+import { type FoundView, searchOf } from './views.ts';
+
+/** A window of any list. */
+export interface Shown {
+  readonly limit: number;
+  readonly offset: number;
+  readonly total: number;
+  readonly results: readonly unknown[];
+}
 
 /** Formats the shown window: `21–40 of 1,234`. */
-export const rangeOf = ({ offset, total, results }: Result): string =>
+export const rangeOf = ({ offset, total, results }: Shown): string =>
   `${groupDigits(offset + 1)}–${groupDigits(offset + results.length)} of ${groupDigits(total)}`;
 
 /** Renders the paging row. A list that fits the smallest page has no links. */
-export function pagingOf(view: ListView, result: Result, name: string): HTMLElement {
+export function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
   const { total, offset, limit } = result;
   const [smallest = 20] = settings.pageSizes;
   const nav = el('nav', { class: 'paging', 'aria-label': name }, el('span', { class: 'range' }, rangeOf(result)));
@@ -44,13 +51,13 @@ export function pagingOf(view: ListView, result: Result, name: string): HTMLElem
 }
 
 /** Links to the same place in other page sizes. Links instead of a menu, so that they open in a new tab too. */
-function sizes(view: ListView, limit: number, offset: number): HTMLElement {
+function sizes(view: FoundView, limit: number, offset: number): HTMLElement {
   const [smallest] = settings.pageSizes;
   const each = settings.pageSizes.map((size) => {
     if (size === limit) return el('span', { 'aria-current': 'true' }, groupDigits(size));
     const first = Math.floor(offset / size) * size;
     const href = searchOf({ ...view, limit: size === smallest ? undefined : size, offset: first });
-    return el('a', { href, 'aria-label': `${size} records per page` }, groupDigits(size));
+    return el('a', { href, 'aria-label': `${size} per page` }, groupDigits(size));
   });
   return el('span', { class: 'sizes' }, ...each, ' per page');
 }

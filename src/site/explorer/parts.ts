@@ -4,21 +4,33 @@
 
 import { groupDigits, isoTime, relativeTime, utc } from '../format.ts';
 import { el, svg } from './dom.ts';
-import { type ListView, searchOf } from './views.ts';
+import { BASE } from './settings.ts';
+import { addressView, type FoundView, searchOf, viewOfRune } from './views.ts';
 
-/** Creates a link to a list. main.ts handles its clicks without a page load. */
-export const linkTo = (view: ListView, text: string, title?: string): HTMLAnchorElement => el('a', { href: searchOf(view), title }, text);
+/** Creates a link to a view. main.ts handles its clicks without a page load. */
+export const linkTo = (view: FoundView, text: string, title?: string): HTMLAnchorElement => el('a', { href: searchOf(view), title }, text);
 
 /** Links to explorers of all of Bitcoin, for an id that this mirror does not have. */
-export function elsewhere({ kind, id }: ListView): HTMLElement {
-  const path = `${kind === 'block' ? 'block' : 'tx'}/${id.replace(/^0x/, '')}`;
+export function elsewhere({ kind, id }: FoundView): HTMLElement {
+  const path = `${kind === 'transaction' ? 'tx' : kind}/${encodeURIComponent(id.replace(/^0x/, ''))}`;
   const link = (host: string) => el('a', { href: `https://${host}/${path}`, rel: 'noreferrer' }, host);
-  return el('p', {}, `Explorers of all of Bitcoin may have this ${kind}: `, link('mempool.space'), ' and ', link('ordinals.com'), '.');
+  const others = kind === 'rune' ? [] : [link('mempool.space'), ' and '];
+  return el('p', {}, `Explorers of all of Bitcoin may have this ${kind}: `, ...others, link('ordinals.com'), '.');
 }
 
 /** Creates a link to a block by height. */
 export const blockLink = (height: number): HTMLAnchorElement =>
   linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
+
+/** Creates a link to the page of a rune, with its name. */
+export function runeLink(rune: { readonly id: string; readonly name: string; readonly spaced_name: string }): HTMLAnchorElement {
+  const link = linkTo(viewOfRune(rune), rune.spaced_name);
+  link.className = 'rune';
+  return link;
+}
+
+/** Shows an address, shortened, as a link to its page. `what` is the name of the button that copies it. */
+export const addressLink = (address: string, what = 'address'): HTMLElement => idWithCopy(address, what, { to: addressView(address) });
 
 /** Characters at the end of an id that are shown even where there is no room for all of it. */
 const TAIL = 6;
@@ -30,7 +42,7 @@ const TAIL = 6;
 export function idWithCopy(
   id: string,
   what: string,
-  { shown = id, to }: { readonly shown?: string; readonly to?: ListView } = {},
+  { shown = id, to }: { readonly shown?: string; readonly to?: FoundView } = {},
 ): HTMLElement {
   const start = shown.slice(0, -TAIL);
   const code = el(
@@ -40,6 +52,31 @@ export function idWithCopy(
     el('span', {}, shown.slice(-TAIL)),
   );
   return el('span', { class: 'id' }, to === undefined ? code : el('a', { href: searchOf(to) }, code), copyButton(id, what));
+}
+
+/** Shows values with their names. */
+export const facts = (entries: readonly (readonly [name: string, value: Node | string])[]): HTMLElement =>
+  el('dl', { class: 'facts' }, ...entries.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
+
+/** Shows a relative and an exact time. `timestamp` is in seconds since 1970. */
+export const timeInFull = (timestamp: number): HTMLElement =>
+  el(
+    'time',
+    { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) },
+    `${relativeTime(timestamp, Date.now() / 1000)} `,
+    el('span', { class: 'quiet' }, utc(timestamp)),
+  );
+
+/** Shows the curl command of an API target, and a link to its JSON or to the file that has the same. */
+export function apiSource(target: string, file = target): HTMLElement {
+  const command = `curl '${new URL(target, BASE).href.replaceAll("'", '%27')}'`;
+  return el(
+    'section',
+    { class: 'source', 'aria-label': 'The same from the API' },
+    el('code', { class: 'command' }, command),
+    copyButton(command, 'command'),
+    el('a', { href: new URL(file, BASE).href }, 'Raw JSON'),
+  );
 }
 
 /** Creates a button that copies a text and announces the result. `what` is its name in `Copy the …`. */

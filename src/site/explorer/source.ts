@@ -5,6 +5,7 @@ import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '.
 import type { LatestBlocks, Stats } from '../../contract/stats.ts';
 import type { Operation } from '../../pages/lists.ts';
 import { statsFilePath } from '../../pages/paths.ts';
+import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../../pages/search.ts';
 import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
@@ -15,7 +16,8 @@ export type NewBlock = LatestBlocks['blocks'][number];
 /** Runs of heights with activity, ends inclusive. */
 export type Heights = MirrorManifest['heights'];
 
-const mirror = new Mirror(BASE);
+/** The mirror of this page. */
+export const mirror = new Mirror(BASE);
 
 /** Fetches the window of a list that a view shows. Rejects with the client's errors or the signal's reason. */
 export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<Result> =>
@@ -86,6 +88,32 @@ async function findBlockStats(hash: string, height: number): Promise<BlockCounts
 }
 
 const isStats = (value: unknown): boolean => Array.isArray(Object(value)['activity']) && Array.isArray(Object(value)['runes']);
+
+const searchFiles = new Map<string, Promise<SearchFile | undefined>>();
+
+/**
+ * Finds runes whose names begin with letters in upper case, oldest first. Files that were read stay in memory. Rejects
+ * when a file cannot be read.
+ */
+export const findByLetters = (letters: string): Promise<FoundRune[]> =>
+  findRunes(letters, (path) => {
+    const known = searchFiles.get(path);
+    if (known !== undefined) return known;
+    const read = fetchSearchFile(path);
+    searchFiles.set(path, read);
+    read.catch(() => searchFiles.delete(path));
+    return read;
+  });
+
+/** Fetches a file of runes. Undefined if no rune has such a name: object stores may answer 403 for a missing file. */
+async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
+  const response = await fetch(new URL(path, BASE));
+  const text = await response.text();
+  if (response.status === 404 || response.status === 403) return undefined;
+  const file = response.ok ? readSearchFile(text) : undefined;
+  if (file === undefined) throw new Error(`${path} cannot be read: status ${response.status}`);
+  return file;
+}
 
 async function fetchStatsFile<T>(path: string, isRight: (value: unknown) => value is T): Promise<T> {
   try {

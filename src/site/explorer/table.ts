@@ -6,7 +6,7 @@
 import type { Operation } from '../../pages/lists.ts';
 import { groupDigits, shorten } from '../format.ts';
 import { type Child, el } from './dom.ts';
-import { idWithCopy } from './parts.ts';
+import { addressLink, idWithCopy, runeLink } from './parts.ts';
 import type { Activity } from './source.ts';
 import { totalsOf } from './totals.ts';
 
@@ -118,13 +118,9 @@ function transactionRow({ location: { tx_id, tx_index } }: Activity): HTMLElemen
   return el('tr', { role: 'row', class: 'transaction' }, cell);
 }
 
-const runeOf = (rune: Activity['rune']): Child[] => [
-  el('span', { class: 'rune' }, rune.spaced_name),
-  ' ',
-  el('code', { class: 'quiet', title: 'Rune id' }, rune.id),
-];
+const runeOf = (rune: Activity['rune']): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)];
 
-function amountOf(amount: string): HTMLElement {
+export function amountOf(amount: string): HTMLElement {
   const { whole, fraction } = partsOf(amount);
   // The integer part wraps after separators.
   const digits = whole.split(/(?<=,)/).flatMap((group, i) => (i === 0 ? [group] : [el('wbr'), group]));
@@ -136,7 +132,7 @@ function amountOf(amount: string): HTMLElement {
  * Renders who received, sent or burned, and the receiver of a send. Etchings and mints have no address. In other records
  * it is missing if an output's script has none.
  */
-function addressesOf({ operation, address, receiver_address }: Activity): Child[] {
+export function addressesOf({ operation, address, receiver_address }: Omit<Activity, 'rune'>): Child[] {
   const isMove = operation === 'receive' || operation === 'send' || operation === 'burn';
   const arrow = el('span', { class: 'quiet', title: 'Receiver' }, '→');
   return [
@@ -148,7 +144,7 @@ function addressesOf({ operation, address, receiver_address }: Activity): Child[
 }
 
 const addressOf = (address: string | undefined, what: string): Child =>
-  address === undefined ? el('span', { class: 'quiet' }, 'no address') : idWithCopy(address, what);
+  address === undefined ? el('span', { class: 'quiet' }, 'no address') : addressLink(address, what);
 
 /**
  * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. For outputs of the record's own transaction

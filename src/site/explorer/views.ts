@@ -2,11 +2,13 @@
  * Views of the explorer and their query strings. Needs no browser.
  */
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';
+import { lettersOf } from '../../pages/search.ts';
+import { idInUrl } from './otherSites.ts';
 
 /** A window of a list. */
 export interface ListView {
   readonly kind: 'block' | 'transaction';
-  /** A height, or 64 hex digits with or without `0x`. */
+  /** A height, `latest`, or 64 hex digits with or without `0x`. */
   readonly id: string;
   /** Only records of this operation; only for blocks. */
   readonly operation?: Operation | undefined;
@@ -15,13 +17,31 @@ export interface ListView {
   readonly offset: number;
 }
 
-export type View = { readonly kind: 'overview' } | { readonly kind: 'problem'; readonly text: string; readonly said: Misread } | ListView;
+/** The page of a rune or an address, with a window of one of its lists. */
+export interface SubjectView {
+  readonly kind: 'rune' | 'address';
+  /** An address; or the id of a rune, its number, or its name in upper case without spacers. */
+  readonly id: string;
+  /** Undefined for the first list that the mirror has. */
+  readonly list?: SubjectList | undefined;
+  readonly limit?: number | undefined;
+  readonly offset: number;
+}
+
+/** Lists of a rune and of an address. */
+export const SUBJECT_LISTS = { rune: ['activity', 'holders'], address: ['balances', 'activity'] } as const;
+export type SubjectList = (typeof SUBJECT_LISTS)[keyof typeof SUBJECT_LISTS][number];
+
+/** A view that has an id. */
+export type FoundView = ListView | SubjectView;
+
+export type View = { readonly kind: 'overview' } | { readonly kind: 'problem'; readonly text: string; readonly said: Misread } | FoundView;
 
 /** Why a text cannot be looked up. */
 export interface Misread {
   readonly problem: string;
   /** A link to what the user may have meant. */
-  readonly instead?: { readonly label: string; readonly view: ListView };
+  readonly instead?: { readonly label: string; readonly view: FoundView };
 }
 
 const HEX = /^(?:0x)?[0-9a-f]{64}$/;
@@ -32,24 +52,57 @@ const isBlockHash = (hex: string): boolean => bare(hex).startsWith('00000000');
 
 const listOf = (kind: ListView['kind'], id: string): ListView => ({ kind, id, offset: 0 });
 
+/** Returns the view of a rune. */
+export const runeView = (id: string): SubjectView => ({ kind: 'rune', id, offset: 0 });
+/** Returns the view of an address. */
+export const addressView = (id: string): SubjectView => ({ kind: 'address', id, offset: 0 });
+
+/** Returns the view of a rune in the data by its name, or by its id if no request can have such a name. */
+export const viewOfRune = ({ id, name }: { readonly id: string; readonly name: string }): SubjectView =>
+  runeView(lettersOf(name) === name ? name : id);
+
+const RUNE_ID = /^([0-9]{1,15}):([0-9]{1,15})$/;
+const BECH32 = /^(?:bc|tb|bcrt)1[0-9a-z]{6,90}$/;
+const BASE58 = /^(?=.*[1-9])[123mn][1-9A-HJ-NP-Za-km-z]{25,34}$/;
+const withoutZeros = (digits: string): string => digits.replace(/^0+(?=[0-9])/, '');
+
+/** Reads a rune's id, number or name, with spacers or without. Undefined for other text. */
+function readRune(text: string): SubjectView | undefined {
+  const [, height, index] = RUNE_ID.exec(text) ?? [];
+  if (height !== undefined && index !== undefined) return runeView(`${withoutZeros(height)}:${withoutZeros(index)}`);
+  const id = /^[0-9]{1,15}$/.test(text) ? withoutZeros(text) : lettersOf(text);
+  return id === undefined ? undefined : runeView(id);
+}
+
 /**
- * Reads a text of the search field: a transaction id, block height or block hash. Returns the problem for other text.
+ * Reads a text of the search field: a transaction id, a block height or hash, a rune, an address, `latest`, or the URL
+ * of one of these at an explorer. Returns the problem for other text.
  */
-export function readLookUp(text: string): ListView | Misread {
-  const id = text.trim().toLowerCase();
-  if (id === '') return { problem: 'Type a transaction id, a block height or a block hash.' };
+export function readLookUp(text: string): FoundView | Misread {
+  const trimmed = text.trim();
+  const id = trimmed.toLowerCase();
+  if (id === '') return { problem: 'Type a rune, an address, a transaction id, or a block height or hash.' };
   if (HEX.test(id)) return listOf(isBlockHash(id) ? 'block' : 'transaction', id);
+  if (id === LATEST) return listOf('block', id);
   const height = id.replace(/^#|[,_ ]/g, '');
-  if (/^[0-9]{1,16}$/.test(height)) return listOf('block', height.replace(/^0+(?=[0-9])/, ''));
-  return misreadOf(id);
+  if (/^[0-9]{1,16}$/.test(height)) return listOf('block', withoutZeros(height));
+  if (BECH32.test(id)) return addressView(id);
+  if (BASE58.test(trimmed)) return addressView(trimmed);
+  return readRune(trimmed) ?? readUrl(trimmed) ?? misreadOf(id);
+}
+
+/** The id of the highest block. */
+export const LATEST = 'latest';
+
+/** Reads the URL of a transaction, block, rune or address, here or at another explorer. Undefined for other text. */
+function readUrl(text: string): FoundView | Misread | undefined {
+  const found = idInUrl(text);
+  if (found === undefined) return undefined;
+  if (found.kind === 'unknown') return { problem: 'This URL names neither a transaction, a block, a rune nor an address.' };
+  return found.kind === 'rune' ? (readRune(found.id) ?? misreadOf(found.id)) : readLookUp(found.id);
 }
 
 function misreadOf(id: string): Misread {
-  const [, runeBlock] = /^([0-9]{1,16}):[0-9]+$/.exec(id) ?? [];
-  if (runeBlock !== undefined) {
-    const problem = 'This is a rune id. Look up a transaction or a block instead: the number before the colon is the block of its etching.';
-    return { problem, instead: { label: `Show block ${runeBlock}`, view: listOf('block', runeBlock) } };
-  }
   const [, txId] = /^((?:0x)?[0-9a-f]{64}):[0-9]+$/.exec(id) ?? [];
   if (txId !== undefined) {
     const problem = 'This is an output. Look up a transaction or a block instead: the digits before the colon are its transaction id.';
@@ -57,15 +110,14 @@ function misreadOf(id: string): Misread {
   }
   const ids = 'Transaction ids and block hashes have 64 hex digits';
   const digits = bare(id);
-  if (/^(?:bc1|tb1|bcrt1)[0-9a-z]{6,}$/.test(id)) return { problem: 'This is an address. Only transactions and blocks can be looked up.' };
   if (/^[0-9a-f]+$/.test(digits)) return { problem: `${ids}; this has ${digits.length}. Copy the whole id again.` };
   const [odd] = /[^0-9a-f]/u.exec(digits) ?? [''];
   if (digits.length > 40) return { problem: `${ids}, 0 to 9 and a to f; this has “${odd}” in it. Copy the id again.` };
-  return { problem: `This is neither a transaction id, a block height nor a block hash. ${ids}, and heights are integers.` };
+  return { problem: `This is neither a rune, an address, a transaction nor a block. ${ids}, and names of runes at most 28 letters.` };
 }
 
 /** True when a text could not be read. */
-export const isMisread = (read: ListView | Misread): read is Misread => 'problem' in read;
+export const isMisread = (read: FoundView | Misread): read is Misread => 'problem' in read;
 
 /** Returns the view of the same 64 digits as the other kind of id; undefined for heights. */
 export function otherReading(view: ListView): ListView | undefined {
@@ -76,39 +128,61 @@ export function otherReading(view: ListView): ListView | undefined {
 const numberOf = (text: string | null): number | undefined =>
   text === null || text === '' ? undefined : /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
 
-/** Reads a query string such as `?block=840000&operation=mint&limit=60&offset=60` or `?tx=<id>`. */
+/** Reads a query string such as `?block=840000&operation=mint&limit=60&offset=60`, `?tx=<id>` or `?rune=840000:3`. */
 export function viewOf(search: string): View {
   const query = new URLSearchParams(search);
-  const [block, tx] = [query.get('block'), query.get('tx')];
-  const text = block ?? tx;
-  if (text === null) return { kind: 'overview' };
+  const parameter = (['block', 'tx', 'rune', 'address'] as const).find((name) => query.has(name));
+  if (parameter === undefined) return { kind: 'overview' };
+  const text = query.get(parameter) ?? '';
+  const window = { limit: numberOf(query.get('limit')), offset: numberOf(query.get('offset')) ?? 0 };
+  if (parameter === 'rune' || parameter === 'address') {
+    const read = parameter === 'rune' ? readRune(text) : text.trim() === '' ? undefined : addressView(text.trim());
+    const said = { problem: parameter === 'rune' ? 'This is neither an id, a number nor a name of a rune.' : 'This is not an address.' };
+    if (read === undefined) return { kind: 'problem', text, said };
+    const list = SUBJECT_LISTS[parameter].find((name) => name === query.get('list'));
+    return { kind: parameter, id: read.id, list, ...window };
+  }
   const read = readLookUp(text);
   if (isMisread(read)) return { kind: 'problem', text, said: read };
   // The parameter's name decides the kind, not the digits.
-  const kind = block === null ? 'transaction' : 'block';
-  if (kind === 'transaction' && !HEX.test(read.id)) {
-    const said = { problem: 'Transaction ids have 64 hex digits.', instead: { label: `Show block ${read.id}`, view: read } };
-    return { kind: 'problem', text, said };
+  const kind = parameter === 'block' ? 'block' : 'transaction';
+  const isId = HEX.test(read.id) || (kind === 'block' && read.kind === 'block');
+  if (!isId) {
+    const label = read.kind === 'block' ? `Show block ${read.id}` : 'Show it';
+    const ids = kind === 'block' ? 'Blocks have a height, or a hash of 64 hex digits.' : 'Transaction ids have 64 hex digits.';
+    return { kind: 'problem', text, said: { problem: ids, instead: { label, view: read } } };
   }
   const operation = OPERATIONS.find((name) => kind === 'block' && name === query.get('operation'));
-  return { kind, id: read.id, operation, limit: numberOf(query.get('limit')), offset: numberOf(query.get('offset')) ?? 0 };
+  return { kind, id: read.id, operation, ...window };
 }
 
-/** Returns the query string of a list, without default values. */
-export function searchOf(view: ListView): string {
-  const query = new URLSearchParams({ [view.kind === 'block' ? 'block' : 'tx']: view.id });
-  if (view.operation !== undefined) query.set('operation', view.operation);
-  if (view.limit !== undefined) query.set('limit', String(view.limit));
-  if (view.offset !== 0) query.set('offset', String(view.offset));
-  return `?${query}`;
-}
-
-/** Returns the API target of a view, relative to the mirror's base URL. */
-export function apiTarget(view: ListView): string {
+/** Returns the query string of a view, without default values. */
+export function searchOf(view: FoundView): string {
   const query = new URLSearchParams();
+  if ('operation' in view && view.operation !== undefined) query.set('operation', view.operation);
+  if ('list' in view && view.list !== undefined) query.set('list', view.list);
   if (view.limit !== undefined) query.set('limit', String(view.limit));
   if (view.offset !== 0) query.set('offset', String(view.offset));
-  if (view.operation !== undefined) query.set('operation_type', view.operation);
-  const text = query.size === 0 ? '' : `?${query}`;
-  return `runes/v1/${view.kind === 'block' ? 'blocks' : 'transactions'}/${view.id}/activity${text}`;
+  const rest = query.size === 0 ? '' : `&${query}`;
+  // The colon of a rune's id stays readable.
+  return `?${view.kind === 'transaction' ? 'tx' : view.kind}=${encodeURIComponent(view.id).replaceAll('%3A', ':')}${rest}`;
+}
+
+/** Returns the API target of a list, relative to the mirror's base URL. */
+export function apiTarget(view: ListView): string {
+  const path = `${view.kind === 'block' ? 'blocks' : 'transactions'}/${view.id}/activity`;
+  return targetOf(path, view, view.operation === undefined ? {} : { operation_type: view.operation });
+}
+
+/** Returns the target of a window of a path below `runes/v1`. */
+export function targetOf(
+  path: string,
+  { limit, offset }: { readonly limit?: number | undefined; readonly offset: number },
+  more: Readonly<Record<string, string>> = {},
+): string {
+  const query = new URLSearchParams();
+  if (limit !== undefined) query.set('limit', String(limit));
+  if (offset !== 0) query.set('offset', String(offset));
+  for (const [name, value] of Object.entries(more)) query.set(name, value);
+  return `runes/v1/${path}${query.size === 0 ? '' : `?${query}`}`;
 }

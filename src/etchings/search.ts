@@ -1,0 +1,72 @@
+/**
+ * Writes the files by which runes are found from the letters of their names (pages/search.ts). They have the etchings,
+ * or in a mirror without them the runes of the records.
+ */
+import { type Dirent, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { codeOf } from '../errors.ts';
+import { SEARCH_FOLDER, searchPath } from '../pages/paths.ts';
+import { FIRST_LETTERS, type NamedRune, searchFiles } from '../pages/search.ts';
+import { int, nullable, type Store, text } from '../store/duckdb.ts';
+import { newFirstLetters } from './changes.ts';
+import type { EtchingFacts } from './facts.ts';
+
+/** Receives files by their paths. */
+interface Sink {
+  file(path: string, content: Uint8Array): void;
+}
+
+/**
+ * Writes the files whose runes may have changed since the last build, whose etchings are `before`. Returns the paths of
+ * files in the output `root` that are no longer needed.
+ */
+export async function writeSearchFiles(
+  root: string,
+  before: EtchingFacts | undefined,
+  now: EtchingFacts | undefined,
+  sink: Sink,
+  store: Store,
+): Promise<string[]> {
+  const isKnown = before !== undefined && now !== undefined;
+  const letters = isKnown ? await newFirstLetters(FIRST_LETTERS, store) : undefined;
+  if (letters?.length === 0) return [];
+  const written = new Set<string>();
+  for (const [path, content] of searchFiles(await readRunes(now !== undefined, letters, store))) {
+    sink.file(path, Buffer.from(content));
+    written.add(path);
+  }
+  const tops = letters?.map(searchPath).map((path) => path.slice(0, -'.json'.length));
+  const isRead = (path: string) => tops === undefined || tops.some((top) => path === `${top}.json` || path.startsWith(`${top}/`));
+  return presentFiles(root).filter((path) => isRead(path) && !written.has(path));
+}
+
+/** Reads the runes of a mirror with or without etchings: all, or those whose names begin with one of `letters`. */
+async function readRunes(hasEtchings: boolean, letters: readonly string[] | undefined, store: Store): Promise<NamedRune[]> {
+  const columns = { id: text, number: int, name: text, spaced_name: text, symbol: nullable(text) };
+  const first = letters?.map((one) => `'${one}'`).join(', ');
+  const isWanted = first === undefined ? '' : `WHERE left(name, ${FIRST_LETTERS}) IN (${first})`;
+  if (hasEtchings)
+    return store.rows(`SELECT id, number, name, spaced_name, symbol FROM etchings JOIN state.runes USING (id) ${isWanted}`, columns);
+  return store.rows(
+    `SELECT rune_id AS id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, NULL::VARCHAR AS symbol
+     FROM state.block_runes GROUP BY rune_id`,
+    columns,
+  );
+}
+
+/** Lists everything in the folder of these files. Does not follow links. */
+function presentFiles(root: string, folder = SEARCH_FOLDER): string[] {
+  return entriesOf(join(root, folder)).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    return entry.isDirectory() ? presentFiles(root, path) : [path];
+  });
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}

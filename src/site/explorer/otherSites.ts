@@ -1,0 +1,49 @@
+/**
+ * Reads URLs of other explorers: they name a kind, then an id, as in `https://mempool.space/tx/<id>`,
+ * `https://ordinals.com/rune/DOG•GO•TO•THE•MOON` or `https://unisat.io/runes/market?tick=...`.
+ */
+
+/** What a URL names: `id` is a transaction id, block, address or outpoint, or a rune's id, number or name. */
+export type NamedInUrl = { readonly kind: 'rune' | 'other'; readonly id: string } | { readonly kind: 'unknown' };
+
+const KINDS: Readonly<Record<string, 'rune' | 'other'>> = {
+  rune: 'rune',
+  runes: 'rune',
+  tick: 'rune',
+  tx: 'other',
+  transaction: 'other',
+  transactions: 'other',
+  txid: 'other',
+  output: 'other',
+  outpoint: 'other',
+  block: 'other',
+  blocks: 'other',
+  'block-height': 'other',
+  address: 'other',
+  addresses: 'other',
+};
+
+/** Parts between a kind and its id, which are not ids. */
+const BETWEEN = new Set(['detail', 'details', 'market', 'info', 'etchings', 'v1', 'bitcoin', 'mainnet', 'token', 'name', 'height', 'hash']);
+
+/** Finds the id in a URL. Undefined for a text that is not a URL. */
+export function idInUrl(text: string): NamedInUrl | undefined {
+  const url = /^https?:\/\//i.test(text) ? text : /^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\/\S/i.test(text) ? `https://${text}` : undefined;
+  if (url === undefined) return undefined;
+  let parts: string[];
+  try {
+    const { pathname, searchParams } = new URL(url);
+    // Parameters come first: they name what the page of a market or of this explorer is about.
+    parts = [...[...searchParams].flat(), ...pathname.split('/').map(decodeURIComponent)];
+  } catch {
+    return { kind: 'unknown' };
+  }
+  for (const [i, part] of parts.entries()) {
+    const kind = KINDS[part.toLowerCase()];
+    const id = parts.slice(i + 1).find((one) => one !== '' && !BETWEEN.has(one.toLowerCase()));
+    if (kind === undefined || id === undefined || KINDS[id.toLowerCase()] !== undefined) continue;
+    // An output is shown as its transaction.
+    return { kind, id: kind === 'rune' ? id : id.replace(/^((?:0x)?[0-9a-f]{64})[:i][0-9]+$/i, '$1') };
+  }
+  return { kind: 'unknown' };
+}

@@ -1,0 +1,213 @@
+/**
+ * The page of a rune: its names, supply and mint, its holders and its activity.
+ */
+import type { Etching, Holder, RuneActivityPage } from '../../client/index.ts';
+import { type FoundRune, lettersOf } from '../../pages/search.ts';
+import { formatHeights, groupDigits } from '../format.ts';
+import type { DetailsPage, Source } from './details.ts';
+import { type Child, el } from './dom.ts';
+import { rangeOf } from './paging.ts';
+import { addressLink, blockLink, copyButton, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
+import { decimalsOf, mintOf, percent, shareOf, stateOfMint, unitsOf } from './shares.ts';
+import { alignedAmount, fetchLists, listNodes, recordsTable, type SubjectParts, shareBar, type Totals, tableOf } from './subjectLists.ts';
+import { runeView, type SubjectView } from './views.ts';
+
+/** What a page knows of a rune. `etching` is undefined if the mirror has no etchings. */
+interface Known {
+  readonly id: string | undefined;
+  readonly number: number | undefined;
+  readonly spacedName: string | undefined;
+  readonly etching: Etching | undefined;
+}
+
+/** Fetches and renders the page of a rune. Rejects with the client's errors. */
+export async function runePage(view: SubjectView, source: Source): Promise<DetailsPage> {
+  const { mirror, manifest, signal } = source;
+  const has = manifest.lists ?? {};
+  const known = await knownRune(view.id, source);
+  if (known === undefined) return unknownRune(view.id, source);
+  const id = known.id ?? view.id;
+  const path = `etchings/${encodeURIComponent(id).replaceAll('%3A', ':')}`;
+  const supply = known.etching?.supply.current;
+  const parts: SubjectParts = {
+    activity: {
+      path: `${path}/activity`,
+      fetch: has.rune_activity && ((window) => mirror.runeActivity(id, { ...window, signal })),
+      table: ({ results }) => recordsTable('rune', results as RuneActivityPage['results']),
+      empty: `This mirror has no activity of this rune. Its blocks with activity are ${formatHeights(manifest.heights)}.`,
+      missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
+    },
+    holders: {
+      path: `${path}/holders`,
+      fetch: has.holders && ((window) => mirror.holders(id, { ...window, signal })),
+      table: ({ results, offset }) => holdersTable(results as readonly Holder[], offset, supply),
+      empty: 'No address has this rune.',
+      missing: 'This mirror does not have holders. Mirrors have them in layout archive, with all blocks since the first rune.',
+    },
+  };
+  const lists = await fetchLists(view, parts);
+  const name = known.spacedName ?? `Rune ${id}`;
+  return {
+    title: name,
+    said: lists.shown === undefined || lists.shown.results.length === 0 ? name : `Entries ${rangeOf(lists.shown)}`,
+    nodes: [...headOf(known, name), ...termsOf(known, lists.totals, source), ...listNodes(view, lists, parts)],
+  };
+}
+
+/** Finds a rune. Undefined if the mirror says that there is none. */
+async function knownRune(id: string, { mirror, manifest, find, signal }: Source): Promise<Known | undefined> {
+  if (manifest.lists?.etchings !== undefined) {
+    const etching = await mirror.etching(id, signal);
+    return etching && { id: etching.id, number: etching.number, spacedName: etching.spaced_name, etching };
+  }
+  // Without etchings, only the files of the search know all names. An id or a number may still have lists.
+  const letters = lettersOf(id);
+  if (letters === undefined) return { id: id.includes(':') ? id : undefined, number: undefined, spacedName: undefined, etching: undefined };
+  const found = (await find(letters)).find(([spacedName]) => lettersOf(spacedName) === letters);
+  return found && { id: found[1], number: found[2], spacedName: found[0], etching: undefined };
+}
+
+async function unknownRune(id: string, { find, manifest }: Source): Promise<DetailsPage> {
+  const letters = lettersOf(id) ?? '';
+  let near: readonly FoundRune[] = [];
+  // Names that begin with as many of the letters as possible.
+  for (let length = letters.length; length >= 2 && near.length === 0; length -= 1) near = await find(letters.slice(0, length));
+  const shown = near.slice(0, 8).map(([spacedName, other]) => el('li', {}, linkTo(runeView(lettersOf(spacedName) ?? other), spacedName)));
+  return {
+    title: `Rune ${id}`,
+    said: 'Nothing here',
+    nodes: [
+      el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'No such rune')),
+      el('p', {}, 'This mirror has no rune ', el('code', { class: 'whole' }, id), '.'),
+      el('p', { class: 'quiet' }, `It has the blocks with activity at ${formatHeights(manifest.heights)}.`),
+      ...(shown.length === 0 ? [] : [el('h2', {}, 'Similar names'), el('ul', { class: 'links' }, ...shown)]),
+      elsewhere(runeView(id)),
+    ],
+  };
+}
+
+function headOf({ id, number, etching }: Known, name: string): Node[] {
+  const symbol =
+    etching === undefined || etching.symbol === '' ? undefined : el('span', { class: 'symbol', title: 'Symbol' }, etching.symbol);
+  const location = etching?.location;
+  const entries: (readonly [string, Node | string])[] = [];
+  if (id !== undefined) entries.push(['Id', el('span', { class: 'id' }, el('code', {}, id), copyButton(id, 'rune id'))]);
+  if (number !== undefined) entries.push(['Number', groupDigits(number)]);
+  if (etching !== undefined) entries.push(['Decimals', String(etching.divisibility)]);
+  if (location !== undefined) {
+    const hasTransaction = !/^(?:0x)?0+$/.test(location.tx_id);
+    entries.push(
+      ['Etched in block', blockLink(location.block_height)],
+      ['Time', timeInFull(location.timestamp)],
+      [
+        'Transaction',
+        hasTransaction
+          ? idWithCopy(location.tx_id, 'transaction id', { to: { kind: 'transaction', id: location.tx_id, offset: 0 } })
+          : 'none: the protocol etched it',
+      ],
+    );
+  } else if (id !== undefined) entries.push(['Etched in block', blockLink(Number(id.split(':')[0]))]);
+  return [el('div', { class: 'head' }, symbol, el('h1', { tabindex: '-1', class: 'name' }, name)), facts(entries)].filter(
+    (node) => node !== undefined,
+  );
+}
+
+/** Renders supply and mint. */
+function termsOf({ etching }: Known, { holders }: Totals, { manifest }: Source): Node[] {
+  if (etching === undefined)
+    return [el('p', { class: 'note' }, 'This mirror has no etchings, so it does not know the supply and the terms of this rune.')];
+  return [el('div', { class: 'columns terms' }, supplyOf(etching, holders), mintSection(etching, manifest))];
+}
+
+function supplyOf({ supply, divisibility, symbol }: Etching, holders: number | undefined): HTMLElement {
+  const { current, premine, minted, burned } = supply;
+  const units = (amount: string) => unitsOf(amount, divisibility);
+  const created = minted === undefined ? undefined : String(units(premine) + units(minted));
+  const row = (name: string, amount: string | undefined, hasShare = true) => {
+    if (amount === undefined) return undefined;
+    const share = created === undefined || !hasShare ? undefined : shareOf(String(units(amount)), created);
+    return el(
+      'tr',
+      {},
+      el('th', { scope: 'row' }, name),
+      el('td', { class: 'number' }, alignedAmount(padded(amount, divisibility), divisibility)),
+      el('td', { class: 'number quiet', title: 'Of what was premined and minted' }, share === undefined ? undefined : percent(share)),
+    );
+  };
+  const rows = [row('Supply', current, false), row('Premined', premine), row('Minted', minted), row('Burned', burned)];
+  const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
+  return el(
+    'section',
+    { 'aria-labelledby': 'supply-title' },
+    el('h2', { id: 'supply-title' }, symbol === '' ? 'Supply' : `Supply in ${symbol}`),
+    el('table', { class: 'sums' }, el('tbody', {}, ...rows)),
+    created === undefined ? el('p', { class: 'quiet' }, note) : undefined,
+    holders === undefined ? undefined : el('p', {}, `Held by ${groupDigits(holders)} ${holders === 1 ? 'address' : 'addresses'}.`),
+  );
+}
+
+/** Adds zeros, so that all amounts of a rune have its decimals. */
+function padded(amount: string, decimals: number): string {
+  const [whole = '', fraction = ''] = amount.split('.');
+  return decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`;
+}
+
+function mintSection(etching: Etching, { heights, dialect }: Source['manifest']): HTMLElement {
+  const mint = mintOf(etching, dialect);
+  const { total_mints, minted } = etching.supply;
+  const section = (...children: readonly Child[]) =>
+    el('section', { 'aria-labelledby': 'mint-title' }, el('h2', { id: 'mint-title' }, 'Mint'), ...children);
+  if (mint === undefined) return section(el('p', {}, 'Nobody can mint this rune: it was etched without terms of mints.'));
+  const { amount, cap, start, end } = mint;
+  const mints = total_mints === undefined ? undefined : BigInt(total_mints);
+  const { isOpen, text } = stateOfMint(mint, mints, heights.at(-1)?.[1] ?? 0);
+  const share = mints === undefined || cap === undefined ? undefined : shareOf(String(mints), String(cap));
+  const window = [
+    start === undefined ? undefined : `from block ${groupDigits(start)}`,
+    end === undefined ? undefined : `before block ${groupDigits(end)}`,
+  ].filter((part) => part !== undefined);
+  return section(
+    el('p', { class: 'state', 'data-open': String(isOpen) }, text),
+    share === undefined ? undefined : progressOf(share),
+    facts([
+      ...(mints === undefined ? [] : [['Mints so far', groupDigits(String(mints))] as const]),
+      ['Cap', cap === undefined ? 'none' : groupDigits(String(cap))],
+      ['Each mint', groupDigits(amount)],
+      ...(minted === undefined ? [] : [['Minted', groupDigits(minted)] as const]),
+      ['Window', window.length === 0 ? 'any block' : window.join(', ')],
+    ]),
+  );
+}
+
+function progressOf(share: number): HTMLElement {
+  const value = percent(share);
+  const bar = el(
+    'div',
+    { class: 'progress', role: 'progressbar', 'aria-label': 'Mints of the cap', 'aria-valuetext': value },
+    shareBar(share),
+  );
+  bar.setAttribute('aria-valuenow', (Math.min(share, 1) * 100).toFixed(2));
+  return el('div', { class: 'minted' }, bar, el('span', {}, `${value} minted`));
+}
+
+function holdersTable(holders: readonly Holder[], offset: number, supply: string | undefined): HTMLElement {
+  const decimals = decimalsOf(holders.map(({ balance }) => balance));
+  return tableOf(
+    'Holders, the largest balance first',
+    'holders',
+    [
+      { name: 'Rank', cell: (_, index) => [groupDigits(offset + index + 1)] },
+      { name: 'Address', cell: ({ address }) => [addressLink(address)] },
+      { name: 'Balance', isNumber: true, cell: ({ balance }) => [alignedAmount(balance, decimals)] },
+      {
+        name: 'Share',
+        isNumber: true,
+        cell: ({ balance }) => {
+          const share = supply === undefined ? undefined : shareOf(balance, supply);
+          return share === undefined ? [] : [el('span', {}, percent(share)), shareBar(share)];
+        },
+      },
+    ],
+    holders,
+  );
+}

@@ -1,0 +1,66 @@
+/**
+ * Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser.
+ */
+import type { Etching } from '../../client/index.ts';
+import { groupDigits } from '../format.ts';
+
+/** Returns the most decimals of amounts. */
+export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
+  amounts.reduce((most, amount) => Math.max(most, amount?.split('.')[1]?.length ?? 0), 0);
+
+/** Returns an amount in units of 10^-decimals. Further digits do not count. */
+export function unitsOf(amount: string, decimals: number): bigint {
+  const [whole = '', fraction = ''] = amount.split('.');
+  return BigInt(`${whole}${fraction.slice(0, decimals).padEnd(decimals, '0')}`);
+}
+
+/** Returns the share of an amount as a number from 0 to 1. Undefined if the whole is 0. */
+export function shareOf(part: string, whole: string): number | undefined {
+  const decimals = decimalsOf([part, whole]);
+  const [a, b] = [unitsOf(part, decimals), unitsOf(whole, decimals)];
+  return b <= 0n ? undefined : Number((a * 10n ** 12n) / b) / 1e12;
+}
+
+/** Formats a share as a percentage with two decimals: `12.50%`, `<0.01%`. */
+export function percent(share: number): string {
+  if (share === 0 || share === 1) return `${share * 100}%`;
+  if (share > 0 && share < 0.0001) return '<0.01%';
+  // A share that is not all is not shown as all.
+  return `${(share < 1 ? Math.floor(share * 10_000) / 100 : share * 100).toFixed(2)}%`;
+}
+
+/** The mint of a rune. */
+export interface Mint {
+  /** Amount of each mint. */
+  readonly amount: string;
+  /** Most mints; undefined if there is no limit in the terms: then ord allows none. */
+  readonly cap: bigint | undefined;
+  /** First height with mints, and the first after them; undefined where the terms have no limit. */
+  readonly start: number | undefined;
+  readonly end: number | undefined;
+}
+
+/** Returns the mint of a rune; undefined if it was etched without terms. `dialect` tells how a cap is written. */
+export function mintOf({ mint_terms: terms, divisibility, location }: Etching, dialect: 'contract' | 'hiro'): Mint | undefined {
+  if (Object.values(terms).every((term) => term === null)) return undefined;
+  const after = (offset: number | null) => (offset === null ? undefined : location.block_height + offset);
+  // Of a height and an offset, the stricter one counts.
+  const stricter = (height: number | null, offset: number | undefined, of: (a: number, b: number) => number) =>
+    height === null || offset === undefined ? (height ?? offset) : of(height, offset);
+  return {
+    amount: terms.amount ?? '0',
+    cap: terms.cap === null ? undefined : unitsOf(terms.cap, dialect === 'hiro' ? divisibility : 0),
+    start: stricter(terms.height_start, after(terms.offset_start), Math.max),
+    end: stricter(terms.height_end, after(terms.offset_end), Math.min),
+  };
+}
+
+/** Says in a few words whether the block after `tip` may mint. `mints` is undefined if the mirror does not count them. */
+export function stateOfMint({ cap, start, end }: Mint, mints: bigint | undefined, tip: number): { isOpen: boolean; text: string } {
+  const next = tip + 1;
+  if (cap === undefined || cap === 0n) return { isOpen: false, text: 'Closed: the terms allow no mints' };
+  if (mints !== undefined && mints >= cap) return { isOpen: false, text: 'Closed: all mints are made' };
+  if (end !== undefined && next >= end) return { isOpen: false, text: `Closed since block ${groupDigits(end)}` };
+  if (start !== undefined && next < start) return { isOpen: false, text: `Opens at block ${groupDigits(start)}` };
+  return { isOpen: true, text: end === undefined ? 'Open' : `Open until block ${groupDigits(end - 1)}` };
+}

@@ -1,0 +1,324 @@
+/** The explorer: suggestions while somebody types, and the pages of runes and addresses, on mirrors that have all lists, some and none. */
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { BalancePage, Etching, HolderPage, RuneActivityPage } from '../../src/client/index.ts';
+import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { SAMPLE_INPUT } from '../support/cases.ts';
+import { ndjson, record } from '../support/records.ts';
+import { type LocalHost, startServer } from '../support/server.ts';
+import { copyOf, filesBelowFolder, lookUp, settled } from './explorer.ts';
+import { holder, LAST, runeInput } from './runeMirror.ts';
+import { closeBrowser, type OpenPage, openPage, violations } from './support.ts';
+
+const folder = temporaryFolder();
+const open: OpenPage[] = [];
+const hosts: LocalHost[] = [];
+/** All lists; etchings without counts; records of runes and nothing else, in each layout. */
+const BUILDS = ['full', 'sample', 'records', 'archivedRecords'] as const;
+const mirrors = new Map<string, LocalHost>();
+const mirrorOf = (name: (typeof BUILDS)[number]): LocalHost => mirrors.get(name) as LocalHost;
+
+async function openAt(search: string, at = mirrorOf('full'), options: BrowserContextOptions = {}): Promise<OpenPage> {
+  const opened = await openPage(`http://127.0.0.1:${at.port}/${search}`, options);
+  open.push(opened);
+  return opened;
+}
+
+async function get<T>(target: string, at = mirrorOf('full')): Promise<T> {
+  return JSON.parse((await at.send('GET', `/runes/v1/${target}`)).body) as T;
+}
+
+beforeAll(async () => {
+  writeFiles(join(folder, 'full-input'), runeInput());
+  writeFiles(join(folder, 'records-input'), {
+    'records.ndjson': ndjson([
+      record(840_001, 1, { rune: { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' } }),
+    ]),
+  });
+  await testBuild(join(folder, 'full'), { inputs: [join(folder, 'full-input')], layout: 'archive', lists: true });
+  await testBuild(join(folder, 'sample'), { inputs: [SAMPLE_INPUT] });
+  await testBuild(join(folder, 'records'), { inputs: [join(folder, 'records-input')] });
+  await testBuild(join(folder, 'archivedRecords'), { inputs: [join(folder, 'records-input')], layout: 'archive', lists: true });
+  for (const name of BUILDS) {
+    mirrors.set(name, await startServer(join(folder, name)));
+    hosts.push(mirrorOf(name));
+  }
+});
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+});
+afterAll(async () => {
+  await closeBrowser();
+  for (const each of hosts) await each.close();
+});
+
+const options = (page: Page) => page.$$eval('#suggestions li', (all) => all.map((one) => one.textContent));
+const field = (page: Page) =>
+  page.$eval('#query', (one) => ['aria-expanded', 'aria-activedescendant'].map((name) => one.getAttribute(name)));
+
+describe('suggestions', () => {
+  it('come while somebody types, from one file, and are chosen with the keyboard', async () => {
+    const { page, problems, requested } = await openAt('');
+    await page.keyboard.press('/');
+    await page.keyboard.type('d');
+    expect(await field(page)).toEqual(['false', null]);
+    await page.keyboard.type('o');
+    await page.waitForSelector('#suggestions li');
+    expect(await options(page)).toEqual([
+      '🐕DOG•GO•TO•THE•MOON#2 840000:3',
+      'DOGS•AND•CATS•TOGETHER#3 840000:6',
+      'ᚱDOMINO•EFFECT•NOW#4 840000:9',
+    ]);
+    await page.keyboard.type('gs');
+    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 1);
+    expect(await page.textContent('#suggestions b')).toBe('DOGS');
+    expect(await page.textContent('#announcement')).toBe('1 suggestion');
+    await page.keyboard.press('Backspace');
+    await page.waitForFunction(() => document.querySelectorAll('#suggestions li').length === 2);
+    expect(await field(page)).toEqual(['true', null]);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    expect(await field(page)).toEqual(['true', 'suggestion-1']);
+    expect(await page.getAttribute('#suggestion-1', 'aria-selected')).toBe('true');
+    expect(await violations(page)).toEqual([]);
+    // Beyond the last one is the field again.
+    await page.keyboard.press('ArrowDown');
+    expect(await field(page)).toEqual(['true', null]);
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('h1:text("DOGS•AND•CATS•TOGETHER")');
+    expect(new URL(page.url()).search).toBe('?rune=DOGSANDCATSTOGETHER');
+    expect(await field(page)).toEqual(['false', null]);
+    expect(requested.filter((url) => url.includes('/search/'))).toEqual([
+      `http://127.0.0.1:${mirrorOf('full').port}/runes/v1/search/do.json`,
+    ]);
+    expect(problems).toEqual([]);
+  });
+
+  it('close with Escape, which then empties the field, and are chosen with a pointer', async () => {
+    const { page } = await openAt('');
+    await page.focus('#query');
+    await page.keyboard.type('Dog•g');
+    await page.waitForSelector('#suggestions li');
+    await page.keyboard.press('Escape');
+    expect([await page.isVisible('#suggestions'), await page.inputValue('#query')]).toEqual([false, 'Dog•g']);
+    await page.keyboard.press('ArrowDown');
+    await page.waitForSelector('#suggestions li');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    expect(await page.inputValue('#query')).toBe('');
+    await page.keyboard.type('amb');
+    await page.click('#suggestions li');
+    await page.waitForSelector('h1:text("AMBER•LANTERN•MOON")');
+  });
+
+  it('are also what a text may be without any file', async () => {
+    const { page } = await openAt('');
+    const cases: readonly (readonly [text: string, options: readonly string[]])[] = [
+      ['840000', ['Block840,000height', 'Rune840,000number']],
+      ['840000:3', ['Rune840000:3']],
+      [holder(1), [`Address${holder(1).slice(0, 10)}…${holder(1).slice(-10)}`]],
+      ['https://ordinals.com/rune/LATER•THAN•TODAY', ['RuneLATERTHANTODAY']],
+      ['lat', ['⧗LATER•THAN•TODAY#5 840000:12', 'Blocklatestthe highest of this mirror']],
+      ['.', []],
+    ];
+    for (const [text, expected] of cases) {
+      await page.fill('#query', text);
+      await page.waitForFunction((length) => document.querySelectorAll('#suggestions li').length === length, expected.length);
+      expect([text, await options(page)]).toEqual([text, expected]);
+    }
+    // No rune has such a name: its file is missing.
+    await page.fill('#query', 'zz');
+    await page.waitForFunction(() => document.querySelector('#announcement')?.textContent === '0 suggestions');
+    expect(await options(page)).toEqual([]);
+  });
+
+  it('need no etchings', async () => {
+    const { page } = await openAt('', mirrorOf('records'));
+    await page.fill('#query', 'dogg');
+    await page.waitForSelector('#suggestions li');
+    expect(await options(page)).toEqual(['DOG•GO•TO•THE•MOON#3 840000:3']);
+  });
+});
+
+describe('the page of a rune', () => {
+  it('is found by name, id and URL', async () => {
+    const { page, problems } = await openAt('');
+    for (const text of ['DOGGOTOTHEMOON', '840000:3', 'dog.go.to.the.moon', 'https://unisat.io/runes/detail/DOG•GO•TO•THE•MOON']) {
+      await lookUp(page, text);
+      expect([text, await page.textContent('h1:visible')]).toEqual([text, 'DOG•GO•TO•THE•MOON']);
+      expect(await page.title()).toBe('DOG•GO•TO•THE•MOON · Rune activity mirror');
+      await page.goBack();
+    }
+    expect(problems).toEqual([]);
+  });
+
+  it('has its etching, supply and holders', async () => {
+    const { page } = await openAt('?rune=2');
+    const { location } = await get<Etching>('etchings/840000:3');
+    expect(await page.textContent('.facts')).toMatch(/Id840000:3Number2Decimals5Etched in block840,000Time.*UTCTransaction/);
+    expect(await page.getAttribute('.facts a >> nth=1', 'href')).toBe(`?tx=${location.tx_id}`);
+    const rows = await page.$$eval('.sums tr', (all) => all.map((row) => [...row.children].map((cell) => cell.textContent)));
+    expect(rows).toEqual([
+      ['Supply', '99,999,999,979.00000', ''],
+      ['Premined', '100,000,000,000.00000', '100%'],
+      ['Minted', '0.00000', '0%'],
+      ['Burned', '21.00000', '<0.01%'],
+    ]);
+    expect(await page.textContent('.terms')).toContain('Held by 71 addresses.');
+    expect(await page.textContent('.terms')).toContain('Nobody can mint this rune');
+    await page.click('.facts a >> nth=0');
+    await page.waitForSelector('h1:text("Block 840,000")');
+    // The records lead back.
+    await page.click('.activity a.rune:text("DOG•GO•TO•THE•MOON") >> nth=0');
+    await page.waitForSelector('h1:text("DOG•GO•TO•THE•MOON")');
+  });
+
+  it('has its mint: open, done, ended, not begun, or almost without end', async () => {
+    const { page } = await openAt('');
+    const cases = [
+      ['AMBERLANTERNMOON', /Open3\.50% mintedMints so far140Cap4,000Each mint100\.00Minted14,000\.00Windowany block/],
+      ['DOGSANDCATSTOGETHER', /Closed: all mints are made100% mintedMints so far12Cap12/],
+      ['DOMINOEFFECTNOW', /Closed since block 840,060.*Windowfrom block 840,010, before block 840,060/],
+      ['LATERTHANTODAY', /Opens at block 850,0000% minted.*Cap100.*Windowfrom block 850,000, before block 860,000/],
+      ['UNCOMMONGOODS', /Open until block 1,049,9990% minted.*Cap340,282,366,920,938,463,463,374,607,431,768,211,455/],
+    ] as const;
+    for (const [name, words] of cases) {
+      await lookUp(page, name);
+      expect(await page.textContent('[aria-labelledby=mint-title]')).toMatch(words);
+    }
+  });
+
+  it('has its holders with shares, in pages', async () => {
+    const { page, problems } = await openAt('?rune=840000:3&list=holders');
+    const { results } = await get<HolderPage>('etchings/840000:3/holders?limit=60');
+    const shown = () =>
+      page.$$eval('.holders-list tbody tr', (all) =>
+        all.map((row) => ({ address: row.querySelector('code')?.title, balance: row.querySelector('data')?.value })),
+      );
+    const expected = results.map(({ address, balance }) => ({ address, balance }));
+    expect(await shown()).toEqual(expected.slice(0, 20));
+    expect(await page.textContent('.holders-list tbody tr')).toMatch(/^1bc1p.*90\.17%$/);
+    await page.click('nav[aria-label=Pages] a[aria-label="Next page"]');
+    await page.waitForSelector('text=21–40 of 71');
+    expect(await shown()).toEqual(expected.slice(20, 40));
+    expect(await page.textContent('.holders-list tbody tr')).toMatch(/^21bc1p/);
+    await page.goto(`http://127.0.0.1:${mirrorOf('full').port}/?rune=840000:3&list=holders&offset=400`, { waitUntil: 'networkidle' });
+    expect(await page.textContent('#view .note')).toContain('This list has 71 entries and ends before this page');
+    await page.click('text=Show the first page');
+    await page.waitForSelector('text=1–20 of 71');
+    expect(problems).toEqual([]);
+  });
+
+  it('has its activity', async () => {
+    const { page } = await openAt('?rune=840000:3&limit=60');
+    const { results, total } = await get<RuneActivityPage>('etchings/840000:3/activity?limit=60');
+    expect(await page.textContent('.range')).toBe(`1–60 of ${total}`);
+    const shown = await page.$$eval('.activity-list tbody tr', (all) =>
+      all.map((row) => [row.querySelector('.operation')?.textContent, row.querySelector('data')?.value]),
+    );
+    expect(shown).toEqual(results.map(({ operation, amount }) => [operation, amount]));
+    expect(await page.textContent('.command')).toContain('/runes/v1/etchings/840000:3/activity?limit=60');
+  });
+
+  it('that does not exist names similar ones', async () => {
+    const { page } = await openAt('?rune=DOGGONE');
+    expect(await page.textContent('#view')).toContain('This mirror has no rune DOGGONE.');
+    expect(await page.$$eval('#view .links a', (all) => all.map((one) => one.textContent))).toEqual(['DOG•GO•TO•THE•MOON']);
+    await page.click('#view .links a');
+    await page.waitForSelector('h1:text("DOG•GO•TO•THE•MOON")');
+  });
+
+  it('says what a mirror with etchings alone lacks', async () => {
+    const { page, problems } = await openAt('?rune=DOGGOTOTHEMOON', mirrorOf('sample'));
+    expect(await page.textContent('.terms')).toContain('This mirror lacks older blocks');
+    expect(await page.textContent('#view .note')).toContain('does not have activity by rune');
+    await page.click('.chip:text("Holders")');
+    await page.waitForSelector('#view .note:text("does not have holders")');
+    expect(problems).toEqual([]);
+  });
+
+  it.each(['records', 'archivedRecords'] as const)('says what a mirror without etchings lacks: %s', async (name) => {
+    const { page, problems } = await openAt('?rune=DOGGOTOTHEMOON', mirrorOf(name));
+    expect(await page.textContent('h1:visible')).toBe('DOG•GO•TO•THE•MOON');
+    expect(await page.textContent('.facts')).toBe('Id840000:3Number3Etched in block840,000');
+    expect(await page.textContent('#view')).toContain('This mirror has no etchings');
+    if (name === 'records') expect(await page.textContent('#view')).toContain('does not have activity by rune');
+    else expect(await page.locator('.activity-list tbody tr').count()).toBe(1);
+    expect(problems).toEqual([]);
+  });
+
+  it('works on a host of files alone, below a folder', async () => {
+    const plain = await filesBelowFolder(join(folder, 'full'));
+    const opened = await openPage(`${plain.url}/?rune=DOGGOTOTHEMOON&list=holders`);
+    open.push(opened);
+    expect(await opened.page.textContent('.range')).toBe('1–20 of 71');
+    await lookUp(opened.page, 'amberlanternmoon');
+    expect(await opened.page.textContent('h1:visible')).toBe('AMBER•LANTERN•MOON');
+    expect(opened.problems).toEqual([]);
+    await plain.close();
+  });
+
+  it('is loaded when it is asked for, and missing alone when it cannot be', async () => {
+    const damaged = copyOf(join(folder, 'sample'));
+    renameSync(join(damaged, 'details.js'), join(damaged, 'away.js'));
+    const at = await startServer(damaged);
+    const { page, requested } = await openAt('?block=840000', at);
+    expect(requested.filter((url) => url.includes('details'))).toEqual([]);
+    await lookUp(page, 'DOGGOTOTHEMOON');
+    expect(await page.textContent('[role=alert].error')).toContain('details.js');
+    await lookUp(page, '840000');
+    expect(await page.textContent('h1:visible')).toBe('Block 840,000');
+    await at.close();
+  });
+});
+
+describe('the page of an address', () => {
+  it('has its balances and its activity', async () => {
+    const { page, problems } = await openAt('');
+    await lookUp(page, holder(7));
+    const { results } = await get<BalancePage>(`addresses/${holder(7)}/balances`);
+    const shown = await page.$$eval('.balances-list tbody tr', (all) =>
+      all.map((row) => [row.querySelector('.rune')?.textContent, row.querySelector('data')?.value]),
+    );
+    expect(shown).toEqual(results.map(({ rune, balance }) => [rune.spaced_name, balance]));
+    expect(shown.length).toBe(3);
+    await page.click('.chip:text("Activity")');
+    await settled(page);
+    const { total } = await get<BalancePage>(`addresses/${holder(7)}/activity`);
+    expect(await page.textContent('.range')).toBe(`1–${total} of ${total}`);
+    expect(await page.textContent('.chip[aria-current]')).toBe(`Activity ${total}`);
+    await page.click('.activity-list a.rune >> nth=0');
+    await settled(page);
+    expect(new URL(page.url()).search).toMatch(/^\?rune=/);
+    expect(problems).toEqual([]);
+  });
+
+  it('is linked from records, and says when there is nothing', async () => {
+    const { page } = await openAt(`?block=${LAST}`);
+    await page.click('.activity [data-label=Address] a >> nth=0');
+    await settled(page);
+    expect(await page.textContent('h1:visible')).toBe('Address');
+    await lookUp(page, 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq');
+    expect(await page.textContent('#view .note')).toBe('This address has no runes.');
+    const { page: other } = await openAt(`?address=${holder(7)}`, mirrorOf('sample'));
+    expect(await other.textContent('#view .note')).toContain('This mirror does not have balances');
+  });
+});
+
+it.each([
+  ['a rune', '?rune=AMBERLANTERNMOON', 'light'],
+  ['a rune in the dark', '?rune=AMBERLANTERNMOON', 'dark'],
+  ['holders', '?rune=DOGGOTOTHEMOON&list=holders', 'light'],
+  ['balances in the dark', `?address=${holder(7)}`, 'dark'],
+  ['activity of an address', `?address=${holder(0)}&list=activity`, 'light'],
+  ['an unknown rune', '?rune=DOGGONE', 'light'],
+] as const)('%s can be read by everyone, also on a phone', async (_, search, colorScheme) => {
+  const { page } = await openAt(search, mirrorOf('full'), { colorScheme });
+  expect(await violations(page)).toEqual([]);
+  await page.setViewportSize({ width: 360, height: 780 });
+  expect(await violations(page)).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(360);
+});
