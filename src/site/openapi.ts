@@ -167,7 +167,7 @@ function parameters({ site, tip }: Subject): Json {
     first_of_hundred: make('first_of_hundred', 'path', 'First of a hundred heights: a multiple of 100.', {
       example: tip - (tip % STATS_PER_FILE),
     }),
-    letters: make('letters', 'path', 'The first two letters of a name without spacers, in lower case.', { example: 'un' }),
+    letters: make('letters', 'path', 'The first two letters of a name without spacers, in lower case.', { example: 'do' }),
   };
 }
 

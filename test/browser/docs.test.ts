@@ -77,7 +77,7 @@ it.each([
   ['Mirror/getManifest', '/runes/v1/manifest.json'],
   ['Mirror/getDigests', '/runes/v1/digests/2000000.json'],
   ['Statistics/getStatsOfHundred', '/runes/v1/stats/2000000.json'],
-  ['Etchings/getRunesByLetters', '/runes/v1/search/un.json'],
+  ['Etchings/getRunesByLetters', '/runes/v1/search/do.json'],
 ])('executes %s with its examples', async (operation, target) => {
   const { status, body, problems } = await execute(bases.root, operation);
   expect({ status, problems }).toEqual({ status: 200, problems: [] });
