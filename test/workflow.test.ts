@@ -37,19 +37,27 @@ const workflow = z
     defaults: z.strictObject({ run: z.strictObject({ shell: z.literal('bash') }) }),
     jobs: z.record(
       z.string(),
-      z.strictObject({ if: z.string(), 'runs-on': z.string(), 'timeout-minutes': z.number(), steps: z.array(step) }),
+      z.strictObject({
+        if: z.string(),
+        needs: z.string().optional(),
+        'runs-on': z.string(),
+        'timeout-minutes': z.number(),
+        permissions: values.optional(),
+        environment: values.optional(),
+        steps: z.array(step),
+      }),
     ),
   })
   .parse(parse(text));
 
-const [[, job] = ['', undefined], ...otherJobs] = Object.entries(workflow.jobs);
+const { mirror: job, pages, ...otherJobs } = workflow.jobs;
 const steps = job?.steps ?? [];
 const indexOf = (part: string) => steps.findIndex((s) => s.run?.includes(part) === true || s.uses?.startsWith(part) === true);
 const using = (action: string) => steps.find((s) => s.uses?.startsWith(action) === true);
 
 describe('the workflow', () => {
-  it('is one job on a schedule or by hand, only with a source, with a time limit, never twice at once', () => {
-    expect(otherJobs).toEqual([]);
+  it('is a job on a schedule or by hand, only with a source, with a time limit, never twice at once', () => {
+    expect(otherJobs).toEqual({});
     expect(workflow.on.schedule.map(({ cron }) => cron)).toEqual([expect.stringMatching(/^[1-9][0-9]? \* \* \* \*$/)]);
     expect(job?.if).toBe("vars.PULL_FROM != ''");
     expect(job?.['timeout-minutes']).toBeLessThanOrEqual(360);
@@ -57,21 +65,27 @@ describe('the workflow', () => {
     expect(workflow.concurrency).toEqual({ group: 'mirror', 'cancel-in-progress': false });
   });
 
-  it('may only read the repository', () => {
-    expect(workflow.permissions).toEqual({ contents: 'read' });
+  it('deploys to GitHub Pages after it, in a job that may do nothing else, where no bucket is set', () => {
+    expect(pages).toMatchObject({ if: "vars.BUCKET == ''", needs: 'mirror', permissions: { pages: 'write', 'id-token': 'write' } });
+    expect(using('actions/upload-pages-artifact')).toMatchObject({ if: "vars.BUCKET == ''", with: { path: 'dist' } });
+    for (const part of ['command -v rclone', 'hosting/upload.sh']) expect(steps[indexOf(part)]?.if).toBe("vars.BUCKET != ''");
+    expect(pages?.steps.map(({ uses, run }) => [uses?.replace(/@.*/, ''), run])).toEqual([['actions/deploy-pages', undefined]]);
+  });
+
+  it('leaves no rights to what it clones', () => {
     expect(using('actions/checkout')?.with).toMatchObject({ 'persist-credentials': false });
   });
 
-  it("uses GitHub's own actions, each by its major version", () => {
-    const used = steps.flatMap((s) => s.uses ?? []);
-    expect(used).toEqual(used.filter((name) => /^actions\/(?:checkout|setup-node|cache\/restore|cache\/save)@v[1-9][0-9]*$/.test(name)));
-    expect(used.length).toBe(4);
+  it("uses only GitHub's own actions", () => {
+    const used = steps.flatMap((s) => s.uses ?? []).map((name) => name.replace(/@.*/, ''));
+    const names = ['checkout', 'setup-node', 'cache/restore', 'cache/save', 'upload-pages-artifact'];
+    expect(used).toEqual(names.map((name) => `actions/${name}`));
     expect(steps.filter((s) => (s.uses === undefined) === (s.run === undefined))).toEqual([]);
   });
 
-  it('runs in order: restore, install, pull, build, upload, save', () => {
+  it('runs in order: restore, install, pull, build, upload, save, give to Pages', () => {
     const order = ['actions/checkout', 'actions/setup-node', 'actions/cache/restore', 'npm ci', 'npm run pull', 'npm run build']
-      .concat(['command -v rclone', 'hosting/upload.sh', 'actions/cache/save'])
+      .concat(['command -v rclone', 'hosting/upload.sh', 'actions/cache/save', 'actions/upload-pages-artifact'])
       .map(indexOf);
     expect(order).toEqual(steps.map((_, i) => i));
   });

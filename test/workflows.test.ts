@@ -1,4 +1,4 @@
-/** The workflows of .github. test/hosts/workflow.test.ts runs the one that keeps a mirror up to date. */
+/** What all workflows of .github have in common. test/workflow.test.ts has more about the one that keeps a mirror up to date. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
