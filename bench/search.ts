@@ -1,7 +1,7 @@
 /**
  * Measures the explorer's search on invented runes: number and sizes of its files, time to make them, bytes that are
- * fetched for each key of names that somebody types, and in Chromium, slowed six times, the time from a key to its
- * suggestions. `npx tsx bench/search.ts [RUNES]`
+ * fetched for each key of names that somebody types, and in a slowed Chromium, the time from a key to its
+ * suggestions. `npx tsx bench/search.ts [RUNES] [HOW MUCH SLOWER]`
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -66,7 +66,7 @@ async function main(): Promise<void> {
   );
 }
 
-const SLOWED = 6;
+const SLOWED = Number(process.argv[3] ?? 6);
 
 /** Types names into the explorer of a mirror with these files, and prints the times until suggestions are painted. */
 async function measureInBrowser(files: ReadonlyMap<string, string>, names: readonly string[]): Promise<void> {

@@ -96,9 +96,9 @@ export function suggestFor(
     const found = await find(letters).catch((): readonly FoundRune[] => []);
     // The field may have changed, or lost the focus.
     if (field.value !== text || document.activeElement !== field) return;
-    const exact = (rune: FoundRune) => (lettersOf(rune[0]) === letters ? 0 : 1);
-    const sorted = [...found].sort((a, b) => exact(a) - exact(b));
-    show([...sorted.slice(0, MOST).map((rune) => runeHit(rune, letters)), ...hits]);
+    const exact = found.filter(([spacedName]) => lettersOf(spacedName) === letters);
+    const runes = [...exact, ...found.slice(0, MOST).filter((rune) => !exact.includes(rune))].slice(0, MOST);
+    show([...runes.map((rune) => runeHit(rune, letters)), ...hits]);
     announce(count(shown.length, 'suggestion'));
   };
 
