@@ -3,13 +3,13 @@
  */
 import type { Balance } from '../../client/index.ts';
 import { shorten } from '../format.ts';
+import { amountOf } from './amounts.ts';
 import type { DetailsPage, Source } from './details.ts';
 import { el } from './dom.ts';
 import { rangeOf } from './paging.ts';
 import { copyButton, runeLink } from './parts.ts';
-import { decimalsOf } from './shares.ts';
 import type { Activity } from './source.ts';
-import { alignedAmount, fetchLists, listNodes, recordsTable, type SubjectParts, tableOf } from './subjectLists.ts';
+import { fetchLists, listNodes, recordsTable, type SubjectParts, tableOf } from './subjectLists.ts';
 import type { SubjectView } from './views.ts';
 
 /** Fetches and renders the page of an address. Rejects with the client's errors. */
@@ -47,15 +47,15 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
 }
 
 function balancesTable(balances: readonly Balance[]): HTMLElement {
-  const decimals = decimalsOf(balances.map(({ balance }) => balance));
   return tableOf(
     'Balances',
     'balances',
     [
       { name: 'Rune', cell: ({ rune }) => [runeLink(rune)] },
       { name: 'Rune id', cell: ({ rune }) => [el('code', { class: 'quiet' }, rune.id)] },
-      { name: 'Balance', isNumber: true, cell: ({ balance }) => [alignedAmount(balance, decimals)] },
+      { name: 'Balance', isNumber: true, cell: ({ balance }) => [amountOf(balance)] },
     ],
     balances,
+    balances.map(({ balance }) => balance),
   );
 }

@@ -4,12 +4,13 @@
 import type { Etching, Holder, RuneActivityPage } from '../../client/index.ts';
 import { type FoundRune, lettersOf } from '../../pages/search.ts';
 import { formatHeights, groupDigits } from '../format.ts';
+import { alignmentOf, amountOf } from './amounts.ts';
 import type { DetailsPage, Source } from './details.ts';
 import { type Child, el } from './dom.ts';
 import { rangeOf } from './paging.ts';
 import { addressLink, blockLink, copyButton, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
-import { decimalsOf, mintOf, percent, shareOf, stateOfMint, unitsOf } from './shares.ts';
-import { alignedAmount, fetchLists, listNodes, recordsTable, type SubjectParts, shareBar, type Totals, tableOf } from './subjectLists.ts';
+import { mintOf, percent, shareOf, stateOfMint, unitsOf } from './shares.ts';
+import { fetchLists, listNodes, recordsTable, type SubjectParts, shareBar, type Totals, tableOf } from './subjectLists.ts';
 import { runeView, type SubjectView } from './views.ts';
 
 /** What a page knows of a rune. `etching` is undefined if the mirror has no etchings. */
@@ -130,17 +131,18 @@ function supplyOf({ supply, divisibility, symbol }: Etching, holders: number | u
       'tr',
       {},
       el('th', { scope: 'row' }, name),
-      el('td', { class: 'number' }, alignedAmount(padded(amount, divisibility), divisibility)),
+      el('td', { class: 'number' }, amountOf(padded(amount, divisibility))),
       el('td', { class: 'number quiet', title: 'Of what was premined and minted' }, share === undefined ? undefined : percent(share)),
     );
   };
+  const amounts = [current, premine, minted, burned].map((amount) => amount && padded(amount, divisibility));
   const rows = [row('Supply', current, false), row('Premined', premine), row('Minted', minted), row('Burned', burned)];
   const note = 'This mirror lacks older blocks, so it does not know what was minted and burned.';
   return el(
     'section',
     { 'aria-labelledby': 'supply-title' },
     el('h2', { id: 'supply-title' }, symbol === '' ? 'Supply' : `Supply in ${symbol}`),
-    el('table', { class: 'sums' }, el('tbody', {}, ...rows)),
+    el('table', { class: 'sums', style: alignmentOf(amounts) }, el('tbody', {}, ...rows)),
     created === undefined ? el('p', { class: 'quiet' }, note) : undefined,
     holders === undefined ? undefined : el('p', {}, `Held by ${groupDigits(holders)} ${holders === 1 ? 'address' : 'addresses'}.`),
   );
@@ -191,14 +193,13 @@ function progressOf(share: number): HTMLElement {
 }
 
 function holdersTable(holders: readonly Holder[], offset: number, supply: string | undefined): HTMLElement {
-  const decimals = decimalsOf(holders.map(({ balance }) => balance));
   return tableOf(
     'Holders, the largest balance first',
     'holders',
     [
       { name: 'Rank', cell: (_, index) => [groupDigits(offset + index + 1)] },
       { name: 'Address', cell: ({ address }) => [addressLink(address)] },
-      { name: 'Balance', isNumber: true, cell: ({ balance }) => [alignedAmount(balance, decimals)] },
+      { name: 'Balance', isNumber: true, cell: ({ balance }) => [amountOf(balance)] },
       {
         name: 'Share',
         isNumber: true,
@@ -209,5 +210,6 @@ function holdersTable(holders: readonly Holder[], offset: number, supply: string
       },
     ],
     holders,
+    holders.map(({ balance }) => balance),
   );
 }

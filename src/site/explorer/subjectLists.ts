@@ -2,12 +2,12 @@
  * The lists on pages of runes and addresses: their tabs, their tables, and what a mirror says that does not have them.
  */
 import { count, groupDigits } from '../format.ts';
+import { alignmentOf, amountOf } from './amounts.ts';
 import { type Child, el } from './dom.ts';
 import { pagingOf, type Shown } from './paging.ts';
 import { apiSource, blockLink, idWithCopy, linkTo, runeLink, timeOf } from './parts.ts';
-import { decimalsOf } from './shares.ts';
 import type { Activity } from './source.ts';
-import { addressesOf, amountOf } from './table.ts';
+import { addressesOf, cellOf, row } from './table.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
 
 /** A list of a rune or an address, or why the mirror does not have it. */
@@ -75,7 +75,8 @@ export function listNodes(view: SubjectView, { list, shown, totals }: FetchedLis
       source,
     ];
   }
-  return [nav, pagingOf(here, shown, 'Pages'), part.table(shown), pagingOf(here, shown, 'Pages, again'), source];
+  const again = shown.results.length < shown.total ? [pagingOf(here, shown, 'Pages, again')] : [];
+  return [nav, pagingOf(here, shown, 'Pages'), part.table(shown), ...again, source];
 }
 
 /** A column: `isNumber` aligns it to the right. */
@@ -85,21 +86,22 @@ export interface Column<T> {
   readonly cell: (entry: T, index: number) => Child[];
 }
 
-/** Renders a table. On narrow screens CSS turns rows into cards, as in table.ts, or into two lines. */
-export function tableOf<T>(label: string, kind: SubjectList, columns: readonly Column<T>[], entries: readonly T[]): HTMLElement {
+/** Renders a table. `amounts` are those that it shows. On narrow screens CSS turns rows into cards, as in table.ts. */
+export function tableOf<T>(
+  label: string,
+  kind: SubjectList,
+  columns: readonly Column<T>[],
+  entries: readonly T[],
+  amounts: readonly (string | undefined)[],
+): HTMLElement {
   const classOf = ({ isNumber }: Column<T>) => (isNumber ? 'amount' : undefined);
   const heads = columns.map((column) => el('th', { role: 'columnheader', scope: 'col', class: classOf(column) }, column.name));
-  const cells = (entry: T, index: number) =>
-    columns.map((column) => {
-      const children = column.cell(entry, index);
-      const content = children.length === 0 ? undefined : el('div', {}, ...children);
-      return el('td', { role: 'cell', class: classOf(column), 'data-label': column.name }, content);
-    });
+  const rowOf = (entry: T, index: number) => row(columns.map((column) => cellOf(column.name, column.cell(entry, index), classOf(column))));
   return el(
     'table',
-    { role: 'table', class: `activity ${kind}-list`, 'aria-label': label },
-    el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads)),
-    el('tbody', { role: 'rowgroup' }, ...entries.map((entry, index) => el('tr', { role: 'row' }, ...cells(entry, index)))),
+    { role: 'table', class: `records ${kind}-list`, 'aria-label': label, style: alignmentOf(amounts) },
+    el('thead', { role: 'rowgroup' }, row(heads)),
+    el('tbody', { role: 'rowgroup' }, ...entries.map(rowOf)),
   );
 }
 
@@ -108,12 +110,11 @@ type ListedRecord = Omit<Activity, 'rune'> & Partial<Pick<Activity, 'rune'>>;
 
 /** Renders records of a rune or an address, newest first. */
 export function recordsTable(kind: SubjectView['kind'], records: readonly ListedRecord[]): HTMLElement {
-  const decimals = decimalsOf(records.map(({ amount }) => amount));
   const rune: Column<ListedRecord> = { name: 'Rune', cell: (record) => (record.rune === undefined ? [] : [runeLink(record.rune)]) };
   const columns: readonly Column<ListedRecord>[] = [
     { name: 'Operation', cell: ({ operation }) => [el('span', { class: 'operation', 'data-operation': operation }, operation)] },
     ...(kind === 'address' ? [rune] : []),
-    { name: 'Amount', isNumber: true, cell: ({ amount }) => (amount === undefined ? [] : [alignedAmount(amount, decimals)]) },
+    { name: 'Amount', isNumber: true, cell: ({ amount }) => (amount === undefined ? [] : [amountOf(amount)]) },
     { name: 'Address', cell: addressesOf },
     {
       name: 'Transaction',
@@ -124,18 +125,8 @@ export function recordsTable(kind: SubjectView['kind'], records: readonly Listed
       cell: ({ location }) => [blockLink(location.block_height), ' ', el('span', { class: 'quiet' }, timeOf(location.timestamp))],
     },
   ];
-  return tableOf('Activity, the newest first', 'activity', columns, records);
-}
-
-/** Renders an amount whose point is below those of the amounts above it. `decimals` is the most decimals of the column. */
-export function alignedAmount(amount: string, decimals: number): HTMLElement {
-  const shown = amountOf(amount);
-  if (decimals === 0) return shown;
-  const fraction = shown.querySelector('span') ?? shown.appendChild(el('span'));
-  fraction.className = 'quiet fraction';
-  // The point is narrower than a digit.
-  fraction.style.minWidth = `calc(${decimals}ch + 0.35em)`;
-  return shown;
+  const amounts = records.map(({ amount }) => amount);
+  return tableOf('Activity, the newest first', 'activity', columns, records, amounts);
 }
 
 /** A bar that shows a share from 0 to 1. */

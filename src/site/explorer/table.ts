@@ -5,6 +5,7 @@
 
 import type { Operation } from '../../pages/lists.ts';
 import { groupDigits, shorten } from '../format.ts';
+import { alignmentOf, amountOf } from './amounts.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, idWithCopy, runeLink } from './parts.ts';
 import type { Activity } from './source.ts';
@@ -59,15 +60,6 @@ export function totalsTable(results: readonly Activity[]): HTMLElement {
   return table('totals', 'Totals of this transaction', ['Rune', ...columns.map(([, name]) => name)], [rows], amounts);
 }
 
-/** The characters that have room on each side of the decimal point. Longer integers wrap, longer decimals are not aligned. */
-const MOST = { whole: 20, fraction: 18 };
-
-/** Splits an amount at the point, with separators in its integer part. */
-function partsOf(amount: string): { readonly whole: string; readonly fraction: string } {
-  const [whole = '', fraction = ''] = groupDigits(amount).split('.');
-  return { whole, fraction };
-}
-
 /** Renders a table. `groups` are its rows; `amounts` tell how much room each side of the decimal point needs. */
 function table(
   kind: 'activity' | 'totals',
@@ -76,28 +68,22 @@ function table(
   groups: readonly (readonly HTMLElement[])[],
   amounts: readonly (string | undefined)[],
 ): HTMLElement {
-  const parts = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)]));
-  const aligned = parts.filter(({ fraction }) => fraction.length <= MOST.fraction);
-  // A separator is half as wide as a digit.
-  const widthOf = (text: string) => text.length - (text.split(',').length - 1) / 2;
-  const widest = (part: 'whole' | 'fraction') =>
-    aligned.reduce((most, each) => Math.max(most, Math.min(widthOf(each[part]), MOST[part])), 0);
-  const decimals = widest('fraction');
   const isAmount = (name: string) => name === 'Amount' || SUMMED.some(([, each]) => each === name);
   const head = names.map((name) => el('th', { role: 'columnheader', scope: 'col', class: isAmount(name) ? 'amount' : undefined }, name));
-  const style = `--whole: ${widest('whole')}ch; --fraction: ${decimals === 0 ? '0px' : `calc(${decimals}ch + 0.3em)`}`;
   return el(
     'table',
-    { role: 'table', class: `records ${kind}`, 'aria-label': label, style },
+    { role: 'table', class: `records ${kind}`, 'aria-label': label, style: alignmentOf(amounts) },
     kind === 'totals' ? el('caption', {}, 'Totals') : undefined,
     el('thead', { role: 'rowgroup' }, row(head)),
     ...groups.map((rows) => el('tbody', { role: 'rowgroup' }, ...rows)),
   );
 }
 
-const row = (cells: readonly HTMLElement[]): HTMLElement => el('tr', { role: 'row' }, ...cells);
+/** Renders a row of a table. */
+export const row = (cells: readonly HTMLElement[]): HTMLElement => el('tr', { role: 'row' }, ...cells);
 
-const cellOf = (name: string, children: readonly Child[], kind?: 'amount'): HTMLElement =>
+/** Renders a cell. On narrow screens it may show the name of its column. */
+export const cellOf = (name: string, children: readonly Child[], kind?: 'amount'): HTMLElement =>
   el('td', { role: 'cell', class: kind, 'data-label': name }, children.length === 0 ? undefined : el('div', {}, ...children));
 
 /** Splits records into runs of the same transaction. */
@@ -119,14 +105,6 @@ function transactionRow({ location: { tx_id, tx_index } }: Activity): HTMLElemen
 }
 
 const runeOf = (rune: Activity['rune']): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)];
-
-export function amountOf(amount: string): HTMLElement {
-  const { whole, fraction } = partsOf(amount);
-  // The integer part wraps after separators.
-  const digits = whole.split(/(?<=,)/).flatMap((group, i) => (i === 0 ? [group] : [el('wbr'), group]));
-  const decimals = el('span', { class: 'fraction quiet' }, fraction === '' ? undefined : `.${fraction}`);
-  return el('data', { value: amount, class: fraction.length > MOST.fraction ? undefined : 'aligned' }, el('span', {}, ...digits), decimals);
-}
 
 /**
  * Renders who received, sent or burned, and the receiver of a send. Etchings and mints have no address. In other records
