@@ -1,8 +1,8 @@
 /**
  * Writes the archive of a build: segments, tables and root. Layout `files` may have one beside its pages, which only has
- * what lists of activity need: the same segments, and these lists. Files are named by their content, so nothing that a reader
- * of the last build needs is changed. The manifest switches readers to the new root, and only then the
- * files that it does not name are removed.
+ * what lists of activity need: the same segments, and these lists. Files are named by their content, so nothing that a
+ * reader of the last build needs is changed. The manifest switches readers to the new root, and only then the files
+ * that it does not name are removed.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -59,7 +59,8 @@ export async function checkFits(layout: Layout, hasLists: boolean, store: Store)
 const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
- * Writes the files that the last build does not have. `lists` is undefined to omit lists. Needs the tables that `writeIds`, `writeEtchings` and `writeLists` read.
+ * Writes the files that the last build does not have. `lists` is undefined to omit lists. Needs the tables that
+ * `writeIds`, `writeEtchings` and `writeLists` read.
  */
 export async function writeArchive(
   site: Site,

@@ -335,8 +335,8 @@ export declare class Mirror {
     /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
     outputs(address: string, { signal, ...window }?: WindowQuery): Promise<OutputPage>;
     /**
-     * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an unknown rune is
-     * 0. Rejects like `activity`.
+     * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an
+     * unknown rune is 0. Rejects like `activity`.
      */
     runeActivity(rune: string | number, { address, signal, ...window }?: RuneActivityQuery): Promise<RuneActivityPage>;
     /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */

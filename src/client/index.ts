@@ -392,8 +392,8 @@ export class Mirror {
   }
 
   /**
-   * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an unknown rune is
-   * 0. Rejects like `activity`.
+   * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an
+   * unknown rune is 0. Rejects like `activity`.
    */
   async runeActivity(rune: string | number, { address, signal, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
     const only = address === undefined ? '' : `/${encode(address)}`;

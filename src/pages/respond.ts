@@ -63,7 +63,8 @@ export type Answer<File extends OpenFile> =
   | { readonly kind: 'other' };
 
 /**
- * Answers a request for `target`, a path and query. `lists` answers from lists of an archive (pages/listAnswers.ts), and `cache` keeps parts of an archive between requests. Rejects with a MissingFileError when a required file is missing or
+ * Answers a request for `target`, a path and query. `lists` answers from lists of an archive (pages/listAnswers.ts), and
+ * `cache` keeps parts of an archive between requests. Rejects with a MissingFileError when a required file is missing or
  * incomplete, and with the host's error when a file cannot be read.
  */
 export async function respond<File extends OpenFile>(

@@ -27,7 +27,10 @@ export interface FileKind {
   readonly path: string;
   /** The paths of a kind that has many files. */
   readonly pattern?: RegExp;
-  /** The layout, option or content that makes a build write it; left out when every build does. Lists are of `archive` in both layouts. */
+  /**
+   * The layout, option or content that makes a build write it; left out when every build does. Files of lists count to
+   * `archive` in both layouts.
+   */
   readonly when?: 'files' | 'archive' | 'parquet' | 'etchings';
   /** False when no program sends it by its own path. */
   readonly isSent?: false;

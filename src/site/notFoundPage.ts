@@ -29,7 +29,7 @@ a { color: #b6afff }
 <main>
 <h1>Not found</h1>
 <p>This mirror of Bitcoin rune activity has no page at this address.</p>
-<p><a href="${root}">Look up transactions and blocks</a>, or read about <a href="${root}docs/">the API</a>.</p>
+<p><a href="${root}">Look up runes, addresses, transactions and blocks</a>, or read about <a href="${root}docs/">the API</a>.</p>
 </main>
 </body>
 </html>

@@ -1,6 +1,6 @@
 /**
- * Verifies the lists of activity of an archive: which records belong to which lists is found again from the pages of the blocks. Sums of
- * fingerprints stand for the pointers of a level, because they may not fit into memory.
+ * Verifies the lists of activity of an archive: which records belong to which lists is found again from the pages of
+ * the blocks. Sums of fingerprints stand for the pointers of a level, because they may not fit into memory.
  */
 import { createHash } from 'node:crypto';
 import {
