@@ -3,10 +3,12 @@
  * `npx tsx bench/lists.ts <folder> [records] [layout] [records of a block]`. The folder is used for data and removed. In
  * layout `files` the oldest block leaves when the new one comes.
  */
+
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { FetchMirror } from '../src/hosts/fetch.ts';
+import { LIMITS } from '../src/limits.ts';
 import type { Layout } from '../src/pages/site.ts';
 import { build } from '../src/pipeline/build.ts';
 import type { BuildOptions } from '../src/pipeline/options.ts';
@@ -22,8 +24,7 @@ function optionsOf(folder: string, layout: Layout, lists: boolean): BuildOptions
   const sizes = { objectSize: (layout === 'files' ? 0.125 : 8) * 1024 * 1024, memoryLimit: '1GB', threads: 2 };
   const flags = {
     lists,
-    rankingPage: 600,
-    sortedAtOnce: 2_000_000,
+    limits: LIMITS,
     full: false,
     dryRun: false,
     sync: false,

@@ -34,6 +34,12 @@ export const BENCH_NODE_COMMAND: Command = {
     },
     { name: 'runes', value: 'N', byDefault: '1000', about: 'Number of runes before these blocks.' },
     { name: 'depths', value: 'LIST', byDefault: '1', about: 'Blocks that each reorganisation replaces.' },
+    {
+      name: 'core',
+      value: 'N',
+      byDefault: '31',
+      about: 'Version of Bitcoin Core. The simulated node takes the time of a real one with 4 threads.',
+    },
     { name: 'dir', value: 'DIR', byDefault: 'a temporary folder', about: 'Working folder. Chain and states stay in it for the next run.' },
     LOG,
     HELP,
@@ -78,7 +84,9 @@ export async function benchNode(flags: Flags, log: Log): Promise<void> {
     log.info('generated', `The chain has ${length} blocks.`, { blocks: length, rows });
     process.env['BENCH_CHAIN'] = chain;
     const { CORE_RPC_USER: user, CORE_RPC_PASSWORD: password } = CREDENTIALS;
-    node = await startNodeProcess(join(ROOT, 'bench/nodeBlocks.ts'), { credentials: `${user}:${password}` });
+    const version = 10_000 * flags.integer('core', 31, 25, 99);
+    const credentials = `${user}:${password}`;
+    node = await startNodeProcess(join(ROOT, 'bench/nodeBlocks.ts'), { network: 'regtest', version, threads: 4, credentials });
     for (const count of outputs) {
       const state = join(folder, `state-${count}-${runes}`);
       const settled = await makeState(state, baseHash, count, runes);

@@ -1,6 +1,8 @@
 /** Makes the folder of a pull that has read all blocks before the chain of nodeChain.ts. */
+
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LIMITS } from '../src/limits.ts';
 import { RowFiles } from '../src/pull/core/rowFiles.ts';
 import { STATE_FOLDER, WORK_FOLDER } from '../src/pull/pulledFiles.ts';
 import { runeIdText } from '../src/runes/ledger.ts';
@@ -21,8 +23,15 @@ export async function makeState(folder: string, baseHash: string, outputs: numbe
   const pulled = join(folder, 'pulled');
   mkdirSync(join(pulled, WORK_FOLDER), { recursive: true });
   await makeRunes(pulled, runes);
-  const { firstHeight } = NETWORKS.main;
-  const ledger = DiskLedger.open({ folder: join(pulled, STATE_FOLDER), network: 'main', firstHeight, rowsFrom: BASE + 1, runes: [] });
+  const { firstHeight } = NETWORKS.regtest;
+  const ledger = DiskLedger.open({
+    folder: join(pulled, STATE_FOLDER),
+    network: 'regtest',
+    firstHeight,
+    rowsFrom: BASE + 1,
+    runes: [],
+    limits: LIMITS,
+  });
   const seconds: number[] = [];
   const settle = async (height: number) => {
     const begin = performance.now();

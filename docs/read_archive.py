@@ -13,7 +13,9 @@ def get(path, start=0, length=None):
         body = answer.read()
         return body if length is None or answer.status == 206 else body[start:start + length]
 
-root = json.loads(gzip.decompress(get(f"archive/{json.loads(get('runes/v1/manifest.json'))['archive']['root']}.bin")))
+manifest = json.loads(get('runes/v1/manifest.json'))
+assert manifest['format'] == 1, f"format {manifest['format']} is not known"
+root = json.loads(gzip.decompress(get(f"archive/{manifest['archive']['root']}.bin")))
 
 def entries(level, index):  # of block `index` of a level: (key, height, first, count)
     in_file = root['object_size'] // 4096

@@ -1,9 +1,11 @@
 /** The recorded requests for activity by rune and by address, asked of the local server over mirrors of the same data in dialect hiro. */
+
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Mirror } from '../src/client/index.ts';
+import { limitsWith } from '../src/limits.ts';
 import { LAYOUTS } from '../src/pages/site.ts';
 import { ActivityOracle, type Asked } from './support/activityOracle.ts';
 import { ACTIVITY_INPUTS, expectedActivity, readActivityVectors } from './support/activityVectors.ts';
@@ -40,7 +42,7 @@ describe.each(LAYOUTS)('activity by rune and by address, layout %s', (layout) =>
   beforeAll(async () => {
     const work = temporaryFolder();
     for (const [name, inputs] of Object.entries(INPUTS)) {
-      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, sortedAtOnce: 500 });
+      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, limits: limitsWith({ sortedAtOnce: 500 }) });
       hosts.set(name, await startServer(join(work, name)));
       const [ledger, runes] = inputs;
       oracles.set(name, ActivityOracle.of(textOf(ledger), textOf(runes)));

@@ -1,6 +1,6 @@
 /** What imports what: the rules of docs/architecture.md, and its picture. */
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { TABLES } from '../src/store/tables.ts';
@@ -30,13 +30,14 @@ describe('imports', () => {
   });
 
   it.each([
-    ['src/archive', ['src/archive']],
+    ['src/archive', ['src/archive', 'src/limits.ts']],
     ['src/pages', ['src/pages', 'src/archive']],
+    ['src/limits.ts', ['src/archive']],
     ['src/http', ['src/http', 'src/pages']],
     ['src/runes', ['src/runes', '@scure/base']],
   ])('of %s are limited to %o', (folder, allowed) => {
-    const own = IMPORTS.filter(({ from }) => folderOf(from) === folder);
-    expect(own.length).toBeGreaterThan(3);
+    const own = IMPORTS.filter(({ from }) => (folderOf(from) ?? from) === folder);
+    if (folder !== 'src/limits.ts') expect(own.length).toBeGreaterThan(3);
     expect(own.filter(({ to }) => !allowed.includes(folderOf(to) ?? to)).map(asText)).toEqual([]);
   });
 
@@ -84,6 +85,56 @@ describe('the source', () => {
       visit(file);
     }
     expect(found).toEqual([]);
+  });
+});
+
+describe('bytes', () => {
+  const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile).config as unknown;
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+
+  /** Returns each call of `slice` on bytes, as `file:line`. Types decide what bytes are. */
+  function slicesOfBytes(files: readonly string[], host = ts.createCompilerHost(options)): string[] {
+    const built = ts.createProgram(files, options, host);
+    const types = built.getTypeChecker();
+    const found: string[] = [];
+    for (const path of files) {
+      const file = built.getSourceFile(path);
+      if (file === undefined) throw new Error(`${path} was not read`);
+      const visit = (node: ts.Node): void => {
+        if (ts.isPropertyAccessExpression(node) && node.name.text === 'slice') {
+          const type = types.getNonNullableType(types.getTypeAtLocation(node.expression));
+          const parts = type.isUnion() ? type.types : [type];
+          if (parts.some((part) => (part.flags & ts.TypeFlags.Any) !== 0 || part.getProperty('byteLength') !== undefined))
+            found.push(`${relative(ROOT, path)}:${file.getLineAndCharacterOfPosition(node.getStart(file)).line + 1}`);
+        }
+        ts.forEachChild(node, visit);
+      };
+      visit(file);
+    }
+    return found;
+  }
+
+  it('are never copied with slice, which returns a view of a Buffer: src/runes/bytes.ts has the copy', () => {
+    expect(slicesOfBytes(SOURCES.map(([path]) => join(ROOT, path)).filter((path) => !/site[/](?:explorer|apiDocs)[/]/.test(path)))).toEqual(
+      [],
+    );
+  });
+
+  it('are found by this check whatever their type is called', () => {
+    const text = `declare const b: { readonly page: Buffer }; declare const u: Uint8Array | undefined; declare const s: string; declare const a: unknown[];
+      class Own extends Uint8Array {}
+      b.page.slice(1);
+      u?.slice();
+      new Own(3).slice();
+      new Uint8Array(2).buffer.slice(0, 1);
+      s.slice(1); a.slice(1);`;
+    const path = join(ROOT, 'src/invented.ts');
+    const host = ts.createCompilerHost(options);
+    const { getSourceFile, fileExists } = host;
+    host.fileExists = (name) => name === path || fileExists.call(host, name);
+    host.getSourceFile = (name, ...rest) =>
+      name === path ? ts.createSourceFile(path, text, ts.ScriptTarget.ES2022) : getSourceFile.call(host, name, ...rest);
+    expect(slicesOfBytes([path], host)).toEqual([3, 4, 5, 6].map((line) => `src/invented.ts:${line}`));
   });
 });
 

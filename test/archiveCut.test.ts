@@ -2,10 +2,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Cut, cut, type Piece } from '../src/archive/cut.ts';
-import { type LevelRange, LIST_STEPS, levelRanges } from '../src/archive/levels.ts';
+import { type LevelRange, levelRanges } from '../src/archive/levels.ts';
 import { HIGHEST_HEIGHT } from '../src/archive/root.ts';
+import { planLevels } from '../src/archiver/listedRecords.ts';
+import { LIMITS } from '../src/limits.ts';
 
 const SIZE = 100;
+const LENGTH = 32;
+const FORM = { objectSize: SIZE, segmentBlocks: LENGTH };
 
 /** Blocks of a chain: sizes by height. Some heights have none. */
 type Chain = ReadonlyMap<number, number>;
@@ -26,7 +30,7 @@ const chains = fc
 
 const tipOf = (chain: Chain) => Math.max(-1, ...chain.keys());
 const single = ([height, size]: readonly [number, number]): Piece => ({ first: height, last: height, bytes: size });
-const cutChain = (chain: Chain) => cut([...chain].sort(([a], [b]) => a - b).map(single), tipOf(chain), SIZE);
+const cutChain = (chain: Chain) => cut([...chain].sort(([a], [b]) => a - b).map(single), tipOf(chain), FORM);
 const bytesOf = ({ pieces }: Cut<Piece>) => pieces.reduce((sum, piece) => sum + piece.bytes, 0);
 
 /** Ranges, with the heights of their blocks. */
@@ -55,7 +59,8 @@ describe('a cut', () => {
           const end = start + length * 2 - 1;
           const inside = [...chain].filter(([height]) => height >= start && height <= end);
           const isTooLarge = inside.reduce((sum, [, size]) => sum + size, 0) > SIZE;
-          expect(isTooLarge || end > tip).toBe(true);
+          expect(length).toBeLessThanOrEqual(LENGTH);
+          expect(isTooLarge || end > tip || length === LENGTH).toBe(true);
         }
       }),
       { numRuns: 500 },
@@ -109,7 +114,7 @@ describe('a cut', () => {
           }
           pieces.sort((a, b) => a.first - b.first);
           const sorted = new Map([...chain].sort(([a], [b]) => a - b));
-          cuts = cut(pieces, tip, SIZE);
+          cuts = cut(pieces, tip, FORM);
           expect(shapeOf(cuts, sorted)).toEqual(shapeOf(cutChain(sorted), sorted));
         }
       }),
@@ -130,11 +135,11 @@ describe('a cut', () => {
       written += bytesOf(fresh[0] as Cut<Piece>);
       known = new Set(cuts.map((one) => `${one.first}-${one.last}`));
     }
-    // A segment of 64 fits: a block is in segments of 1, 2, 4 and so on to 64.
-    expect(written / 1000).toBeLessThanOrEqual(7);
+    // A block is in segments of 1, 2, 4 and so on to 32.
+    expect(written / 1000).toBeLessThanOrEqual(6);
   });
 
-  it('has no segments without blocks', () => expect(cut([], -1, SIZE)).toEqual([]));
+  it('has no segments without blocks', () => expect(cut([], -1, FORM)).toEqual([]));
 });
 
 describe('the levels of a table', () => {
@@ -143,7 +148,7 @@ describe('the levels of a table', () => {
   it('have each height up to the tip once, and the lower ones none of the newest eight', () => {
     fc.assert(
       fc.property(tips, (tip) => {
-        const ranges = levelRanges(tip);
+        const ranges = levelRanges(tip, LIMITS.tableLevels);
         expect(ranges.length).toBeLessThanOrEqual(3);
         let next = 0;
         for (const [i, { first, last }] of ranges.entries()) {
@@ -164,7 +169,7 @@ describe('the levels of a table', () => {
         fc.integer({ min: 0, max: 20_000 }).map((blocks) => (blocks % 2 === 0 ? blocks : blocks % 1200)),
         (tip, blocks) => {
           const lowest = Math.max(tip - blocks, 0);
-          const ranges = levelRanges(tip, LIST_STEPS, lowest);
+          const ranges = levelRanges(tip, LIMITS.listLevels, lowest);
           expect(ranges.length).toBeLessThanOrEqual(7);
           let next = lowest;
           for (const { first, last } of ranges) {
@@ -181,7 +186,7 @@ describe('the levels of a table', () => {
     let [changed, most] = [0, 0];
     let before = new Set<string>();
     for (let tip = begin; tip < begin + 1008; tip += 1) {
-      const ranges = levelRanges(tip, LIST_STEPS, tip - 999);
+      const ranges = levelRanges(tip, LIMITS.listLevels, tip - 999);
       if (tip > begin) {
         const blocks = ranges.filter((range) => !before.has(nameOf(range))).map(({ first, last }) => last - first + 1);
         changed += blocks.reduce((sum, length) => sum + length, 0);
@@ -198,7 +203,7 @@ describe('the levels of a table', () => {
     const [begin, blocks] = [205 * 4096 + 7, 3 * 4096];
     let longest = 0;
     for (let tip = begin; tip < begin + blocks; tip += 1) {
-      const [bottom, ...upper] = levelRanges(tip);
+      const [bottom, ...upper] = levelRanges(tip, LIMITS.tableLevels);
       lowest.add((bottom?.last ?? 0) + 1);
       for (const { first, last } of upper.slice(0, -1)) middle.add(`${first}-${last}`);
       longest = Math.max(longest, tip - (upper.at(-1)?.first ?? 0) + 1);
@@ -208,5 +213,45 @@ describe('the levels of a table', () => {
     expect(middle.size).toBe(blocks / 64 - 3);
     // The newest level is written with every block, so it must be small.
     expect(longest).toBe(64 + 8 - 1);
+  });
+});
+
+describe('the plan of levels', () => {
+  const steps = fc.constantFrom(LIMITS.listLevels, { steps: [12, 4, 2], unsettled: 2 }, { steps: [8, 2], unsettled: 0 });
+
+  it('joins levels of the last build in one level at most, above levels that stay and below levels that are made anew', () => {
+    fc.assert(
+      fc.property(
+        steps,
+        fc.integer({ min: -1, max: 60 }),
+        fc.integer({ min: -1, max: 60 }),
+        fc.option(fc.integer({ min: 0, max: 60 }), { nil: undefined }),
+        fc.integer({ min: 1, max: 100 }),
+        (listLevels, before, tip, height, scale) => {
+          // With `scale`, the tips are far apart or near to each other in the steps of mainnet too.
+          const [from, to] = [before * scale, tip * scale];
+          // A shorter chain has replaced blocks, and those above the tip are gone.
+          const changed = Math.min(
+            height === undefined ? Number.POSITIVE_INFINITY : height * scale,
+            to < from ? to + 1 : Number.POSITIVE_INFINITY,
+          );
+          const replaced = new Set(Number.isFinite(changed) ? [changed] : []);
+          const blocks = { spooled: new Map(), replaced, tip: to, objectSize: 1, limits: { ...LIMITS, listLevels } };
+          const plans = planLevels(blocks, { tip: from, lowest: undefined }, changed);
+          const firstAnew = plans.findIndex(({ isSame }) => !isSame);
+          const joined = firstAnew < 0 ? [] : plans.slice(firstAnew);
+          for (const [i, { first, reused, isSame }] of joined.entries()) {
+            expect([isSame, i > 0 && reused.length > 0]).toEqual([false, false]);
+            // They are the lowest blocks of the level, without a gap.
+            let next = first;
+            for (const range of reused) {
+              expect(range.first).toBe(next);
+              next = range.last + 1;
+            }
+          }
+        },
+      ),
+      { numRuns: 3000 },
+    );
   });
 });

@@ -3,6 +3,8 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { parseDirectory } from '../src/archive/directory.ts';
 import { ArchiveError } from '../src/archive/error.ts';
+import { FormatError } from '../src/archive/format.ts';
+import { Archive } from '../src/archive/reader.ts';
 import { type Level, parseRoot, type Root, renderRoot, type Segment } from '../src/archive/root.ts';
 import { inflateText, partOf } from '../src/web/archiveParts.ts';
 import { hex } from './support/records.ts';
@@ -12,7 +14,8 @@ const MB = 1024 * 1024;
 describe('a root', () => {
   const segment: Segment = { first: 4, last: 7, file: 'a'.repeat(32), bytes: 100, directory: 20 };
   const level: Level = { first: 0, last: 7, counts: [3, 1], files: ['b'.repeat(32)] };
-  const root: Root = { pageSize: 60, objectSize: 4096, segments: [segment], ids: [level] };
+  const sizes = { pageSize: 60, objectSize: 4096, segmentBlocks: 1024 };
+  const root: Root = { ...sizes, steps: [16, 4], unsettled: 2, segments: [segment], ids: [level] };
 
   it('is read as it was written', () => {
     const parted: Root = { ...root, segments: [{ ...segment, part: { page: 3, operations: { mint: 4 } } }] };
@@ -22,23 +25,64 @@ describe('a root', () => {
   it.each<[string, unknown]>([
     ['no page size', { ...root, pageSize: 0 }],
     ['half a record in a page', { ...root, pageSize: 1.5 }],
+    ['no steps', { ...root, steps: undefined }],
+    ['steps that are no multiples of each other', { ...root, steps: [16, 3] }],
+    ['equal steps', { ...root, steps: [16, 16] }],
+    ['steps that ascend', { ...root, steps: [4, 16] }],
+    ['a step of 0', { ...root, steps: [16, 0] }],
+    ['an endless list of steps', { ...root, steps: Array.from({ length: 9 }, (_, i) => 2 ** (9 - i)) }],
+    ['unsettled blocks below 0', { ...root, unsettled: -1 }],
     ['no object size', { ...root, objectSize: undefined }],
+    ['a number of blocks that is text', { ...root, segmentBlocks: '1024' }],
     ['no segments', { ...root, segments: undefined }],
-    ['a path as a file', { ...root, segments: [{ ...segment, file: '../../../secret.json'.padEnd(32, 'a') }] }],
-    ['a directory larger than its file', { ...root, segments: [{ ...segment, directory: 101 }] }],
-    ['a size that is text', { ...root, segments: [{ ...segment, bytes: '100' }] }],
-    ['a part without a page', { ...root, segments: [{ ...segment, part: { operations: {} } }] }],
-    ['a part without counts', { ...root, segments: [{ ...segment, part: { page: 0, operations: null } }] }],
-    ['counts that are no power of two', { ...root, ids: [{ ...level, counts: [1, 2, 3] }] }],
-    ['no counts', { ...root, ids: [{ ...level, counts: [] }] }],
-    ['a count below zero', { ...root, ids: [{ ...level, counts: [-1, 2] }] }],
-    ['a table in no file of an archive', { ...root, ids: [{ ...level, files: ['manifest'] }] }],
+    ['no table', { ...root, ids: null }],
   ])('is refused with %s', (_, wrong) => {
     expect(() => parseRoot(renderRoot(wrong as Root))).toThrow(ArchiveError);
   });
 
+  it.each([
+    [2, 'have format 2, and this version of rune-activity-mirror reads format 1: update this program or client module'],
+    [0, 'have format 0, and this version of rune-activity-mirror reads format 1: the mirror has to be built again with this version'],
+    ['"1"', 'have no format version, '],
+  ])('of format %s is refused with advice', (format, message) => {
+    const text = renderRoot(root).replace('"format":1', `"format":${format}`);
+    const failure = (() => {
+      try {
+        return parseRoot(text);
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(failure).toBeInstanceOf(FormatError);
+    expect(String(failure)).toContain(message);
+  });
+
+  it.each<[string, Partial<Segment>]>([
+    ['a path as a file', { file: '../../../secret.json'.padEnd(32, 'a') }],
+    ['a directory larger than its file', { directory: 101 }],
+    ['a directory of terabytes', { bytes: 2 ** 50, directory: 2 ** 50 }],
+    ['half a byte', { bytes: 100.5 }],
+    ['a directory below zero', { directory: -1 }],
+    ['no size', { bytes: undefined as unknown as number }],
+  ])('with %s is not followed', async (_, change) => {
+    const text = gzipSync(renderRoot({ ...root, objectSize: 2 * MB, segments: [{ ...segment, ...change }] }));
+    const asked: string[] = [];
+    const archive = await Archive.open(
+      { root: 'c'.repeat(32), bytes: text.length },
+      {
+        read: async (file) => {
+          asked.push(file);
+          return text;
+        },
+        inflate: inflateText,
+      },
+    );
+    await expect(archive.block(5)).rejects.toThrow('the root or a directory of the archive is damaged');
+    expect(asked).toEqual(['c'.repeat(32)]);
+  });
+
   it('is refused when it is none', () => {
-    for (const text of ['', '<!doctype html>', 'null', '[]', renderRoot(root).slice(0, -3)])
+    for (const text of ['', '<!doctype html>', 'null', renderRoot(root).slice(0, -3)])
       expect(() => parseRoot(text), text).toThrow(ArchiveError);
   });
 

@@ -22,6 +22,7 @@ import {
   UNUSED_HEIGHT,
   writeEntry,
 } from '../src/archive/sortedTable.ts';
+import { LIMITS } from '../src/limits.ts';
 import { randomFor } from './support/seed.ts';
 
 const KEYS = 2 ** 48;
@@ -150,7 +151,7 @@ describe('looking a key up', () => {
           }
           return { ...level, files };
         });
-        const root = gzipSync(renderRoot({ pageSize: 60, objectSize, segments: [], ids }));
+        const root = gzipSync(renderRoot({ pageSize: 60, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels, segments: [], ids }));
         const archive = await Archive.open({ root: put(root), bytes: root.length }, inMemory(contents));
         const all = made.flatMap(({ entries }) => entries);
         for (let i = 0; i < 6; i += 1) {
@@ -237,7 +238,11 @@ it('the CRC-32 is that of gzip', () => {
 
 describe('the memory for parts', () => {
   const names = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
-  const step = fc.record({ name: names, bytes: fc.nat(40), isForgotten: fc.integer({ min: 0, max: 9 }).map((n) => n === 0) });
+  const step = fc.record({
+    name: names,
+    bytes: fc.oneof(fc.nat(40), fc.nat(140)),
+    isForgotten: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+  });
 
   it('keeps what was used last, within its bytes', async () => {
     const MOST = 100;
@@ -259,12 +264,26 @@ describe('the memory for parts', () => {
             return { value: bytes, bytes };
           });
           expect([value, isLoaded]).toEqual([known?.bytes ?? bytes, known === undefined]);
-          if (known !== undefined || bytes <= MOST / 4) kept.push({ name, bytes: value });
-          while (kept.reduce((sum, one) => sum + one.bytes, 0) > MOST) kept.shift();
+          kept.push({ name, bytes: value });
+          while (kept.length > 1 && kept.reduce((sum, one) => sum + one.bytes, 0) > MOST) kept.shift();
         }
       }),
       { numRuns: 300 },
     );
+  });
+
+  it('keeps the last root whatever its size, and no value of infinite size', async () => {
+    const cache = new PartCache(1);
+    const load = (value: string) => async () => value;
+    const unexpected = () => Promise.reject(new Error('it was loaded again'));
+    await cache.root('a', load('first'));
+    await cache.get('part', async () => ({ value: 'part', bytes: 100 }));
+    await cache.get('endless', async () => ({ value: 'endless', bytes: Number.POSITIVE_INFINITY }));
+    expect(await cache.get('part', unexpected)).toBe('part');
+    expect(await cache.get('endless', async () => ({ value: 'again', bytes: Number.POSITIVE_INFINITY }))).toBe('again');
+    expect(await cache.root('a', unexpected)).toBe('first');
+    expect(await cache.root('b', load('second'))).toBe('second');
+    expect(await cache.root('a', load('third'))).toBe('third');
   });
 
   it('counts a part once that several requests loaded at the same time, and keeps nothing of a failure', async () => {

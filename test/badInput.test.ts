@@ -203,6 +203,14 @@ describe('a ledger export', () => {
     const { message } = await refusal({ 'ledger.csv': `${LEDGER}\n${ledgerRow()}1:0,${hex('b')}`, 'runes.csv': `${RUNES}\n1:0,0,A,A,0\n` });
     expect(message).toMatch(/^in\/ledger\.csv is broken CSV: CSV Error on Line: 3/);
   });
+  it('with a quote that never ends is told in a line, whatever comes after it', async () => {
+    const { message } = await refusal({
+      'ledger.csv': `${LEDGER}\n${ledgerRow()}"${ledgerRow().repeat(2000)}`,
+      'runes.csv': `${RUNES}\n1:0,0,A,A,0\n`,
+    });
+    expect(message).toMatch(/^in\/ledger\.csv is broken CSV: CSV Error on Line: [0-9]+/);
+    expect(message.length).toBeLessThan(500);
+  });
   it('without one of its columns', async () => {
     const { message, details } = await refusal({ 'ledger.csv': `${LEDGER.replace(',timestamp', '')}\n` });
     expect(message).toBe('in/ledger.csv looks like a ledger export but lacks the column(s) timestamp');

@@ -1,13 +1,15 @@
 /** Balances and holders: the recorded requests, asked of the local server over a build of the same data in dialect hiro, and what builds need. */
+
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Mirror } from '../src/client/index.ts';
 import { BALANCE_SCHEMAS } from '../src/contract/balances.ts';
 import { FetchMirror } from '../src/hosts/fetch.ts';
+import { crossings, limitsWith } from '../src/limits.ts';
 import { fileServer } from './support/archives.ts';
 import { BalanceHistory } from './support/balanceHistory.ts';
 import { expected, readBalanceVectors, withoutAddress } from './support/balanceVectors.ts';
-import { RecordingLog, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
+import { RecordingLog, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { ETCHING_INPUTS } from './support/etchingVectors.ts';
 import { check } from './support/outputs.ts';
 import { hex } from './support/records.ts';
@@ -194,13 +196,66 @@ describe('a mirror', () => {
     expect((await get('etchings/OLD/holders/ann'))[0]).toBe(501);
   });
 
+  it('has lists of holders up to the same block as its levels, at each tip', async () => {
+    const limits = limitsWith({ listPage: 1, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
+    const history = new BalanceHistory(randomFor('tips'), false);
+    const work = temporaryFolder();
+    const [out, inputs] = [join(work, 'out'), [join(work, 'in')]];
+    const heights = new Set<number | undefined>();
+    crossings.clear();
+    for (let i = 0; i < 5; i += 1) {
+      history.append(1);
+      history.write(join(work, 'in'));
+      await testBuild(out, { inputs, layout: 'archive', lists: true, limits });
+      const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
+      const get = async (path: string) =>
+        (await (await mirror.answer(new Request(`http://host/runes/v1/${path}?limit=60`)))?.json()) as object;
+      for (const rune of history.runes) {
+        const { block_height, results } = history.holders(rune, limits);
+        heights.add(block_height);
+        const asOf = block_height === undefined ? {} : { block_height };
+        expect(await get(`etchings/${rune.id}/holders`)).toEqual({ ...asOf, limit: 60, offset: 0, total: results.length, results });
+      }
+      for (const address of history.addresses) {
+        const results = history.balances(address);
+        const list = { limit: 60, offset: 0, total: results.length, results };
+        expect(await get(`addresses/${encodeURIComponent(address)}/balances`)).toEqual(list);
+      }
+    }
+    await check(out);
+    expect(crossings.has('listPage')).toBe(true);
+    // Lists were as of a block below, and at the tip.
+    expect([heights.size > 1, heights.has(undefined)]).toEqual([true, true]);
+  });
+
+  it('has the files of a full build after its newest level became a ranked one', async () => {
+    const limits = limitsWith({ listPage: 1, listLevels: { steps: [16, 4, 2], unsettled: 3 } });
+    const history = new BalanceHistory(randomFor('a level that becomes ranked'), false);
+    const work = temporaryFolder();
+    const inputs = [join(work, 'in')];
+    const built = async (name: string) => {
+      history.write(join(work, 'in'));
+      const { wasFull } = await testBuild(join(work, name), { inputs, layout: 'archive', lists: true, limits });
+      return wasFull;
+    };
+    history.append(4095 - history.tip);
+    // The newest level has the blocks from 4,096 to 4,099.
+    for (let i = 0; i < 4; i += 1) history.append(1);
+    expect(await built('out')).toBe(true);
+    for (let i = 0; i < 3; i += 1) history.append(1);
+    expect(await built('out')).toBe(false);
+    await built('full');
+    expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'full')));
+  });
+
   it('answers for odd addresses alike on hosts that decode files in different ways, in the form of its schemas', async () => {
     const history = new BalanceHistory(randomFor('odd addresses'), false);
-    for (let i = 0; i < 12; i += 1) history.append();
+    // The newest level has some of these blocks, and more changes than a page.
+    for (let i = 0; i < 12; i += 1) history.append(1);
     const work = temporaryFolder();
     history.write(join(work, 'in'));
     const out = join(work, 'out');
-    await testBuild(out, { inputs: [join(work, 'in')], layout: 'archive', lists: true, rankingPage: 3 });
+    await testBuild(out, { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits: limitsWith({ listPage: 1 }) });
     const server = await startServer(out);
     const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
     const get = async (path: string): Promise<unknown> => {

@@ -7,7 +7,7 @@ import { PathList } from '../src/write/pathList.ts';
 import { temporaryFolder, testBuild, writeFiles } from './support/build.ts';
 import { ndjson, record } from './support/records.ts';
 
-it('long lists of several writers are joined in the order of the writers, byte for byte', () => {
+it('long lists of several writers are joined in the order of the writers, byte for byte', async () => {
   const cache = temporaryFolder();
   const changes = new Changes(cache);
   changes.begin(false);
@@ -25,7 +25,7 @@ it('long lists of several writers are joined in the order of the writers, byte f
   const removed = changes.removedList();
   removed.flush();
   removed.close();
-  changes.finish(join(cache, 'out'));
+  await changes.finish(join(cache, 'out'));
   const added = join(cache, 'changes/added.txt');
   expect(statSync(added).size).toBeGreaterThan(3 * 1024 * 1024);
   expect(readFileSync(added, 'utf8') === `${paths.join('\n')}\n`).toBe(true);

@@ -16,6 +16,7 @@ import { BUILD_COMMAND, buildOptions } from '../src/pipeline/command.ts';
 import { PULL_COMMAND } from '../src/pull/command.ts';
 import { SAMPLE_COMMAND } from '../src/sample/command.ts';
 import { VERIFY_COMMAND } from '../src/verify/command.ts';
+import { REHEARSAL_COMMAND } from './rehearsal/rehearsal.ts';
 import { filesBelow, temporaryFolder, tree, writeFiles } from './support/build.ts';
 import { ROOT, run, runProcess, start } from './support/cli.ts';
 import { ndjson, record } from './support/records.ts';
@@ -138,7 +139,8 @@ describe('npm run build', () => {
     [['--compress', 'zip'], '--compress "zip" must be gz, br, gz,br or none'],
     [['--compress', 'gz,gz'], '--compress "gz,gz" must be gz, br, gz,br or none'],
     [['--site-url', 'example.org'], '--site-url "example.org" must be an http or https URL without user, query and fragment'],
-    [['--memory-limit', 'much'], '--memory-limit "much" must be a size such as 500MB or 2GB'],
+    [['--memory-limit', 'much'], '--memory-limit "much" must be a size of at least 50MB, such as 500MB or 2GB'],
+    [['--memory-limit', '1MB'], '--memory-limit "1MB" must be a size of at least 50MB, such as 500MB or 2GB'],
     [['--out', 'a', '--cache', 'a/b'], '--cache a/b is in the output folder a, and would be published with it'],
     [['--log', 'xml'], '--log "xml" must be one of text, json\n'],
   ])('refuses %j with exit code 1', async (flags, message) => {
@@ -222,6 +224,7 @@ describe('help and documents', () => {
     ['sample', SAMPLE_COMMAND],
     ['bench', BENCH_COMMAND],
     ['benchNode', BENCH_NODE_COMMAND],
+    ['rehearsal', REHEARSAL_COMMAND],
     ['benchPull', BENCH_PULL_COMMAND],
     ['benchHosts', BENCH_HOSTS_COMMAND],
   ] as const;

@@ -7,6 +7,7 @@ import { listRecords } from '../src/archiver/listedRecords.ts';
 import { listEtchings } from '../src/etchings/facts.ts';
 import { loadInput } from '../src/input/load.ts';
 import { ReadProgress } from '../src/input/readProgress.ts';
+import { LIMITS } from '../src/limits.ts';
 import { State } from '../src/state/state.ts';
 import { updateBlocks, updateInputs } from '../src/state/update.ts';
 import { type Blobs, readBlobs, readBytes, readDoubles } from '../src/store/columns.ts';
@@ -128,7 +129,7 @@ describe('the tables of a build', () => {
       const loaded = await loadInput([input], undefined, [], scratch, store, new ReadProgress());
       const blocks = await store.rows('SELECT * FROM blocks', { block_height: int, block_hash: text, records: int });
       await state.begin();
-      const written = { transactions: 1, operations: [], digest: '', files: 1, bytes: 1, spooled: undefined };
+      const written = { transactions: 1, operations: [], digest: '', spentDigest: '', files: 1, bytes: 1, spooled: undefined };
       await updateBlocks(
         blocks.map((b) => ({ ...written, height: b.block_height, hash: b.block_hash, records: b.records })),
         'files',
@@ -136,7 +137,14 @@ describe('the tables of a build', () => {
       );
       await updateInputs(loaded, store);
       for (const table of ['etchings', 'old_etchings'] as const) await listEtchings(table, store);
-      await listRecords([], { spooled: new Map(), replaced: new Set(), tip: 0, objectSize: 1 }, undefined, 60, scratch, store);
+      await listRecords(
+        [],
+        { spooled: new Map(), replaced: new Set(), tip: 0, objectSize: 1, limits: LIMITS },
+        undefined,
+        60,
+        scratch,
+        store,
+      );
       const found: Record<string, unknown> = {};
       for (const table of Object.keys(TABLES)) {
         const columns = await store.rows(`DESCRIBE ${table}`, { column_name: text, column_type: text });

@@ -4,16 +4,20 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { withoutSecrets } from '../src/cli/environment.ts';
 import { BuildError, CliError, InputError } from '../src/errors.ts';
 import { Credentials } from '../src/pull/core/credentials.ts';
 import { hash256With } from '../src/pull/core/hash256.ts';
+import { JsonPicker } from '../src/pull/core/jsonPicker.ts';
 import { BitcoinNode, type NodeOptions } from '../src/pull/core/node.ts';
+import { SpentOutputs } from '../src/pull/core/spentOutputs.ts';
 import { Transport } from '../src/pull/core/transport.ts';
 import { readBlock } from '../src/runes/block.ts';
 import { hashText } from '../src/runes/bytes.ts';
+import type { Commitment } from '../src/runes/indexBlock.ts';
 import { chainOf, FAULTS, type FakeBlock, FakeNode, type FakeNodeOptions, type Fault, startNodeProcess } from './support/fakeNode.ts';
 import { hash256, outpointOf } from './support/memoryLedger.ts';
-import { taproot } from './support/runeBlocks.ts';
+import { compact, taproot } from './support/runeBlocks.ts';
 
 const FIRST = 840_000;
 const SECRET = 'miner:correct-horse';
@@ -47,7 +51,15 @@ const CHAIN = [
   ),
 ];
 const LAST = CHAIN.at(-1) as FakeBlock;
-const [, spending = '', another = ''] = txidsOf(LAST.bytes);
+const [, spending = ''] = txidsOf(LAST.bytes);
+const SPENDER = readBlock(LAST.bytes, hash256);
+
+/** The outputs that inputs of the last block spend. Its transactions are known, and those of blocks before are old. */
+const spentOutputs = (
+  node: BitcoinNode,
+  wanted: readonly Commitment[],
+  recentHeight = async (): Promise<number | undefined> => undefined,
+) => node.previousOutputs(SPENDER, LAST.height, wanted, recentHeight);
 
 const open: { close(): unknown }[] = [];
 afterEach(async () => {
@@ -70,6 +82,7 @@ async function connect(url: string, options: Partial<NodeOptions> = {}): Promise
     cookie: undefined,
     environment: {},
     home: '/nonexistent',
+    concurrency: 4,
     retries: 3,
     timeoutMs: 5000,
     pauseMs: 1,
@@ -135,17 +148,20 @@ describe.each([
       expect([block.hash, Buffer.compare(block.bytes, bytes)]).toEqual([hash, 0]);
     }
     expect(await node.hashAt(FIRST + 4)).toBeUndefined();
-    const outputs = await node.previousOutputs(LAST, [
-      { txid: another, input: 0 },
-      { txid: spending, input: 1 },
-      { txid: spending, input: 0 },
+    const wanted = [
+      { transaction: 2, input: 0 },
+      { transaction: 1, input: 1 },
+      { transaction: 1, input: 0 },
+    ];
+    const found = async () => (await spentOutputs(node, wanted)).map(({ script, height }) => [Buffer.from(script), height]);
+    // Core 30 and newer are not asked for heights.
+    const isOld = served.rest !== false;
+    expect(await found()).toEqual([
+      [Buffer.from(taproot(11)), isOld ? LAST.height - 5 : FIRST + 1],
+      [Buffer.from(taproot(2)), isOld ? LAST.height - 5 : FIRST],
+      [Buffer.from(taproot(10)), isOld ? LAST.height - 5 : FIRST + 1],
     ]);
-    expect(outputs.map(({ script, height }) => [Buffer.from(script), height])).toEqual([
-      [Buffer.from(taproot(11)), FIRST + 1],
-      [Buffer.from(taproot(2)), FIRST],
-      [Buffer.from(taproot(10)), FIRST + 1],
-    ]);
-    expect(await node.previousOutputs(LAST, [])).toEqual([]);
+    expect(await spentOutputs(node, [])).toEqual([]);
   });
 
   it('reports that it syncs, its pruned blocks and its network', async () => {
@@ -204,7 +220,8 @@ describe.each([
       /is damaged: block [0-9a-f]{64} has other transactions than its header names/,
     ],
     ['too slow', { stall: 100 }, /sent no data for 0.3 s/],
-    ['refused by a full work queue', FAULTS.workQueue, /was answered with status 503 "Work queue depth exceeded"/],
+    ['refused by a full work queue', FAULTS.workQueue, /was answered with status 503 "Work queue depth exceeded"; sending 2 at once/],
+    ['stopping', FAULTS.stopping, /was answered with status 503: the node is stopping, or too busy;/],
     ['refused by a full work queue, twice', { ...FAULTS.workQueue, times: 2 }, /status 503/],
     ['refused with 429', { status: 429 }, /was answered with status 429;/],
     ['refused with 500', { status: 500, body: 'Internal bug detected' }, /was answered with status 500 "Internal bug detected"/],
@@ -218,7 +235,8 @@ describe.each([
     const block = await node.readBlock(LAST.hash);
     expect(block.transactions.length).toBe(25);
     expect(notices.length).toBe(fault.times ?? 1);
-    expect(notices[0]).toMatch(new RegExp(`^block ${LAST.hash} of Bitcoin Core 127.0.0.1:\\d+ .*; trying again$`));
+    expect(notices[0]).toMatch(new RegExp(`^block ${LAST.hash} of Bitcoin Core 127.0.0.1:\\d+ `));
+    expect(notices[0]).toMatch(/; (?:trying again|sending \d at once from now on)$/);
     if (served.rest !== false) expect(notices[0]).toMatch(notice);
     expect(fake.faults).toEqual([]);
     // The connection of an answer that was given up is closed.
@@ -230,7 +248,7 @@ describe.each([
     fake.faults.push({ ...FAULTS.warmingUp, times: 20 });
     const node = await connect(fake.url, { ...asked, retries: 0 });
     expect(notices.filter((notice) => !notice.includes('rest=1'))).toEqual([
-      `${node.name} is starting ("Loading block index…"); waiting for it`,
+      `${node.name} is starting ("Verifying blocks…"); waiting for it`,
     ]);
     notices = [];
     fake.faults.push({ ...FAULTS.warmingUp, times: 5 });
@@ -306,22 +324,30 @@ it('is asked again for a block in hex with other characters', async () => {
 });
 
 describe('spent outputs', () => {
-  const first = [{ txid: spending, input: 0 }];
-  const many = txidsOf(LAST.bytes)
-    .slice(1)
-    .map((txid) => ({ txid, input: 0 }));
+  const first = [{ transaction: 1, input: 0 }];
+  const many = SPENDER.transactions.slice(1).map((_, i) => ({ transaction: 1 + i, input: 0 }));
+  const asked30 = `/rest/spenttxouts/${LAST.hash}.bin`;
+  const CORE_29 = { version: 290_000 };
   it.each<[string, FakeNodeOptions, Partial<NodeOptions>, typeof first, string[]]>([
     ['one call of Core 25', { ...RPC[0], version: 250_000 }, RPC[1], first, ['getrawtransaction']],
-    ['one call of Core 29 with REST', BOTH[0], BOTH[1], first, ['getrawtransaction']],
+    ['one call of Core 30 with REST', BOTH[0], BOTH[1], many, [asked30]],
+    ['one call of Core 29 with REST', { ...BOTH[0], ...CORE_29 }, BOTH[1], first, [asked30, 'getrawtransaction']],
     ['the block of Core 24', { ...RPC[0], version: 240_200 }, RPC[1], first, ['getblock']],
-    ['the block of Core 24 with REST', { ...BOTH[0], version: 240_200 }, BOTH[1], first, [`/rest/block/${LAST.hash}.json`]],
-    ['the block over REST', REST[0], REST[1], first, [`/rest/block/${LAST.hash}.json`]],
-    ['the block for many', BOTH[0], BOTH[1], many, [`/rest/block/${LAST.hash}.json`]],
+    ['the block of Core 24 with REST', { ...BOTH[0], version: 240_200 }, BOTH[1], first, [asked30, `/rest/block/${LAST.hash}.json`]],
+    ['the block over REST', CORE_29, REST[1], first, [asked30, `/rest/block/${LAST.hash}.json`]],
+    ['the block for many', { ...BOTH[0], ...CORE_29 }, BOTH[1], many, [asked30, `/rest/block/${LAST.hash}.json`]],
+    [
+      'the block if the user may not ask for transactions',
+      { ...BOTH[0], ...CORE_29, allowed: ['getnetworkinfo'] },
+      BOTH[1],
+      first,
+      [asked30, 'getrawtransaction', `/rest/block/${LAST.hash}.json`],
+    ],
   ])('come from %s', async (_, served, asked, wanted, calls) => {
     const fake = await fakeNode(served);
     const node = await connect(fake.url, asked);
     fake.calls.length = 0;
-    const outputs = await node.previousOutputs(LAST, wanted);
+    const outputs = await spentOutputs(node, wanted);
     expect(outputs.map(({ script }) => Buffer.from(script))).toEqual(wanted.map((_, i) => Buffer.from(taproot(10 + i))));
     expect(fake.calls).toEqual(calls);
   });
@@ -330,7 +356,7 @@ describe('spent outputs', () => {
     const fake = await fakeNode({ ...RPC[0], version: 240_000 });
     fake.faults.push({ on: /getnetworkinfo/, status: 403 });
     const node = await connect(fake.url, RPC[1]);
-    expect(await node.previousOutputs(LAST, first)).toMatchObject([{ height: FIRST + 1 }]);
+    expect(await spentOutputs(node, first)).toMatchObject([{ height: FIRST + 1 }]);
     expect(fake.calls.slice(-2)).toEqual(['getrawtransaction', 'getblock']);
   });
 
@@ -340,13 +366,14 @@ describe('spent outputs', () => {
     expect(old.message).toMatch(/^Bitcoin Core \S+ has version 22.1, which is too old$/);
     expect(old.details.join()).toMatch(/Bitcoin Core 25 or newer/);
     const overRest = await fakeNode({ version: 220_100 });
-    const error = await errorOf((await connect(overRest.url)).previousOutputs(LAST, first));
+    const error = await errorOf(spentOutputs(await connect(overRest.url), first));
     expect(error).toBeInstanceOf(InputError);
     expect(error.message).toMatch(/does not tell which outputs block [0-9a-f]{64} spends, so etchings cannot be checked$/);
   });
 
   it.each<[string, Fault, RegExp]>([
     ['no such transaction', { status: 200, body: '{"tx":[]}' }, /lack input 0 of transaction/],
+    ['another transaction', { status: 200, body: '{"tx":[{},{"txid":"ab","vin":[{}]}]}' }, /lack input 0 of transaction/],
     ['no JSON', { status: 200, body: '{"tx":[' }, /has an unexpected answer: not valid JSON/],
     [
       'a script that is not hex',
@@ -359,18 +386,139 @@ describe('spent outputs', () => {
       /unexpected answer: prevout.height/,
     ],
   ])('are asked for again after %s', async (_, fault, notice) => {
-    const fake = await fakeNode();
+    const fake = await fakeNode(CORE_29);
     const node = await connect(fake.url);
-    fake.faults.push({ ...fault });
-    expect(await node.previousOutputs(LAST, first)).toMatchObject([{ height: FIRST + 1 }]);
+    fake.faults.push({ on: /rest.block/, ...fault });
+    expect(await spentOutputs(node, first)).toMatchObject([{ height: FIRST + 1 }]);
     expect(notices.length).toBe(1);
     expect(notices[0]).toMatch(notice);
   });
 });
 
 function blockWith(prevout: unknown): string {
-  return JSON.stringify({ tx: [{ txid: spending, vin: [{ prevout }] }] });
+  return JSON.stringify({ tx: [{}, { txid: spending, vin: [{ prevout }] }] });
 }
+
+it('picks values out of JSON that comes in parts of any size', () => {
+  const value = { a: [1, { b: 'x"\\\\' }, [], { b: 'yes', c: { d: -7, e: null, f: {} } }], 'a"}': { b: 2 }, g: [true, [[3]]] };
+  const paths = [
+    ['a', 3, 'b'],
+    ['a', 3, 'c', 'd'],
+    ['a', 3, 'c', 'e'],
+    ['a', 3, 'c', 'f'],
+    ['g', 1, 0, 0],
+    ['g', 0],
+    ['a', 2],
+    ['a', 9],
+    ['b'],
+  ];
+  const expected = ['yes', '-7', 'null', '{', '3', 'true', '[', undefined, undefined];
+  for (const indent of [0, 2]) {
+    const bytes = Buffer.from(JSON.stringify(value, null, indent));
+    for (let size = 1; size <= bytes.length; size++) {
+      const picker = new JsonPicker(paths);
+      for (let at = 0; at < bytes.length; at += size) picker.feed(bytes.subarray(at, at + size));
+      picker.end();
+      expect(picker.values).toEqual(expected);
+    }
+    for (let length = 0; length < bytes.length - 1; length++) {
+      const picker = new JsonPicker(paths);
+      picker.feed(bytes.subarray(0, length));
+      expect(() => picker.end()).toThrow(/not valid JSON/);
+    }
+  }
+  for (const text of ['[}', '{]', ']', '['.repeat(100)]) expect(() => new JsonPicker([]).feed(Buffer.from(text))).toThrow(/not valid JSON/);
+  expect(() => new JsonPicker([['a']]).feed(Buffer.from(`{"a":"${'0'.repeat(20_001)}`))).toThrow(/more than 20000 bytes/);
+});
+
+it('reads spent outputs of Core 30 that come in parts of any size', () => {
+  const wanted = [
+    { transaction: 24, input: 0 },
+    { transaction: 1, input: 1 },
+  ];
+  const output = (script: Uint8Array) => Buffer.concat([new Uint8Array(8), compact(script.length), script]);
+  const long = new Uint8Array(10_000).fill(7);
+  const others = Array.from({ length: 22 }, () => Buffer.concat([compact(1), output(taproot(1))]));
+  const bytes = Buffer.concat([
+    compact(25),
+    compact(0),
+    compact(2),
+    output(taproot(1)),
+    output(long),
+    ...others,
+    compact(1),
+    output(taproot(5)),
+  ]);
+  for (const size of [1, 2, 3, 9, 50, 9_999, bytes.length]) {
+    const outputs = new SpentOutputs(SPENDER, wanted);
+    for (let at = 0; at < bytes.length; at += size) outputs.feed(bytes.subarray(at, at + size));
+    expect(outputs.end().map((script) => Buffer.from(script))).toEqual([taproot(5), long].map((script) => Buffer.from(script)));
+  }
+  // Another version may add a field, and must not be misread.
+  const misfits = [
+    bytes.subarray(0, -1),
+    Buffer.concat([bytes, compact(0)]),
+    bytes.subarray(1),
+    Buffer.concat([compact(25), compact(1), bytes.subarray(2)]),
+  ];
+  for (const misfit of misfits) {
+    expect(() => {
+      const outputs = new SpentOutputs(SPENDER, wanted);
+      outputs.feed(misfit);
+      outputs.end();
+    }).toThrow();
+  }
+});
+
+describe('a node with one thread and a queue of one', () => {
+  const wanted = Array.from({ length: 8 }, (_, i) => ({ transaction: 1 + i, input: 0 }));
+  const served = { ...RPC[0], version: 290_000, threads: 1, queue: 1 };
+
+  it('is never asked twice at once with --concurrency 1', async () => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, { ...RPC[1], concurrency: 1, retries: 0 });
+    const all = await Promise.all([spentOutputs(node, wanted), spentOutputs(node, wanted), node.readBlock(LAST.hash), node.chain()]);
+    expect(all[0]).toHaveLength(8);
+    expect(fake.refused).toBe(0);
+  });
+
+  it('is asked less often once it refuses, and answers for a block of 8 etchings', async () => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, { ...RPC[1], concurrency: 16 });
+    notices = [];
+    expect(await spentOutputs(node, wanted)).toHaveLength(8);
+    expect(fake.refused).toBeGreaterThan(0);
+    expect(notices.filter((notice) => notice.includes('sending')).at(-1)).toMatch(/sending 1 at once from now on$/);
+    const before = fake.refused;
+    expect(await spentOutputs(node, wanted)).toHaveLength(8);
+    expect(fake.refused).toBe(before);
+  });
+});
+
+it.each([
+  ['REST', REST],
+  ['RPC', RPC],
+])('a node that began with a snapshot lacks old blocks over %s, and says what to do', async (_, [served, asked]) => {
+  const fake = await fakeNode({ ...served, notDownloadedBelow: FIRST + 2 });
+  const node = await connect(fake.url, asked);
+  const error = await errorOf(node.readBlock(one.hash));
+  expect(error.exitCode).toBe(3);
+  expect(error.message).toMatch(/has not downloaded a block yet that is needed \(".*not available \(not fully downloaded\)"\)$/);
+  expect(error.details.join()).toMatch(/assumeutxo.*Wait for it/);
+  expect((await node.readBlock(LAST.hash)).hash).toBe(LAST.hash);
+});
+
+it('a node that stops and starts again is waited for', async () => {
+  const fake = await fakeNode();
+  const node = await connect(fake.url);
+  notices = [];
+  fake.faults.push({ ...FAULTS.stopping }, { ...FAULTS.reset }, { ...FAULTS.loading, times: 9 }, { ...FAULTS.warmingUp, times: 9 });
+  expect((await node.chain()).blocks).toBe(LAST.height);
+  expect(notices).toEqual([
+    expect.stringMatching(/is stopping, or too busy; trying again$/),
+    expect.stringMatching(/is starting \("Loading P2P addresses…"\); waiting for it$/),
+  ]);
+});
 
 describe('a node is refused', () => {
   it.each<[string, FakeNodeOptions, Partial<NodeOptions>, RegExp]>([
@@ -450,6 +598,11 @@ it('with answers of JSON-RPC 2.0 is understood: errors have status 200, and a fi
 });
 
 describe('credentials', () => {
+  it('are not in the environment of the builds that a pull starts', () => {
+    const secrets = { ...ENVIRONMENT, PULL_HEADERS: 'x-api-key: 1', PGPASSWORD: 'secret' };
+    expect(withoutSecrets({ ...secrets, PATH: '/bin', HOME: '/root' })).toEqual({ PATH: '/bin', HOME: '/root' });
+  });
+
   const folder = mkdtempSync(join(tmpdir(), 'core-'));
   const cookieAt = (path: string, text: string): string => {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -554,7 +707,7 @@ it('the fake node also runs as a process, with blocks of a folder', async () => 
   open.push({ close: () => fake.stop() });
   const node = await connect(fake.url, BOTH[1]);
   expect((await node.readBlock(LAST.hash)).hash).toBe(LAST.hash);
-  expect(await node.previousOutputs(LAST, [{ txid: another, input: 0 }])).toMatchObject([{ height: FIRST + 1 }]);
+  expect(await spentOutputs(node, [{ transaction: 2, input: 0 }])).toMatchObject([{ script: new Uint8Array(taproot(11)) }]);
   fake.tell('fault {"on":"chaininfo","status":500}');
   fake.tell(`tip ${FIRST}`);
   await until(async () => (await node.chain()).blocks === FIRST);

@@ -9,6 +9,7 @@ import { Archive } from '../src/archive/reader.ts';
 import { renderRoot } from '../src/archive/root.ts';
 import { DocumentWriter, mergeDocuments, type StoredDocument } from '../src/archiver/documents.ts';
 import { nameOf } from '../src/archiver/oldArchive.ts';
+import { LIMITS } from '../src/limits.ts';
 import { gzipMember } from '../src/write/compress.ts';
 
 /** Writes documents as a level of an archive in memory. */
@@ -21,7 +22,9 @@ async function levelOf(documents: readonly StoredDocument[], objectSize: number)
   const writer = new DocumentWriter(objectSize, put);
   for (const document of documents) writer.add(document);
   const level: DocumentLevel = writer.finish({ first: 0, last: 9 }) ?? { first: 0, last: 9, files: [] };
-  const root = gzipMember(Buffer.from(renderRoot({ pageSize: 20, objectSize, segments: [], ids: [] })));
+  const root = gzipMember(
+    Buffer.from(renderRoot({ pageSize: 20, objectSize, segmentBlocks: 1024, ...LIMITS.tableLevels, segments: [], ids: [] })),
+  );
   const archive = () =>
     Archive.open(
       { root: put(root), bytes: root.length },

@@ -1,13 +1,14 @@
 /** Builds that get in each other's way, and machines that refuse: a clear error, exit code 3, and nothing lost. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LockedError } from '../src/errors.ts';
-import { LOCK } from '../src/output/folder.ts';
+import { claimOutput, inspectOutput, LOCK, releaseOutput } from '../src/output/folder.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { withLock } from '../src/store/lock.ts';
+import { withScratch } from '../src/store/scratch.ts';
 import { failedBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
 import { ROOT } from './support/cli.ts';
@@ -60,6 +61,52 @@ describe('two builds at once', () => {
     ]);
     await other.release();
     expect((await failedBuild(join(work, 'out'), build)).exitCode).toBe(2);
+  });
+});
+
+describe('an output', () => {
+  it('that another build finished while this one read its input is not touched', async () => {
+    const work = temporaryFolder();
+    const [out, store] = [join(work, 'out'), await Store.open({ memoryLimit: '100MB', threads: 1, scratch: join(work, 'scratch') })];
+    try {
+      writeFiles(work, { 'a.ndjson': ndjson([record(5, 1)]), 'b.ndjson': ndjson([record(6, 1)]) });
+      await testBuild(out, { inputs: [join(work, 'a.ndjson')] });
+      const seen = inspectOutput(out);
+      await testBuild(out, { inputs: [join(work, 'b.ndjson')] });
+      const before = tree(out);
+      await expect(claimOutput(out, seen, store)).rejects.toMatchObject({
+        exitCode: 3,
+        message: `another build changed the output folder ${out} while this one read its input`,
+      });
+      // It is neither marked as unfinished nor locked.
+      expect(tree(out)).toEqual(before);
+      await claimOutput(out, inspectOutput(out), store);
+      await releaseOutput(out, store);
+    } finally {
+      store.close();
+    }
+  });
+});
+
+describe('scratch folders', () => {
+  it('of killed builds are removed, but those of builds in other containers only when they are old', async () => {
+    const cache = join(temporaryFolder(), 'cache');
+    const names = () => readdirSync(cache).filter((name) => name.startsWith('scratch-'));
+    const [ended, other, abandoned] = await withScratch(cache, async (own) => {
+      const [, space = ''] = /scratch-([0-9a-f]{12})-[0-9]+-/.exec(own) ?? [];
+      // No process has this id: it is above all that Linux gives.
+      return [`scratch-${space}-4194305-a`, 'scratch-0123456789ab-4194305-a', 'scratch-4194305'];
+    });
+    for (const name of [ended, other, abandoned]) writeFiles(cache, { [`${name}/spill`]: 'x' });
+    const old = new Date(Date.now() - 8 * 24 * 3600 * 1000);
+    utimesSync(join(cache, abandoned ?? ''), old, old);
+    await withScratch(cache, async (own) => {
+      expect(names().sort()).toEqual([basename(own), other].sort());
+      // A second build of the same process has its own.
+      await withScratch(cache, async (second) => expect(second).not.toBe(own));
+      expect(existsSync(own)).toBe(true);
+    });
+    expect(names()).toEqual([other]);
   });
 });
 

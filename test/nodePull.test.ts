@@ -1,17 +1,20 @@
 /** Pulls from a node: chains of raw blocks over HTTP, reorganisations, and folders that are not as they were left. */
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { BuildError } from '../src/errors.ts';
+import { LIMITS } from '../src/limits.ts';
 import { originsOf } from '../src/pull/blocksFile.ts';
 import { knownRunes } from '../src/pull/core/knownRunes.ts';
 import { RowFiles } from '../src/pull/core/rowFiles.ts';
 import { WORK_FOLDER } from '../src/pull/pulledFiles.ts';
+import { hashText } from '../src/runes/bytes.ts';
+import { NETWORKS } from '../src/runes/networks.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { filesBelow, RecordingLog, rowsOf, temporaryFolder } from './support/build.ts';
 import { chainOf, type FakeBlock, FakeNode } from './support/fakeNode.ts';
-import { type Call, withFault } from './support/ioFaults.ts';
-import { outpointOf } from './support/memoryLedger.ts';
+import { type Call, recordSteps, type Step, withFault } from './support/ioFaults.ts';
+import { hash256, outpointOf } from './support/memoryLedger.ts';
 import { checkFixture, memoryRows, pulledRows, pulledTree } from './support/nodePulls.ts';
 import { failedPull, type TestPull, testPull } from './support/pull.ts';
 import { messageScript, taproot } from './support/runeBlocks.ts';
@@ -301,6 +304,18 @@ describe('a pull from a node', () => {
     expect(error.details.join(' ')).toMatch(/remove .*pulled.*reads all blocks again/);
   });
 
+  it.each([
+    [2, /has format 2, and rows pulled with it may name wrong senders/],
+    [99, /has format 99 of a newer version/],
+  ])('refuses a state of format %d, and says what to do', async (format, message) => {
+    usePulled();
+    const path = join(to, 'pulled/.state/state.json');
+    writeFileSync(path, JSON.stringify({ ...(JSON.parse(readFileSync(path, 'utf8')) as object), format }));
+    const error = await failed();
+    expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
+    expect(error.details.join(' ')).toMatch(/Remove .*pulled and pull again/);
+  });
+
   it('reads blocks again that a damaged journal lost', async () => {
     usePulled();
     const before = pulledTree(pulled);
@@ -310,6 +325,149 @@ describe('a pull from a node', () => {
     writeFileSync(path, bytes);
     expect((await pull()).blocks).toBeGreaterThan(50);
     expect(pulledTree(to)).toEqual(before);
+  });
+
+  describe('checks the work of each block', () => {
+    /** The chain with another header of its last block. */
+    const changed = (change: (header: Buffer) => void): FakeBlock[] => {
+      const bytes = Buffer.from(CHAIN.at(-1)?.bytes ?? []);
+      change(bytes);
+      return [...CHAIN.slice(0, -1), { height: CHAIN.length - 1, hash: hashText(hash256(bytes.subarray(0, 80))), bytes }];
+    };
+    const retargeting = { ...NETWORKS.regtest.difficulty, retargets: true };
+    const spoilt = (header: Buffer): void => {
+      while ((hash256(header.subarray(0, 80))[31] ?? 0) < 0x80) header.writeUInt32LE(header.readUInt32LE(76) + 1, 76);
+    };
+    it.each<[string, FakeBlock[], TestPull, RegExp]>([
+      ['a hash above the target', changed(spoilt), {}, /its hash is above its target 0x207fffff$/],
+      [
+        'a target that is too easy',
+        changed((header) => header.writeUInt32LE(0x2100ffff, 72)),
+        {},
+        /its target 0x2100ffff is easier than the easiest, 0x207fffff$/,
+      ],
+      [
+        'a target that does not fit its network',
+        changed((header) => header.writeUInt32LE(0x1d00ffff, 72)),
+        {},
+        /0x1d00ffff, and the blocks before it ask for 0x207fffff$/,
+      ],
+      [
+        'a target that does not fit the block before',
+        changed((header) => header.writeUInt32LE(0x207ffffe, 72)),
+        { difficulty: retargeting },
+        /0x207ffffe, and the blocks before it ask for 0x207fffff$/,
+      ],
+      [
+        'a chain that does not begin as mainnet does',
+        CHAIN,
+        { difficulty: { ...retargeting, firstHash: '12'.repeat(32) } },
+        /is of another chain: its hash should be (?:12){32}$/,
+      ],
+    ])('and refuses %s', async (_, blocks, options, message) => {
+      if (blocks !== CHAIN) usePulled();
+      const height = blocks === CHAIN ? 0 : CHAIN.length - 1;
+      // The last block was pulled already, so the pull would not ask for it.
+      if (blocks !== CHAIN) node.replace(CHAIN.slice(0, -2));
+      node.replace(blocks);
+      const error = await failed({ ...options, retries: 0 });
+      expect([error.exitCode, error.message]).toEqual([2, expect.stringMatching(message)]);
+      expect(error.message).toContain(`block ${height} of Bitcoin Core`);
+      expect(error.details.join(' ')).toMatch(/Check --from/);
+    });
+
+    it.each(['REST', 'RPC'])('with the headers of the period before, over %s', async (way) => {
+      node.replace(CHAIN.slice(0, 200));
+      await pull({ difficulty: retargeting });
+      node.replace(CHAIN);
+      node.options.rest = way === 'REST';
+      node.options.credentials = 'a:b';
+      const cookie = join(to, 'cookie');
+      writeFileSync(cookie, 'a:b');
+      node.calls.length = 0;
+      try {
+        expect(await pull({ difficulty: retargeting, cookie })).toMatchObject({ blocks: 30 });
+      } finally {
+        node.options.rest = true;
+        node.options.credentials = undefined;
+      }
+      const asked = node.calls.filter((call) => /headers|getblockheader/.test(call));
+      expect(asked).toEqual(way === 'REST' ? [`/rest/headers/200/${CHAIN[0]?.hash}.bin`] : Array(200).fill('getblockheader'));
+      expect(pulledTree(to)).toEqual(pulledTree(pulled));
+    });
+  });
+
+  it('says that a node lost blocks while it was read', async () => {
+    const log = new RecordingLog();
+    node.replace(CHAIN.slice(0, 151));
+    await pull();
+    node.replace(CHAIN);
+    node.onCall = () => {
+      if (node.calls.at(-1)?.includes(CHAIN[200]?.hash ?? '')) node.replace(CHAIN.slice(0, 120));
+    };
+    await pull({ log });
+    expect(log.notices.join(' ')).toMatch(/is behind: its last block is 119, and block 150 was pulled before/);
+  });
+
+  it.each([
+    [211, 99],
+    [212, 199],
+  ])('settles whole hundreds: with the tip %d, blocks up to %d', async (tip, base) => {
+    const limits = { ...LIMITS, journalBytes: 1 };
+    node.setTip(tip);
+    await pull({ limits });
+    expect(JSON.parse(readFileSync(join(to, 'pulled/.state/state.json'), 'utf8'))).toMatchObject({ base });
+    // A reorganisation inside of a joined hundred goes back to the block before it.
+    const branch = extended(CHAIN.slice(0, base + 60), 60, random('a branch in a hundred'));
+    node.replace(branch);
+    await pull({ limits, confirmations: 150 });
+    expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(branch)));
+  });
+
+  it('syncs each file before the rename that makes it valid, its folder after it, and the journal last', async () => {
+    node.replace(CHAIN.slice(0, 150));
+    await pull();
+    const folder = join(to, 'pulled');
+    const steps = await recordSteps(folder, async () => {
+      // New blocks, a reorganisation, and a hundred whose files are joined.
+      for (const chain of [CHAIN.slice(0, 160), extended(CHAIN.slice(0, 155), 20, random('a branch on a disk')), CHAIN]) {
+        node.replace(chain);
+        await pull({ confirmations: 30 });
+      }
+    });
+    const isJournal = ({ path }: Step) => path.includes('/.state/journal-');
+    const indexes = (test: (step: Step) => boolean) => [...steps.keys()].filter((i) => test(steps[i] as Step));
+    const lastBefore = (i: number, test: (step: Step) => boolean) =>
+      indexes(test)
+        .filter((other) => other < i)
+        .at(-1) ?? -1;
+    const firstAfter = (i: number, test: (step: Step) => boolean) => indexes(test).find((other) => other > i) ?? steps.length;
+    const renames = indexes(({ does, to: path = '' }) => does === 'rename' && !path.includes('/.work/'));
+    const renamed = new Set(renames.map((i) => steps[i]?.to?.slice(folder.length + 1).replace(/[0-9]+/g, '0')));
+    expect([...renamed].sort()).toEqual(['0/0-0.parquet', '0/0-0.parquet.sha0', 'blocks.json', 'runes.parquet', 'runes.parquet.sha0']);
+    for (const i of renames) {
+      const { path, to: final = '' } = steps[i] as Step;
+      const synced = lastBefore(i, (step) => step.does === 'sync' && step.path === path);
+      expect([path, synced > lastBefore(i, (step) => step.does === 'write' && step.path === path), synced >= 0]).toEqual([
+        path,
+        true,
+        true,
+      ]);
+      // The journal is what makes rows valid, and removals rely on the list of blocks.
+      const folderSynced = firstAfter(i, (step) => step.does === 'sync' && step.path === dirname(final));
+      const relied = firstAfter(i, (step) =>
+        final.endsWith('blocks.json')
+          ? step.does === 'remove' && /[0-9]\.parquet/.test(step.path) && !step.path.includes('.work')
+          : step.does === 'write' && isJournal(step),
+      );
+      expect([final, folderSynced < steps.length, folderSynced < relied || relied === steps.length]).toEqual([final, true, true]);
+    }
+    const written = indexes((step) => step.does === 'write' && isJournal(step));
+    expect(written.length).toBeGreaterThan(2);
+    for (const i of written) {
+      const next = firstAfter(i, (step) => !isJournal(step));
+      expect([i, firstAfter(i, (step) => step.does === 'sync' && isJournal(step)) < next]).toEqual([i, true]);
+    }
   });
 
   it('leaves no temporary file', async () => {

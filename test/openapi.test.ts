@@ -7,6 +7,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { FORMAT } from '../src/archive/format.ts';
 import type { Manifest } from '../src/contract/schemas.ts';
 import { OPERATIONS } from '../src/pages/lists.ts';
 import { parseTarget } from '../src/pages/request.ts';
@@ -47,6 +48,7 @@ interface Document {
 
 const manifestOf = (changes: Partial<Manifest> = {}): Manifest => ({
   generator: 'rune-activity-mirror',
+  format: FORMAT,
   version: '0.1.0',
   layout: 'files',
   dialect: 'contract',

@@ -1,6 +1,7 @@
 /** The page map by itself: a build in memory, and every property that the design promises of it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { FORMAT } from '../src/archive/format.ts';
 import { matchesEtag } from '../src/http/headers.ts';
 import { cutRecords, ENVELOPE_TAIL, envelopeHead, factsOf, PageFormatError, readPage } from '../src/pages/envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from '../src/pages/files.ts';
@@ -302,6 +303,7 @@ describe('the options in a manifest', () => {
   const ARCHIVE = { root: '3fa04c1b0d5e6f728394a5b6c7d8e9f0', bytes: 1234 };
   const MANIFEST = {
     generator: 'rune-activity-mirror',
+    format: FORMAT,
     layout: 'archive',
     dialect: 'hiro',
     page_sizes: [20, 60],

@@ -4,6 +4,7 @@ import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync 
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { LIMITS } from '../src/limits.ts';
 import { outpointText } from '../src/runes/bytes.ts';
 import { type Changes, type RuneOutput, runeId } from '../src/runes/ledger.ts';
 import { DamagedStateError } from '../src/unspent/checked.ts';
@@ -15,7 +16,8 @@ import { outpointOf } from './support/memoryLedger.ts';
 const FIRST = 840_000;
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
-const open = (folder: string) => DiskLedger.open({ folder, network: 'main', firstHeight: FIRST, rowsFrom: FIRST, runes: [] });
+const open = (folder: string, limits = LIMITS) =>
+  DiskLedger.open({ folder, network: 'main', firstHeight: FIRST, rowsFrom: FIRST, runes: [], limits });
 
 /** What a ledger must hold after each block. */
 interface Model {
@@ -125,6 +127,23 @@ describe('a ledger on disk', () => {
     );
   });
 
+  it('returns outputs that later look-ups in the same file do not change', async () => {
+    const ledger = open(join(temporaryFolder(), 'state'));
+    // Each output fills a page of its own.
+    const outputs = [1, 2, 3].map((number) => ({
+      outpoint: outpointOf(sha256(`${number}`), number),
+      script: new Uint8Array(5000).fill(number),
+      balances: [{ rune: runeId(FIRST, number), amount: BigInt(number) }],
+    }));
+    ledger.apply({ height: FIRST, hash: sha256('a') }, { spent: [], created: outputs, runes: [], mints: new Map() });
+    await ledger.settle(FIRST);
+    const found = outputs.map(({ outpoint }) => ledger.output(outpoint, 0));
+    // A look-up that finds nothing may read a page, too.
+    for (let i = 0; i < 2000; i++) ledger.output(outpointOf(sha256(`none ${i}`), 0), 0);
+    expect(found).toEqual(outputs.map(({ script, balances }) => ({ script, balances })));
+    ledger.close();
+  });
+
   it('counts mints of its runes, also of settled ones', async () => {
     const folder = join(temporaryFolder(), 'state');
     const rune = { id: runeId(FIRST, 3), name: 77n, height: FIRST, terms: undefined };
@@ -141,7 +160,7 @@ describe('a ledger on disk', () => {
     expect(ledger.rune(rune.id)?.mints).toBe(8);
     ledger.close();
     const runes = [rune, { ...rune, id: runeId(FIRST + 4, 1), name: 79n, height: FIRST + 4 }];
-    const again = DiskLedger.open({ folder, network: 'main', firstHeight: FIRST, rowsFrom: FIRST, runes });
+    const again = DiskLedger.open({ folder, network: 'main', firstHeight: FIRST, rowsFrom: FIRST, runes, limits: LIMITS });
     expect([again.rune(rune.id)?.mints, again.runes, again.nameTaken(79n)]).toEqual([8, 1, false]);
     again.close();
   });

@@ -4,9 +4,13 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { crc32 } from '../src/archive/crc32.ts';
+import { BLOCK_BYTES, ENTRY_BYTES } from '../src/archive/sortedTable.ts';
+import { nameOf } from '../src/archiver/oldArchive.ts';
 import { Progress } from '../src/cli/progress.ts';
+import { archivePath } from '../src/pages/paths.ts';
 import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/site.ts';
 import { VerificationError } from '../src/verify/findings.ts';
 import { verify } from '../src/verify/verify.ts';
@@ -348,9 +352,9 @@ describe('npm run verify -- --against', () => {
   });
 
   it('of a mirror with other blocks reports which, how many, and by which rules', async () => {
-    const ord = (first: number, last: number) => `{"sources":[{"rules":"ord","blocks":[[${first},${last}]]}]}`;
+    const indexed = (first: number, last: number) => `{"sources":[{"rules":"bitcoin-indexer","blocks":[[${first},${last}]]}]}`;
     const [one, two] = [
-      await built({ 'a.ndjson': many(1, 30, '1'), 'blocks.json': ord(1, 30) }),
+      await built({ 'a.ndjson': many(1, 30, '1'), 'blocks.json': indexed(1, 30) }),
       await built({ 'a.ndjson': `${many(10, 22, '2')}${many(23, 31, '1').replaceAll(hex('block 25'), hex('fork 25'))}` }),
     ];
     const server = await startServer(two);
@@ -366,7 +370,7 @@ describe('npm run verify -- --against', () => {
         '  different block hashes, so of another chain: 1 block, 25',
         `  only ${one} has 9 blocks, 1, 2, 3, 4, 5, 6, 7, 8, 9`,
         `  only ${base} has 1 block, 31`,
-        `  rows of ${one}: from Bitcoin Core by ord's rules (blocks 1..30)`,
+        `  rows of ${one}: from a database of bitcoin-indexer (blocks 1..30)`,
         `  rows of ${base}: its manifest does not say from where`,
         '',
       ],
@@ -407,4 +411,35 @@ describe('npm run verify -- --against', () => {
     await server.close();
     expect([code, stderr]).toEqual([2, expect.stringMatching(/elsewhere is not a mirror of this program/)]);
   });
+});
+
+it('a table of ids whose entries are in another order is found, though its checksums and names are right', async () => {
+  const out = join(work, 'swapped');
+  await testBuild(out, { inputs: [join(work, 'a.ndjson')], layout: 'archive' });
+  expect(await findings(out)).toEqual([]);
+  const read = (name: string) => readFileSync(join(out, archivePath(name)));
+  const write = (content: Buffer): string => {
+    const name = nameOf(content);
+    writeFileSync(join(out, archivePath(name)), content);
+    return name;
+  };
+  const path = join(out, 'runes/v1/manifest.json');
+  const manifest = JSON.parse(readFileSync(path, 'utf8')) as { archive: { root: string; bytes: number }; bytes: number };
+  const root = JSON.parse(gunzipSync(read(manifest.archive.root)).toString()) as { ids: { first: number; files: string[] }[] };
+  const level = root.ids.find(({ first }) => first === 0);
+  const old = level?.files[0] ?? '';
+  const table = Buffer.from(read(old));
+  // Both have the same first bits of their keys, so that the counts stay right.
+  const [first, second] = [Buffer.from(table.subarray(0, ENTRY_BYTES)), Buffer.from(table.subarray(ENTRY_BYTES, 2 * ENTRY_BYTES))];
+  second.copy(table, 0);
+  first.copy(table, ENTRY_BYTES);
+  table.writeUInt32BE(crc32(table, 0, BLOCK_BYTES - 4), BLOCK_BYTES - 4);
+  if (level !== undefined) level.files[0] = write(table);
+  rmSync(join(out, archivePath(old)));
+  const text = gzipSync(`${JSON.stringify(root)}\n`);
+  rmSync(join(out, archivePath(manifest.archive.root)));
+  manifest.bytes += text.length - manifest.archive.bytes;
+  manifest.archive = { root: write(text), bytes: text.length };
+  writeFileSync(path, `${JSON.stringify(manifest, null, 2)}\n`);
+  expect(await findings(out)).toEqual([expect.stringMatching(/^the table of the blocks 0 to [0-9]+ is not the one that a build makes$/)]);
 });

@@ -2,7 +2,7 @@
  * Activity by rune, by address, and by both, in an archive. A list is a row of pointers to the records in the pages of
  * the blocks, newest record first.
  *
- * Each level (levels.ts, LIST_STEPS) has two tables. The **pointers** are grouped by list. The **heads** are a sorted
+ * Each level (levels.ts) has two tables. The **pointers** are grouped by list. The **heads** are a sorted
  * table (sortedTable.ts) that tells where a list begins among the pointers and how many it has. A list in several
  * levels continues in the level below, so its total is a sum, and the place of a window is arithmetic.
  *
@@ -26,15 +26,6 @@ export interface ActivityLevel {
   readonly heads: Level;
   /** `counts` has only the number of all pointers. */
   readonly pointers: Level;
-}
-
-/** True for the levels of a root. */
-export function areActivityLevels(value: unknown, isLevel: (level: unknown) => boolean): value is readonly ActivityLevel[] {
-  if (!Array.isArray(value)) return false;
-  return value.every((level) => {
-    const { begin, heads, pointers } = Object(level) as Readonly<Record<string, unknown>>;
-    return Number.isSafeInteger(begin) && Number(begin) >= 0 && isLevel(heads) && isLevel(pointers);
-  });
 }
 
 /** The texts whose SHA-256 begins with the key. `name` leads from a number or name to a rune's id. */

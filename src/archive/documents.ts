@@ -6,7 +6,6 @@
  * the start of its keys and its length in bytes. So a lookup takes two rounds of reads: directory, member.
  */
 import { ArchiveError } from './error.ts';
-import { isFileName } from './fileName.ts';
 import type { Archive } from './reader.ts';
 
 /** A file of a level. */
@@ -28,23 +27,8 @@ export interface DocumentLevel {
   readonly files: readonly DocumentFile[];
 }
 
-/** True for levels of documents in a root. */
-export const areDocuments = (value: unknown): value is readonly DocumentLevel[] => Array.isArray(value) && value.every(isLevel);
-
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
-
-function isLevel(value: unknown): boolean {
-  const { first, last, files } = Object(value) as Readonly<Record<string, unknown>>;
-  return isCount(first) && isCount(last) && Array.isArray(files) && files.every(isFile);
-}
-
-function isFile(value: unknown): boolean {
-  const { from, file, bytes, directory } = Object(value) as Readonly<Record<string, unknown>>;
-  return typeof from === 'string' && isFileName(file) && isCount(bytes) && isCount(directory) && Number(directory) <= Number(bytes);
-}
-
 /** Where a member is in its file, in bytes. `from` is as in DocumentFile. */
-interface PlacedMember {
+export interface PlacedMember {
   readonly from: string;
   readonly offset: number;
   readonly length: number;
@@ -62,6 +46,12 @@ export function keyOfAddress(address: string): string | undefined {
     return undefined;
   }
 }
+
+/**
+ * Returns the key of a page of the list of a key. Pages are counted from 0. They follow the document of the key, because a
+ * space is in no key and before all of their characters.
+ */
+export const pageKey = (key: string, page: number): string => `${key} ${String(page).padStart(8, '0')}`;
 
 /** Returns the shortest start of `key` that is after the key `before`. Keys are ASCII. */
 export function separatorOf(before: string, key: string): string {
@@ -113,8 +103,9 @@ export async function findDocuments(
   // Keys near to each other are often in one member.
   const members = new Map<string, Promise<string>>();
   const find = async (key: string) => {
-    const file = lastUpTo(files, key);
-    const member = file && lastUpTo(await archive.tail(file, (text) => parseMembers(text, file)), key);
+    const file = files[lastUpTo(files, key)];
+    const placed = file && (await archive.tail(file, (text) => parseMembers(text, file)));
+    const member = placed?.[lastUpTo(placed, key)];
     if (file === undefined || member === undefined) return undefined;
     const place = `${file.file} ${member.offset}`;
     const text = members.get(place) ?? readMember(archive, file, member);
@@ -127,13 +118,13 @@ export async function findDocuments(
 const readMember = (archive: Archive, { file, bytes }: DocumentFile, { offset, length }: PlacedMember): Promise<string> =>
   archive.forgetIfDamaged(file, async () => archive.page(await archive.part(file, bytes, offset, length)));
 
-/** Returns the last of some ascending items whose `from` is not after a key. */
-function lastUpTo<Item extends { readonly from: string }>(items: readonly Item[], key: string): Item | undefined {
+/** Returns the index of the last of some ascending items whose `from` is not after a key; -1 if there is none. */
+export function lastUpTo(items: readonly { readonly from: string }[], key: string): number {
   let [low, high] = [0, items.length];
   while (low < high) {
     const middle = (low + high) >> 1;
     if ((items[middle]?.from ?? '') <= key) low = middle + 1;
     else high = middle;
   }
-  return items[low - 1];
+  return low - 1;
 }

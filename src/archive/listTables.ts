@@ -1,18 +1,21 @@
 /**
  * The lists of an archive: activity by rune and by address, balances and holders. All are in levels of the same ranges
- * of heights (levels.ts, LIST_STEPS).
+ * of heights (levels.ts).
  */
 
-import { type ActivityLevel, areActivityLevels } from './activityTables.ts';
-import { areBalances, type BalanceTables } from './balanceTables.ts';
+import type { ActivityLevel } from './activityTables.ts';
+import type { BalanceTables } from './balanceTables.ts';
 import type { DocumentFile } from './documents.ts';
-import { areOutputs, type OutputTables } from './outputTables.ts';
+import type { LevelSteps } from './levels.ts';
+import type { OutputTables } from './outputTables.ts';
 
-export interface ListTables {
+export interface ListTables extends LevelSteps {
   /** The highest block; -1 without blocks. The ranges of the levels follow from it. */
   readonly tip: number;
   /** In layout `files`, the lowest block: the ranges follow from it too. */
   readonly lowest?: number | undefined;
+  /** Most entries in a document of a list. A longer list has pages. */
+  readonly page: number;
   /** Activity by rune and by address, the lowest level first. */
   readonly activity: readonly ActivityLevel[];
   /** Undefined if the data lacks older blocks. */
@@ -23,21 +26,7 @@ export interface ListTables {
 
 /** Returns all files of documents. */
 export function filesOfLists(tables: ListTables | undefined): readonly DocumentFile[] {
-  const { changes = [], holders = [] } = tables?.balances ?? {};
-  const { outputs = [], addresses = [] } = tables?.outputs ?? {};
-  return [...changes, ...holders, ...outputs, ...addresses].flatMap(({ files }) => files);
-}
-
-/** True for the tables of a root. */
-export function areLists(value: unknown, isLevel: (level: unknown) => boolean): value is ListTables {
-  const { tip, lowest = 0, activity, balances, outputs } = Object(value) as Readonly<Record<string, unknown>>;
-  return (
-    Number.isSafeInteger(lowest) &&
-    Number(lowest) >= 0 &&
-    Number.isSafeInteger(tip) &&
-    Number(tip) >= -1 &&
-    areActivityLevels(activity, isLevel) &&
-    (balances === undefined || areBalances(balances)) &&
-    (outputs === undefined || areOutputs(outputs))
-  );
+  const { balances, outputs } = tables ?? {};
+  const levels = [balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts];
+  return levels.flatMap((one = []) => one).flatMap(({ files }) => files);
 }

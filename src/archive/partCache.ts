@@ -1,24 +1,32 @@
 /**
- * Keeps parts of an archive's files in memory: parsed directories, blocks of tables, small files. These files never
- * change, so nothing has to be forgotten but for room.
+ * Keeps parts of an archive's files in memory: the root, parsed directories, blocks of tables, small files. These files
+ * never change, so nothing has to be forgotten but for room.
  */
-
-/** Well below the 128 MB of a worker. */
-const MOST_BYTES = 16 * 1024 * 1024;
+import { exceeds, READER_LIMITS } from '../limits.ts';
 
 export class PartCache {
   readonly #mostBytes: number;
   /** Least recently used first. */
   readonly #parts = new Map<string, { readonly value: unknown; readonly bytes: number }>();
   #bytes = 0;
+  #root: { readonly name: string; readonly value: unknown } | undefined;
 
-  constructor(mostBytes = MOST_BYTES) {
+  /** `mostBytes` is the size of all parts but the root. A single part may be larger: without it, each answer would parse it. */
+  constructor(mostBytes = READER_LIMITS.cachedBytes) {
     this.#mostBytes = mostBytes;
+  }
+
+  /** Returns the root with this name from memory, or else from `load`. Only the last root is kept, whatever its size. */
+  async root<Root>(name: string, load: () => Promise<Root>): Promise<Root> {
+    if (this.#root?.name === name) return this.#root.value as Root;
+    const value = await load();
+    this.#root = { name, value };
+    return value;
   }
 
   /**
    * Returns the part with this name from memory, or else from `load`, which also returns its approximate size in
-   * bytes. A name must always be used with the same type. Requests do not share a `load`: in some hosts, a request
+   * bytes, or infinity for a value that is not kept. A name must always be used with the same type. Requests do not share a `load`: in some hosts, a request
    * cannot wait for another's.
    */
   async get<Part>(name: string, load: () => Promise<{ readonly value: Part; readonly bytes: number }>): Promise<Part> {
@@ -30,7 +38,7 @@ export class PartCache {
     }
     const part = await load();
     this.#drop(name);
-    if (part.bytes <= this.#mostBytes / 4) this.#keep(name, part);
+    if (Number.isFinite(part.bytes)) this.#keep(name, part);
     return part.value;
   }
 
@@ -43,7 +51,7 @@ export class PartCache {
     this.#parts.set(name, part);
     this.#bytes += part.bytes;
     for (const [oldest] of this.#parts) {
-      if (this.#bytes <= this.#mostBytes) return;
+      if (oldest === name || !exceeds({ cachedBytes: this.#mostBytes }, 'cachedBytes', this.#bytes)) return;
       this.#drop(oldest);
     }
   }

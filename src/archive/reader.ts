@@ -4,6 +4,8 @@
  * An answer takes at most three rounds of reads that wait for each other: table, directory, pages. Reads of one round
  * run at the same time.
  */
+
+import { exceeds, READER_LIMITS } from '../limits.ts';
 import { type PlacedBlock, parseDirectory } from './directory.ts';
 import { ArchiveError, isArchiveError } from './error.ts';
 import { isFileName } from './fileName.ts';
@@ -31,12 +33,6 @@ export interface RootName {
   /** Size of the root's file, in bytes. */
   readonly bytes: number;
 }
-
-/** Readers fetch files up to this size whole, so the host needs no ranges. */
-const LARGEST_READ_WHOLE = 1024 * 1024;
-
-/** Pages this near to each other are read at once. A request costs more than these bytes. */
-const NEAR_BYTES = 64 * 1024;
 
 /** A page as it lies in its segment: a gzip member that holds a complete response. */
 export interface StoredPage {
@@ -66,11 +62,7 @@ export class Archive {
 
   /** Opens an archive. Archives of one mirror share a cache. Rejects with an ArchiveError when the root is missing or damaged. */
   static async open({ root: name, bytes }: RootName, files: ArchiveFiles, cache = new PartCache()): Promise<Archive> {
-    if (!isFileName(name)) throw new ArchiveError('the manifest names no root of an archive');
-    const root = await cache.get(name, async () => {
-      const text = await inflate(await read(name, 0, bytes, true, files), files);
-      return { value: parseRoot(text), bytes: text.length * 2 };
-    });
+    const root = await cache.root(name, async () => parseRoot(await inflate(await read(name, 0, bytes, true, files), files)));
     return new Archive(root, files, cache);
   }
 
@@ -115,7 +107,7 @@ export class Archive {
 
   /** Reads a part of a file of `size` bytes. Small files are read whole and kept. */
   async part(file: string, size: number, offset: number, length: number): Promise<Uint8Array> {
-    if (this.root.objectSize > LARGEST_READ_WHOLE) return read(file, offset, length, length === size, this.#files);
+    if (exceeds(READER_LIMITS, 'readWhole', this.root.objectSize)) return read(file, offset, length, length === size, this.#files);
     const whole = await this.#cache.get(file, async () => ({ value: await read(file, 0, size, true, this.#files), bytes: size }));
     return whole.subarray(offset, offset + length);
   }
@@ -125,7 +117,7 @@ export class Archive {
     const reads: { begin: number; end: number; places: PagePlace[] }[] = [];
     for (const place of places) {
       const last = reads.at(-1);
-      if (last !== undefined && place.offset - last.end <= NEAR_BYTES) {
+      if (last !== undefined && !exceeds(READER_LIMITS, 'nearBytes', place.offset - last.end)) {
         last.end = place.offset + place.length;
         last.places.push(place);
       } else {
@@ -304,17 +296,21 @@ export class ArchivedBlock {
 const segmentOf = (page: number, segments: readonly Segment[]): Segment | undefined =>
   segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
 
+/** Reads a part of a file. The numbers are from files of the archive, so nothing is read or allocated for wrong ones. */
 async function read(file: string, offset: number, length: number, isWhole: boolean, files: ArchiveFiles): Promise<Uint8Array> {
+  if (!isFileName(file) || !(offset >= 0 && length >= 0 && length <= MOST_INFLATED && Number.isSafeInteger(offset + length)))
+    throw new ArchiveError('the root or a directory of the archive is damaged');
   const bytes = await files.read(file, offset, length, isWhole);
   if (bytes?.length !== length) throw new ArchiveError(`the archive's file ${file} is missing or too short`);
   return bytes;
 }
 
-/** Inflates a member. Any failure means that it is damaged. */
+/** Inflates a member. Any failure means that it is damaged, except that the host aborted the answer. */
 async function inflate(member: Uint8Array, files: ArchiveFiles): Promise<string> {
   try {
     return await files.inflate(member, MOST_INFLATED);
   } catch (error) {
+    if (error instanceof Error && error.name === 'AbortError') throw error;
     throw new ArchiveError(`a file of the archive is damaged (${error instanceof Error ? error.message : String(error)})`);
   }
 }

@@ -6,8 +6,9 @@
  * replaces files.
  */
 import { ArchiveError } from './error.ts';
-import { isFileName } from './fileName.ts';
-import { areLists, type ListTables } from './listTables.ts';
+import { checkFormat, FORMAT, FormatError } from './format.ts';
+import { areLevelSteps, type LevelSteps } from './levels.ts';
+import type { ListTables } from './listTables.ts';
 
 /** A file with the pages of the blocks from height `first` to `last`, and the directory of these pages at its end. */
 export interface Segment {
@@ -59,11 +60,13 @@ export interface EtchingTables {
   readonly names: readonly Level[];
 }
 
-export interface Root {
+export interface Root extends LevelSteps {
   /** Records in a page. */
   readonly pageSize: number;
   /** Most bytes of pages in a segment, and size of a table's files. A single page may be larger. */
   readonly objectSize: number;
+  /** Most heights of a segment. */
+  readonly segmentBlocks: number;
   /** Ascending by height and page. */
   readonly segments: readonly Segment[];
   /** The table of transaction ids and block hashes. The level with the most entries comes first. */
@@ -81,58 +84,32 @@ export const HIGHEST_HEIGHT = 2 ** 24 - 2;
 export const MOST_INFLATED = 64 * 1024 * 1024;
 
 /** Makes the text of a root. */
-export function renderRoot({ pageSize, objectSize, segments, ids, etchings, lists }: Root): string {
-  return `${JSON.stringify({ page_size: pageSize, object_size: objectSize, segments, ids, etchings, lists })}\n`;
+export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: Root): string {
+  const { steps, unsettled, segments, ids, etchings, lists } = tables;
+  const sizes = { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks };
+  return `${JSON.stringify({ format: FORMAT, ...sizes, steps, unsettled, segments, ids, etchings, lists })}\n`;
 }
 
-/** Parses a root. Throws an ArchiveError for any other text. */
+/**
+ * Parses a root. A root is named by its content, so only its format version and the numbers by which readers count are
+ * checked. Files and positions are checked where they are read. Throws a FormatError for a root of another version, and
+ * an ArchiveError for any other text.
+ */
 export function parseRoot(text: string): Root {
   try {
     const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    const { page_size: pageSize, object_size: objectSize, segments, ids, etchings, lists } = fields;
+    checkFormat(fields['format']);
+    const { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks, ...tables } = fields;
+    const { steps, unsettled, segments, ids, etchings, lists } = tables;
     const further = { ...(etchings === undefined ? {} : { etchings }), ...(lists === undefined ? {} : { lists }) };
-    const root = { pageSize, objectSize, segments, ids, ...further };
-    if (isRoot(root)) return root;
-  } catch {
+    const areRight = [pageSize, objectSize, segmentBlocks].every(isCount) && [fields, lists ?? fields].every(areLevelSteps);
+    if (areRight && Array.isArray(segments) && Array.isArray(ids))
+      return { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids, ...further } as unknown as Root;
+  } catch (error) {
+    if (error instanceof FormatError) throw error;
     // Not JSON: the same error as for a wrong form.
   }
   throw new ArchiveError('the root of the archive is damaged');
 }
 
-const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
-const isList = (value: unknown, isItem: (item: unknown) => boolean): boolean => Array.isArray(value) && value.every(isItem);
-
-function isRoot(root: { readonly [Key in keyof Root]: unknown }): root is Root {
-  const { pageSize, objectSize, segments, ids, etchings, lists } = root;
-  const hasSizes = isCount(pageSize) && pageSize > 0 && isCount(objectSize);
-  const hasFurther = (etchings === undefined || areEtchings(etchings)) && (lists === undefined || areLists(lists, isLevel));
-  return hasSizes && isList(segments, isSegment) && isList(ids, isLevel) && hasFurther;
-}
-
-function areEtchings(value: unknown): boolean {
-  const { total, pages, names } = Object(value) as Readonly<Record<string, unknown>>;
-  return isCount(total) && isList(pages, isEtchingFile) && isList(names, isLevel);
-}
-
-function isEtchingFile(value: unknown): boolean {
-  const { first, last, from, to, file, bytes, directory } = Object(value) as Readonly<Record<string, unknown>>;
-  const isPlaced = [first, last, from, to].every(isCount) && isCount(bytes) && isCount(directory) && directory <= bytes;
-  return isPlaced && isFileName(file);
-}
-
-function isSegment(value: unknown): boolean {
-  const { first, last, file, bytes, directory, part } = Object(value) as Readonly<Record<string, unknown>>;
-  const isPlaced = isCount(first) && isCount(last) && isCount(bytes) && isCount(directory) && directory <= bytes;
-  return isPlaced && isFileName(file) && (part === undefined || isPart(part));
-}
-
-function isPart(value: unknown): boolean {
-  const { page, operations } = Object(value) as Readonly<Record<string, unknown>>;
-  return isCount(page) && typeof operations === 'object' && operations !== null && Object.values(operations).every(isCount);
-}
-
-function isLevel(value: unknown): boolean {
-  const { first, last, counts, files } = Object(value) as Readonly<Record<string, unknown>>;
-  const isPlaced = isCount(first) && isCount(last) && isList(files, isFileName);
-  return isPlaced && isList(counts, isCount) && Number.isInteger(Math.log2((counts as readonly number[]).length));
-}
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0;

@@ -2,10 +2,12 @@
  * Writes the lists of activity of an archive (archive/activityTables.ts): merges, list by list, the records that were
  * listed (listedRecords.ts) with the levels of the last build that belong to a level.
  */
-import { type ActivityLevel, headEntries } from '../archive/activityTables.ts';
+
+import { type ActivityLevel, headEntries, POINTERS_PER_BLOCK } from '../archive/activityTables.ts';
 import type { TableEntry } from '../archive/sortedTable.ts';
 import type { Store } from '../store/duckdb.ts';
-import { ActivityRows, bytesBelow, dropKeys, makeKeys } from './activityRows.ts';
+import { yieldNow } from '../yieldNow.ts';
+import { ActivityRows, bytesBelow, type RowsForm } from './activityRows.ts';
 import type { LevelPlan } from './listedRecords.ts';
 import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
 import { PointerWriter, pointersOf } from './pointers.ts';
@@ -13,21 +15,20 @@ import type { PutFile } from './segments.ts';
 import { entriesOf, LevelWriter } from './tables.ts';
 
 /** How lists of activity are written. */
-interface ActivityForm {
+interface ActivityForm extends RowsForm {
   /** Size that files do not exceed, in bytes. */
   readonly objectSize: number;
-  readonly sortedAtOnce: number;
 }
 
 /** Writes the levels that the last build does not have. Needs the table `listed_records` and the new state. */
 export async function writeActivity(
   plans: readonly LevelPlan[],
   old: OldArchive | undefined,
-  { objectSize, sortedAtOnce }: ActivityForm,
+  form: ActivityForm,
   put: PutFile,
   store: Store,
 ): Promise<ActivityLevel[]> {
-  await makeKeys(store);
+  const { objectSize } = form;
   const levels: ActivityLevel[] = [];
   for (const plan of plans) {
     const { first, last } = plan;
@@ -38,7 +39,7 @@ export async function writeActivity(
       continue;
     }
     const parts: OldLists[] = [];
-    const rows = new ActivityRows({ ...plan, reused: reused.map(({ heads }) => heads) }, sortedAtOnce, store);
+    const rows = new ActivityRows({ ...plan, reused: reused.map(({ heads }) => heads) }, form, store);
     const heads = new LevelWriter(objectSize, put);
     const pointers = new PointerWriter(objectSize, put);
     try {
@@ -53,7 +54,6 @@ export async function writeActivity(
     const table = heads.finish(first, last);
     if (table !== undefined) levels.push({ begin, heads: table, pointers: pointers.finish(first, last) });
   }
-  await dropKeys(store);
   return levels;
 }
 
@@ -65,6 +65,7 @@ const levelOf = ({ root: { lists } }: OldArchive, range: { readonly first: numbe
 async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: LevelWriter, pointers: PointerWriter): Promise<void> {
   await rows.next();
   for (;;) {
+    await yieldNow();
     let [upper, lower] = rows.isAtRow ? [rows.upper, rows.lower] : [Number.POSITIVE_INFINITY, 0];
     for (const { entry } of parts) {
       if (entry !== undefined && (entry.key < upper || (entry.key === upper && entry.height < lower)))
@@ -90,7 +91,7 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Leve
         const waiting = rows.next();
         if (waiting !== undefined) await waiting;
       }
-      parts[below - 1]?.copy(upper, lower, pointers);
+      await parts[below - 1]?.copy(upper, lower, pointers);
     }
     for (const entry of headEntries({ upper, lower }, { position, count: pointers.total - position })) heads.add(entry);
   }
@@ -123,11 +124,12 @@ class OldLists {
   }
 
   /** Copies the pointers of a list, if the level has it. */
-  copy(upper: number, lower: number, to: PointerWriter): void {
+  async copy(upper: number, lower: number, to: PointerWriter): Promise<void> {
     for (; this.#isAt(upper, lower); this.#next()) {
       const { first = 0, count = 0 } = this.entry ?? {};
       if (first !== this.#position) throw new ChangedArchiveError('a list of the archive was changed since the last build');
       for (let i = 0; i < count; i += 1) {
+        if (i % POINTERS_PER_BLOCK === 0) await yieldNow();
         const { value, done } = this.#pointers.next();
         if (done === true) throw new ChangedArchiveError('a list of the archive was changed since the last build');
         to.add(value.position + this.#shift, value.length, value.record);

@@ -1,18 +1,19 @@
 /**
  * The rows from which levels of lists of activity are made (archive/activityTables.ts): a pointer for each record and list
- * that has it, and the names of runes. Keys are hashed once for each distinct text.
+ * that has it, and the names of runes.
  */
+
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { LISTED } from '../archive/activityTables.ts';
 import type { LevelRange } from '../archive/levels.ts';
 import { InputError } from '../errors.ts';
+import { countCrossing, type WorkLimits } from '../limits.ts';
 import type { Layout } from '../pages/site.ts';
 import { readDoubles } from '../store/columns.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
+import { readFiles, writePartitioned } from '../store/files.ts';
 import type { LevelPlan } from './listedRecords.ts';
-
-/** SQL of the parts of a key, from its text in SQL. */
-const keyOf = (text: string): string =>
-  `('0x' || left(sha256(${text}), 12))::UBIGINT::DOUBLE AS upper, ('0x' || substr(sha256(${text}), 13, 6))::UBIGINT::DOUBLE AS lower`;
 
 /** Returns SQL of one of the texts. Names of columns have no colon, which separates the parts of texts. */
 function textOf(text: string): string {
@@ -38,19 +39,6 @@ export async function checkListsFit(layout: Layout, store: Store): Promise<void>
   );
 }
 
-/** Makes the keys of the lists that `listed_records` belong to. */
-export async function makeKeys(store: Store): Promise<void> {
-  await store.run(`CREATE OR REPLACE TEMP TABLE rune_keys AS SELECT rune_id, ${keyOf(textOf(LISTED.rune('rune_id')))}
-      FROM (SELECT DISTINCT rune_id FROM listed_records);
-    CREATE OR REPLACE TEMP TABLE address_keys AS SELECT address, ${keyOf(textOf(LISTED.address('address')))}
-      FROM (SELECT DISTINCT address FROM listed_records WHERE address IS NOT NULL);
-    CREATE OR REPLACE TEMP TABLE pair_keys AS SELECT rune_id, address, ${keyOf(textOf(LISTED.both('rune_id', 'address')))}
-      FROM (SELECT DISTINCT rune_id, address FROM listed_records WHERE address IS NOT NULL)`);
-}
-
-/** Frees the memory of the keys. */
-export const dropKeys = (store: Store): Promise<void> => store.run('DROP TABLE rune_keys; DROP TABLE address_keys; DROP TABLE pair_keys');
-
 /** Returns the size of the pages of all blocks below a height, in bytes. */
 export async function bytesBelow(height: number, store: Store): Promise<number> {
   const { bytes } = await store.row(`SELECT coalesce(sum(packed), 0)::BIGINT AS bytes FROM state.blocks WHERE block_height < ${height}`, {
@@ -61,6 +49,13 @@ export async function bytesBelow(height: number, store: Store): Promise<number> 
 
 /** Rune heights are lower. It moves those of names below zero, so that the rows of names differ from pointers. */
 const NAME = 2 ** 25;
+
+/** How rows are sorted. */
+export interface RowsForm {
+  readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
+  /** Folder for temporary files. */
+  readonly scratch: string;
+}
 
 /** Columns of a row, in the order of the SQL. */
 interface Columns {
@@ -82,10 +77,9 @@ export class ActivityRows {
   #columns: Columns | undefined;
   #row = 0;
 
-  /** `sortedAtOnce` is the number of records whose pointers are sorted at once, because that takes memory. */
-  constructor({ first, last, reused }: LevelPlan, sortedAtOnce: number, store: Store) {
-    this.#reused = reused;
-    this.#chunks = chunksOf(first, last, sortedAtOnce, store);
+  constructor(plan: LevelPlan, form: RowsForm, store: Store) {
+    this.#reused = plan.reused;
+    this.#chunks = chunksOf(plan, form, store);
   }
 
   /** False after the last row. Valid after the first `next`. */
@@ -150,41 +144,64 @@ export class ActivityRows {
   }
 }
 
-/** The lowest key of a part of all keys, which have 48 bits here. */
-const boundary = (part: number, parts: number): number => Math.floor((2 ** 48 / parts) * part);
+/** Bytes that DuckDB needs to sort a pointer: about twice its columns. */
+const SORTED_BYTES = 128;
 
-async function* chunksOf(first: number, last: number, sortedAtOnce: number, store: Store): AsyncGenerator<Columns> {
+/** Yields the rows of a level. Sorts them in parts of the keys, because DuckDB needs a part of what it sorts in memory. */
+async function* chunksOf({ first, last }: LevelRange, { limits, scratch }: RowsForm, store: Store): AsyncGenerator<Columns> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const index = "split_part(rune_id, ':', 2)::BIGINT";
-  const height = "split_part(rune_id, ':', 1)::BIGINT";
-  const names = `SELECT ${keyOf(textOf(LISTED.name('name')))}, -${index}::DOUBLE, (${height} - ${NAME})::DOUBLE, 0::DOUBLE, 0::DOUBLE, 0::DOUBLE
+  const height = "split_part(rune_id, ':', 1)::INTEGER";
+  const hashOf = (text: string) => `sha256(${textOf(text)})`;
+  const names = `SELECT ${hashOf(LISTED.name('name'))} AS hash, -${index} AS height, ${height} - ${NAME} AS record, 0 AS "position", 0 AS length, 0 AS in_page
     FROM (SELECT DISTINCT rune_id, unnest([number::VARCHAR, name]) AS name FROM state.block_runes WHERE ${isIn})
     WHERE regexp_full_match(name, '[0-9]+|[A-Z]+')`;
+  // The hash of a text without an address is NULL. One pass over the records makes all pointers.
+  const hashes = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')].map(hashOf).join(', ');
+  const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM state.blocks WHERE ${isIn}),
+      pointers AS NOT MATERIALIZED (SELECT unnest([${hashes}]) AS hash, block_height AS height, record::INTEGER AS record,
+        (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length, in_page::INTEGER AS in_page
+        FROM listed_records JOIN starts USING (block_height) WHERE ${isIn})
+    SELECT ('0x' || left(hash, 12))::UBIGINT AS upper, ('0x' || substr(hash, 13, 6))::UINTEGER AS lower, * EXCLUDE (hash)
+    FROM (FROM pointers WHERE hash IS NOT NULL UNION ALL ${names})`;
   const { records } = await store.row(`SELECT count(*) AS records FROM listed_records WHERE ${isIn}`, { records: int });
-  const parts = Math.max(Math.ceil(records / sortedAtOnce), 1);
+  const most = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
+  if (3 * records <= most) {
+    yield* sorted(keyed, store);
+    return;
+  }
+  countCrossing('sortedAtOnce');
+  const parts = Math.ceil((3 * records) / most);
+  const folder = join(scratch, 'pointers');
+  // Keys are evenly distributed, so each part has about as many pointers.
+  await store.run(writePartitioned(`SELECT *, upper // ${Math.ceil(2 ** 48 / parts)} AS part FROM (${keyed})`, folder, 'part'));
   for (let part = 0; part < parts; part += 1) {
-    // Keys are evenly distributed, so each part has about as many lists.
-    const isInPart = parts === 1 ? 'true' : `upper >= ${boundary(part, parts)} AND upper < ${boundary(part + 1, parts)}`;
-    const pointers = (keys: string, columns: string) =>
-      `SELECT upper, lower, height, record, "position", length, in_page FROM placed JOIN (SELECT * FROM ${keys} WHERE ${isInPart}) USING (${columns})`;
-    const sql = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM state.blocks WHERE ${isIn}),
-        placed AS (SELECT rune_id, address, block_height::DOUBLE AS height, record::DOUBLE AS record, (start + page_offset)::DOUBLE AS "position",
-          page_bytes::DOUBLE AS length, in_page::DOUBLE AS in_page FROM listed_records JOIN starts USING (block_height) WHERE ${isIn})
-      ${pointers('rune_keys', 'rune_id')} UNION ALL ${pointers('address_keys', 'address')}
-      UNION ALL ${pointers('pair_keys', 'rune_id, address')}
-      UNION ALL SELECT * FROM (${names}) WHERE ${isInPart}
-      ORDER BY upper, lower, height DESC, record`;
-    for await (const chunk of store.stream(sql)) {
-      const column = (i: number) => readDoubles(chunk, i);
-      yield {
-        upper: column(0),
-        lower: column(1),
-        height: column(2),
-        record: column(3),
-        position: column(4),
-        length: column(5),
-        inPage: column(6),
-      };
-    }
+    const own = join(folder, `part=${part}`);
+    if (existsSync(own))
+      yield* sorted(
+        `FROM ${readFiles(
+          'parquet',
+          readdirSync(own).map((name) => join(own, name)),
+        )}`,
+        store,
+      );
+  }
+  rmSync(folder, { recursive: true });
+}
+
+/** Yields the rows of a query in the order of lists. */
+async function* sorted(keyed: string, store: Store): AsyncGenerator<Columns> {
+  const columns = ['upper', 'lower', 'height', 'record', '"position"', 'length', 'in_page'].map((name) => `${name}::DOUBLE`).join(', ');
+  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM (${keyed}) ORDER BY upper, lower, height DESC, record)`)) {
+    const column = (i: number) => readDoubles(chunk, i);
+    yield {
+      upper: column(0),
+      lower: column(1),
+      height: column(2),
+      record: column(3),
+      position: column(4),
+      length: column(5),
+      inPage: column(6),
+    };
   }
 }

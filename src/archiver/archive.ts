@@ -76,14 +76,16 @@ export async function writeArchive(
     sink(archivePath(name), content);
     return name;
   };
-  const segments = writeSegments(blocks, old, put);
+  const segments = await writeSegments(blocks, old, put);
   const isWhole = site.layout === 'archive';
   const ids = isWhole ? await writeIds(blocks, old, put, store) : [];
   const change = isWhole ? etchingChange : { before: undefined, now: undefined };
   const etchings = await writeEtchings(site, change, blocks, old, put, store);
   const pageSize = maximumLimit(site);
   const listTables = lists === undefined ? undefined : await writeLists(pageSize, blocks, change, old, lists, put, store);
-  const root: Root = { pageSize, objectSize: blocks.objectSize, segments, ids, etchings, lists: listTables };
+  const { objectSize, limits } = blocks;
+  const { segmentBlocks, tableLevels } = limits;
+  const root: Root = { pageSize, objectSize, segmentBlocks, ...tableLevels, segments, ids, etchings, lists: listTables };
   const content = gzipMember(Buffer.from(renderRoot(root)));
   return describe({ root: put(content), bytes: content.length }, root);
 }

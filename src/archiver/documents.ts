@@ -1,11 +1,13 @@
 /**
  * Writes and reads levels of documents (archive/documents.ts).
  */
+import { closeSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { type DocumentFile, type DocumentLevel, parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
 import type { LevelRange } from '../archive/levels.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
 import { gzipMember } from '../write/compress.ts';
+import { yieldNow } from '../yieldNow.ts';
 import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
 import type { PutFile } from './segments.ts';
 
@@ -77,42 +79,72 @@ export class DocumentWriter {
 /** Whether keys from `from` on, and before `end`, may be wanted. `end` is undefined for the last keys. */
 export type IsWanted = (from: string, end: string | undefined) => boolean;
 
+const ALL: IsWanted = () => true;
+
 /**
  * Yields the documents of a level of the last build, ascending by key, without some that are not wanted. Throws a
  * ChangedArchiveError for a file that is damaged, or in which a reader would not find a document.
  */
-export function* documentsOf(old: OldArchive, { files }: DocumentLevel, isWanted: IsWanted = () => true): Generator<StoredDocument> {
+export function* documentsOf(old: OldArchive, { files }: DocumentLevel, isWanted: IsWanted = ALL): Generator<StoredDocument> {
   let last: string | undefined;
   for (const [i, file] of files.entries()) {
     if (!isWanted(file.from, files[i + 1]?.from)) continue;
     const wrong = (what: string) => new ChangedArchiveError(`the archive's file ${file.file} ${what}`);
-    const content = old.read(file.file);
-    if (content.length !== file.bytes) throw wrong('has another size than the root says');
-    const members = membersOf(file, content);
-    if (members === undefined) throw wrong('is not a file of documents');
-    for (const [j, { from, offset, length }] of members.entries()) {
-      const end = members[j + 1]?.from ?? files[i + 1]?.from;
-      if (!isWanted(from, end)) continue;
-      for (const line of inflate(content.subarray(offset, offset + length))
-        .trimEnd()
-        .split('\n')) {
-        const [key = '', ...values] = line.split('\t');
-        const isPlaced = key >= from && (end === undefined || key < end) && (last === undefined || key > last);
-        if (!isPlaced) throw wrong(`has the document ${key} in a wrong place`);
-        last = key;
-        yield { key, values };
+    const reader = isWanted === ALL ? wholeFile(old, file.file) : partsOf(old, file.file);
+    try {
+      if (reader.size !== undefined && reader.size !== file.bytes) throw wrong('has another size than the root says');
+      const members = orUndefined(() => parseMembers(inflate(reader.read(file.bytes - file.directory, file.directory)), file));
+      if (members === undefined) throw wrong('is not a file of documents');
+      for (const [j, { from, offset, length }] of members.entries()) {
+        const end = members[j + 1]?.from ?? files[i + 1]?.from;
+        if (!isWanted(from, end)) continue;
+        const text = orUndefined(() => inflate(reader.read(offset, length)));
+        if (text === undefined) throw wrong('is damaged');
+        for (const line of text.trimEnd().split('\n')) {
+          const [key = '', ...values] = line.split('\t');
+          const isPlaced = key >= from && (end === undefined || key < end) && (last === undefined || key > last);
+          if (!isPlaced) throw wrong(`has the document ${key} in a wrong place`);
+          last = key;
+          yield { key, values };
+        }
       }
+    } finally {
+      reader.close();
     }
   }
 }
 
+/** Reads parts of a file. */
+interface PartReader {
+  /** Undefined if only parts are read. */
+  readonly size: number | undefined;
+  readonly read: (offset: number, length: number) => Uint8Array;
+  readonly close: () => void;
+}
+
+function wholeFile(old: OldArchive, file: string): PartReader {
+  const content = old.read(file);
+  return { size: content.length, read: (offset, length) => content.subarray(offset, offset + length), close: () => undefined };
+}
+
+/** Reads nothing but the wanted members. Their checksums tell whether they are damaged. */
+function partsOf(old: OldArchive, file: string): PartReader {
+  const handle = old.open(file);
+  return {
+    size: undefined,
+    read: (offset, length) => old.readPart(handle, file, offset, length, () => undefined),
+    close: () => closeSync(handle),
+  };
+}
+
 const inflate = (member: Uint8Array): string => gunzipSync(member, { maxOutputLength: MOST_INFLATED }).toString('utf8');
 
-/** Returns the directory of a file; undefined if it has none. The content is the one that its name says. */
-function membersOf(file: DocumentFile, content: Uint8Array): ReturnType<typeof parseMembers> | undefined {
+/** Returns undefined when a part is damaged. Rethrows a ChangedArchiveError, which says more. */
+function orUndefined<Value>(read: () => Value): Value | undefined {
   try {
-    return parseMembers(inflate(content.subarray(file.bytes - file.directory)), file);
-  } catch {
+    return read();
+  } catch (error) {
+    if (error instanceof ChangedArchiveError) throw error;
     return undefined;
   }
 }
@@ -120,11 +152,11 @@ function membersOf(file: DocumentFile, content: Uint8Array): ReturnType<typeof p
 /** A sequence of documents, ascending by key. */
 export type Documents = Iterable<StoredDocument> | AsyncIterable<StoredDocument>;
 
-/** Yields the documents of several sequences in one. `join` makes one document's values of those with the same key. */
-export async function* mergeDocuments(
-  sources: readonly Documents[],
-  join: (values: readonly (readonly string[])[]) => readonly string[],
-): AsyncGenerator<StoredDocument> {
+/** Makes one document's values of those with the same key. */
+export type JoinValues = (values: readonly (readonly string[])[], key: string) => readonly string[];
+
+/** Yields the documents of several sequences in one. */
+export async function* mergeDocuments(sources: readonly Documents[], join: JoinValues): AsyncGenerator<StoredDocument> {
   const open = sources.map((source) => (Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()));
   const heads: (StoredDocument | undefined)[] = [];
   const advance = async (i: number) => {
@@ -134,6 +166,7 @@ export async function* mergeDocuments(
   try {
     for (const i of open.keys()) await advance(i);
     for (;;) {
+      await yieldNow();
       let least: string | undefined;
       for (const head of heads) if (head !== undefined && (least === undefined || head.key < least)) least = head.key;
       if (least === undefined) return;
@@ -144,7 +177,7 @@ export async function* mergeDocuments(
         await advance(i);
       }
       const [only] = same;
-      yield { key: least, values: same.length === 1 && only !== undefined ? only : join(same) };
+      yield { key: least, values: same.length === 1 && only !== undefined ? only : join(same, least) };
     }
   } finally {
     for (const source of open) await source.return?.(undefined);

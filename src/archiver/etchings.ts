@@ -16,6 +16,7 @@ import { renderEtchingPage } from '../pages/etchingFiles.ts';
 import { maximumLimit, type Site } from '../pages/site.ts';
 import type { Store } from '../store/duckdb.ts';
 import { gzipMember } from '../write/compress.ts';
+import { yieldNow } from '../yieldNow.ts';
 import type { OldArchive } from './oldArchive.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
 import { LevelWriter } from './tables.ts';
@@ -37,13 +38,14 @@ export async function writeEtchings(
 ): Promise<EtchingTables | undefined> {
   if (now === undefined) return undefined;
   const form: PageForm = { dialect: site.dialect, pageSize: maximumLimit(site), hasCounts: now.hasCounts };
+  const { tableLevels } = blocks.limits;
   const tables = before?.hasCounts === now.hasCounts ? old?.root.etchings : undefined;
-  const known = tables === undefined || before === undefined ? [] : levelRanges(before.tip);
+  const known = tables === undefined || before === undefined ? [] : levelRanges(before.tip, tableLevels);
   let unchanged = tables === undefined ? 0 : await lowestChange(store);
   for (const height of blocks.replaced) unchanged = Math.min(unchanged, height);
   const pages: EtchingFile[] = [];
   const names: Level[] = [];
-  for (const range of levelRanges(now.tip)) {
+  for (const range of levelRanges(now.tip, tableLevels)) {
     const isSame = ({ first, last }: LevelRange) => first === range.first && last === range.last;
     if (tables !== undefined && range.last < unchanged && known.some(isSame)) {
       for (const file of tables.pages.filter(isSame)) pages.push(file);
@@ -52,7 +54,7 @@ export async function writeEtchings(
     }
     const changed = renderPages(changedPages(range, form), range.last, form, store);
     for (const file of await writePages(range, changed, blocks.objectSize, put)) pages.push(file);
-    const level = writeNames(range, await readNames(range.first, range.last, store), blocks.objectSize, put);
+    const level = await writeNames(range, await readNames(range.first, range.last, store), blocks.objectSize, put);
     if (level !== undefined) names.push(level);
   }
   return { total: now.total, pages, names };
@@ -95,15 +97,30 @@ async function writePages(
 }
 
 /** Writes a level of the table of names. Undefined without runes. */
-function writeNames({ first, last }: LevelRange, runes: readonly NamedRune[], objectSize: number, put: PutFile): Level | undefined {
+async function writeNames(
+  { first, last }: LevelRange,
+  runes: readonly NamedRune[],
+  objectSize: number,
+  put: PutFile,
+): Promise<Level | undefined> {
+  const entries: NameEntry[] = [];
+  for (const rune of runes) {
+    for (const entry of entriesOfRune(rune)) entries.push(entry);
+    await yieldNow();
+  }
   const writer = new LevelWriter(objectSize, put);
-  for (const { key, ordinal } of nameEntries(runes)) writer.add({ key, height: 0, first: ordinal, count: 0 });
+  for (const { key, ordinal } of entries.sort(compareEntries)) writer.add({ key, height: 0, first: ordinal, count: 0 });
   return writer.finish(first, last);
 }
 
-/** Returns the entries of names in the order of their table. */
-export function nameEntries(runes: Iterable<NamedRune>): { readonly key: number; readonly ordinal: number }[] {
-  const entries: { key: number; ordinal: number }[] = [];
-  for (const { ordinal, names } of runes) for (const name of names) entries.push({ key: nameKeyOf(name), ordinal });
-  return entries.sort((a, b) => a.key - b.key || a.ordinal - b.ordinal);
+interface NameEntry {
+  readonly key: number;
+  readonly ordinal: number;
 }
+
+const entriesOfRune = ({ ordinal, names }: NamedRune): NameEntry[] => names.map((name) => ({ key: nameKeyOf(name), ordinal }));
+
+const compareEntries = (a: NameEntry, b: NameEntry): number => a.key - b.key || a.ordinal - b.ordinal;
+
+/** Returns the entries of names in the order of their table. */
+export const nameEntries = (runes: readonly NamedRune[]): NameEntry[] => runes.flatMap(entriesOfRune).sort(compareEntries);

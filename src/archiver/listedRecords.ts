@@ -5,15 +5,17 @@
  * joins them to longer ones; only the records of other blocks are listed: those that were rendered, and few that
  * are read back from the pages of the last build, because their level was divided or one of its blocks replaced.
  */
-import { closeSync, existsSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { renderEntry } from '../archive/directory.ts';
-import { type LevelRange, LIST_STEPS, levelRanges } from '../archive/levels.ts';
+import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
+import { countCrossing, type WorkLimits } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
+import { TABLES } from '../store/tables.ts';
+import { LineFile } from '../write/lineFile.ts';
 import type { OldArchive } from './oldArchive.ts';
 import type { ArchivedBlocks } from './segments.ts';
 
@@ -30,13 +32,15 @@ export interface LevelPlan extends LevelRange {
  * level with a block at or above `changed` is reused.
  */
 export function planLevels(
-  { tip, lowest, replaced }: ArchivedBlocks,
+  { tip, lowest, replaced, limits }: ArchivedBlocks,
   old: Pick<ListTables, 'tip' | 'lowest'> | undefined,
   changed = Number.POSITIVE_INFINITY,
 ): LevelPlan[] {
-  const before = old === undefined ? [] : levelRanges(old.tip, LIST_STEPS, old.lowest);
+  const before = old === undefined ? [] : levelRanges(old.tip, limits.listLevels, old.lowest);
   const kept = before.filter((range) => range.last < changed && !hasAny(replaced, range));
-  return levelRanges(tip, LIST_STEPS, lowest).map(({ first, last }) => {
+  const ranges = levelRanges(tip, limits.listLevels, lowest);
+  if (ranges.length > limits.listLevels.steps.length) countCrossing('listLevels');
+  return ranges.map(({ first, last }) => {
     const reused = kept.filter((range) => range.first >= first && range.last <= last);
     return { first, last, reused, isSame: reused.some((range) => range.first === first && range.last === last) };
   });
@@ -46,9 +50,6 @@ function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): bool
   for (const height of heights) if (height >= first && height <= last) return true;
   return false;
 }
-
-/** Records that are numbered and joined at once, so that the memory for it has a limit. */
-const RECORDS_AT_ONCE = 1_000_000;
 
 /**
  * Makes the table `listed_records`: the records of all blocks that are in a plan but in none of its reused levels. Needs
@@ -63,21 +64,17 @@ export async function listRecords(
   store: Store,
 ): Promise<void> {
   await makeListedRecords(store);
-  await store.run('CREATE OR REPLACE TEMP TABLE listed_pages (block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT)');
-  const places = new Lines(join(scratch, 'listed-pages.ndjson'));
-  const pages = new Lines(recalledFile(scratch));
+  const pages = new LineFile(recalledFile(scratch));
   try {
-    for (const line of entriesOf(blocks)) places.add(line);
-    if (old !== undefined) {
-      for (const height of await recalledHeights(plans, blocks, store)) recall(height, old, places, pages);
-    }
+    const recalled = old === undefined ? [] : await recalledHeights(plans, blocks, store);
+    // JSON in a file would need buffers of its longest line in each thread of DuckDB.
+    await store.append('listed_pages', TABLES.listed_pages.columns, placesOf(blocks, recalled, old, pages));
   } finally {
-    for (const lines of [places, pages]) lines.close();
+    pages.close();
   }
-  if (places.count > 0) await placePages(places.file, store);
   if (pages.count > 0) await insertRecalled(scratch, pageSize, store);
   else rmSync(pages.file);
-  await insertWritten(pageSize, store);
+  await insertWritten(pageSize, blocks.limits, store);
 }
 
 /** Makes the table `listed_records` without rows. */
@@ -91,7 +88,7 @@ const recalledFile = (scratch: string): string => join(scratch, 'recalled-pages.
 export const hasRecalledPages = (scratch: string): boolean => existsSync(recalledFile(scratch));
 
 /** Returns SQL that reads these pages. `columns` has the wanted keys of a page, and their types. */
-export const recalledPages = (scratch: string, columns: string): string => readLines(recalledFile(scratch), columns);
+export const recalledPages = (scratch: string, columns: string): string => readLines(recalledFile(scratch), columns, MOST_INFLATED);
 
 /** Blocks that are as the last build left them, in levels that are made anew. */
 async function recalledHeights(plans: readonly LevelPlan[], { replaced }: ArchivedBlocks, store: Store): Promise<number[]> {
@@ -105,23 +102,43 @@ async function recalledHeights(plans: readonly LevelPlan[], { replaced }: Archiv
   return rows.map((row) => row.block_height).filter((height) => !replaced.has(height));
 }
 
-/** Adds the pages of a block of the last build, and their lengths. */
-function recall(height: number, old: OldArchive, places: Lines, pages: Lines): void {
-  const segments = old.root.segments.filter(({ first, last }) => first <= height && height <= last);
-  for (const segment of segments) {
-    const { pages: content, blocks } = old.segment(segment);
-    const block = blocks.get(height);
-    if (block === undefined) continue;
-    places.add(renderEntry(block));
-    for (const [i, length] of block.pages.entries()) {
-      const offset = block.offsets[i] ?? 0;
-      pages.add(gunzipSync(content.subarray(offset, offset + length), { maxOutputLength: MOST_INFLATED }));
+const inflate = (page: Uint8Array): string => gunzipSync(page, { maxOutputLength: MOST_INFLATED }).toString().trimEnd();
+
+/** Yields the rows of `listed_pages`. Adds the pages of recalled blocks to `pages`. */
+function* placesOf(
+  { spooled }: ArchivedBlocks,
+  recalled: readonly number[],
+  old: OldArchive | undefined,
+  pages: LineFile,
+): Generator<readonly [height: number, page: number, offset: number, bytes: number]> {
+  for (const { height, pages: lengths } of entriesOf(spooled)) yield* placed(height, 0, 0, lengths);
+  for (const height of old === undefined ? [] : recalled) {
+    let below = 0;
+    for (const segment of old?.root.segments.filter(({ first, last }) => first <= height && height <= last) ?? []) {
+      const { pages: content, blocks } = old?.segment(segment) ?? {};
+      const block = blocks?.get(height);
+      if (block === undefined || content === undefined) continue;
+      yield* placed(height, block.page ?? 0, below, block.pages);
+      for (const [i, length] of block.pages.entries()) {
+        const offset = block.offsets[i] ?? 0;
+        pages.add(inflate(content.subarray(offset, offset + length)));
+        below += length;
+      }
     }
   }
 }
 
-/** Yields the lines of the directory of the blocks that this build rendered. */
-function* entriesOf({ spooled }: ArchivedBlocks): Generator<Uint8Array> {
+/** Yields the rows of pages that follow each other, from a page and its offset in the block on. */
+function* placed(height: number, first: number, begin: number, lengths: readonly number[]) {
+  let offset = begin;
+  for (const [i, bytes] of lengths.entries()) {
+    yield [height, first + i, offset, bytes] as const;
+    offset += bytes;
+  }
+}
+
+/** Yields the blocks that this build rendered, from their lines of the directory. */
+function* entriesOf(spooled: ArchivedBlocks['spooled']): Generator<{ readonly height: number; readonly pages: readonly number[] }> {
   const handles = new Map<string, number>();
   try {
     for (const { file, offset, bytes, entry } of spooled.values()) {
@@ -129,19 +146,11 @@ function* entriesOf({ spooled }: ArchivedBlocks): Generator<Uint8Array> {
       handles.set(file, handle);
       const line = Buffer.allocUnsafe(entry);
       if (readSync(handle, line, 0, entry, offset + bytes) !== entry) throw new Error(`${file} is too short`);
-      yield line;
+      yield JSON.parse(line.toString()) as { height: number; pages: number[] };
     }
   } finally {
     for (const handle of handles.values()) closeSync(handle);
   }
-}
-
-/** Makes `listed_pages` of lines of directories. A block in several segments has a line for each. */
-async function placePages(file: string, store: Store): Promise<void> {
-  await store.run(`INSERT INTO listed_pages
-    SELECT height, page, (sum(bytes) OVER (PARTITION BY height ORDER BY page) - bytes)::BIGINT, bytes
-    FROM (SELECT height, coalesce(page, 0) + unnest(range(len(pages))) AS page, unnest(pages) AS bytes
-      FROM ${readLines(file, `height: 'BIGINT', page: 'BIGINT', pages: 'BIGINT[]'`)})`);
 }
 
 async function insertRecalled(scratch: string, pageSize: number, store: Store): Promise<void> {
@@ -159,13 +168,14 @@ async function insertRecalled(scratch: string, pageSize: number, store: Store): 
 }
 
 /** Inserts the records of written blocks. Their numbers are positions in served order (render/servedOrder.ts). */
-async function insertWritten(pageSize: number, store: Store): Promise<void> {
+async function insertWritten(pageSize: number, { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>, store: Store): Promise<void> {
   const chunks = await store.rows(
     `SELECT min(block_height) AS first, max(block_height) AS last FROM
-       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${RECORDS_AT_ONCE} AS chunk FROM written) GROUP BY chunk ORDER BY first`,
+       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS chunk FROM written) GROUP BY chunk ORDER BY first`,
     { first: int, last: int },
   );
-  for (const { first, last } of chunks) {
+  for (const [i, { first, last }] of chunks.entries()) {
+    if (i > 0) countCrossing('listedAtOnce');
     await store.run(
       insert(
         `SELECT block_height, row_number() OVER (PARTITION BY block_height ORDER BY tx_index DESC, ord DESC) - 1 AS record,
@@ -181,27 +191,3 @@ async function insertWritten(pageSize: number, store: Store): Promise<void> {
 const insert = (rows: string, pageSize: number): string =>
   `INSERT INTO listed_records SELECT r.*, page_offset, page_bytes, record % ${pageSize}
    FROM (${rows}) AS r JOIN listed_pages AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;
-
-/** A file of lines. */
-class Lines {
-  readonly file: string;
-  readonly #handle: number;
-  count = 0;
-
-  constructor(file: string) {
-    this.file = file;
-    this.#handle = openSync(file, 'w');
-  }
-
-  add(line: Uint8Array | string): void {
-    writeSync(
-      this.#handle,
-      `${typeof line === 'string' ? line : Buffer.from(line.buffer, line.byteOffset, line.length).toString().trimEnd()}\n`,
-    );
-    this.count += 1;
-  }
-
-  close(): void {
-    closeSync(this.#handle);
-  }
-}

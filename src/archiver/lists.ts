@@ -17,10 +17,6 @@ import type { ArchivedBlocks, PutFile } from './segments.ts';
 export interface ListForm {
   /** Folder for temporary files. */
   readonly scratch: string;
-  /** Balances in a page of a ranking. */
-  readonly rankingPage: number;
-  /** Records of activity whose pointers are sorted at once. */
-  readonly sortedAtOnce: number;
 }
 
 /**
@@ -32,11 +28,13 @@ export async function writeLists(
   blocks: ArchivedBlocks,
   { before, now }: EtchingChange,
   old: OldArchive | undefined,
-  { scratch, rankingPage, sortedAtOnce }: ListForm,
+  { scratch }: ListForm,
   put: PutFile,
   store: Store,
 ): Promise<ListTables> {
-  const { tip, lowest, objectSize } = blocks;
+  const { tip, lowest, objectSize, limits } = blocks;
+  const { listPage: page } = limits;
+  const common = { ...limits.listLevels, tip, lowest, page };
   const hasBalances = now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(store));
   const tables = old?.root.lists;
@@ -47,16 +45,16 @@ export async function writeLists(
   if (hasBalances) for (const height of blocks.replaced) changed = Math.min(changed, height);
   const plans = planLevels(blocks, isNew ? undefined : tables, changed);
   await listRecords(plans, blocks, old, pageSize, scratch, store);
-  const activity = await writeActivity(plans, old, { objectSize, sortedAtOnce }, put, store);
+  const activity = await writeActivity(plans, old, { objectSize, limits, scratch }, put, store);
   if (!hasBalances) {
     await forgetSpent(store);
-    return { tip, lowest, activity };
+    return { ...common, activity };
   }
   const writer = () => new DocumentWriter(objectSize, put);
-  const balances = await writeBalances(plans, { tip, page: rankingPage, old, writer, scratch }, store);
+  const balances = await writeBalances(plans, { tip, page, levels: limits.listLevels, old, writer, scratch }, store);
   if (!hasOutputs) {
     await forgetSpent(store);
-    return { tip, lowest, activity, balances };
+    return { ...common, activity, balances };
   }
-  return { tip, lowest, activity, balances, outputs: await writeOutputs(plans, { tip, old, writer, scratch }, store) };
+  return { ...common, activity, balances, outputs: await writeOutputs(plans, { tip, limits, old, writer, scratch }, store) };
 }

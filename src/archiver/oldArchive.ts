@@ -3,19 +3,22 @@
  * tables are merged with the new entries.
  */
 import { createHash } from 'node:crypto';
-import { readSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { type PlacedBlock, parseDirectory } from '../archive/directory.ts';
 import { ArchiveError } from '../archive/error.ts';
+import { FormatError } from '../archive/format.ts';
 import type { RootName } from '../archive/reader.ts';
 import { MOST_INFLATED, parseRoot, type Root, type Segment } from '../archive/root.ts';
+import { BLOCK_BYTES, checkBlocks } from '../archive/sortedTable.ts';
 import { codeOf } from '../errors.ts';
+import { exceeds, LIMITS, type WorkLimits } from '../limits.ts';
 import { archivePath, MANIFEST_PATH } from '../pages/paths.ts';
 import { siteOf } from '../pages/site.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../write/regularFile.ts';
 
-/** A file of the archive was changed since the last build, so an incremental build cannot copy from it. */
+/** A file of the archive was changed since the last build, or has another format, so an incremental build cannot copy from it. */
 export class ChangedArchiveError extends Error {
   override readonly name = 'ChangedArchiveError';
 }
@@ -23,30 +26,44 @@ export class ChangedArchiveError extends Error {
 /** Returns the name of a file with this content. */
 export const nameOf = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex').slice(0, 32);
 
+/** Runs `read`. Throws a ChangedArchiveError for files of another format version. */
+function ofThisFormat<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof FormatError ? new ChangedArchiveError(error.message) : error;
+  }
+}
+
 interface OpenedSegment {
   readonly pages: Buffer;
   readonly blocks: Map<number, PlacedBlock>;
 }
 
+type TableLimits = Pick<WorkLimits, 'tableBlocksAtOnce'>;
+
 export class OldArchive {
   readonly #out: string;
+  readonly #limits: TableLimits;
   readonly name: RootName;
   readonly root: Root;
   #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
 
   /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when its root is damaged. */
-  static in(out: string): OldArchive {
-    const { listRoot } = siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString()));
+  static in(out: string, limits: TableLimits = LIMITS): OldArchive {
+    const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString())));
     if (listRoot === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
-    return new OldArchive(out, listRoot);
+    return new OldArchive(out, listRoot, limits);
   }
 
   /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */
-  constructor(out: string, name: RootName) {
+  constructor(out: string, name: RootName, limits: TableLimits = LIMITS) {
     this.#out = out;
+    this.#limits = limits;
     this.name = name;
+    const content = this.read(name.root);
     this.root = this.#orChanged(name.root, () =>
-      parseRoot(gunzipSync(this.read(name.root), { maxOutputLength: MOST_INFLATED }).toString()),
+      ofThisFormat(() => parseRoot(gunzipSync(content, { maxOutputLength: MOST_INFLATED }).toString())),
     );
   }
 
@@ -77,6 +94,19 @@ export class OldArchive {
   /** Opens a file for reading in parts. The caller closes the handle. */
   open(file: string): number {
     return this.#orChanged(file, () => openRegularFile(this.#pathOf(file)));
+  }
+
+  /** Yields the blocks of a table's file of `size` bytes, some at once. Throws a ChangedArchiveError when one is damaged. */
+  *blocksOf(file: string, size: number): Generator<Buffer> {
+    const handle = this.open(file);
+    const isLong = exceeds(this.#limits, 'tableBlocksAtOnce', size / BLOCK_BYTES);
+    const most = isLong ? this.#limits.tableBlocksAtOnce * BLOCK_BYTES : size;
+    try {
+      for (let offset = 0; offset < size; offset += most)
+        yield this.readPart(handle, file, offset, Math.min(most, size - offset), checkBlocks);
+    } finally {
+      closeSync(handle);
+    }
   }
 
   /** Reads a part of an opened file. `check` throws an ArchiveError when it is damaged. */

@@ -2,20 +2,19 @@
  * Writes unspent outputs (archive/outputTables.ts), from `receive` records and the outputs that files from a node say
  * are spent. Pages do not have the latter, so the state keeps those of the newest blocks.
  */
-import type { DocumentLevel } from '../archive/documents.ts';
-import { type OutputTables, SPENT } from '../archive/outputTables.ts';
+import { join } from 'node:path';
+import { type DocumentLevel, keyOfAddress } from '../archive/documents.ts';
+import { type OutputTables, parseOutput, SPENT } from '../archive/outputTables.ts';
+import { countCrossing, type Limits } from '../limits.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
-import { groupRows, joinLevel, type LevelForm } from './changes.ts';
-import type { StoredDocument } from './documents.ts';
+import { readLines } from '../store/files.ts';
+import { LineFile } from '../write/lineFile.ts';
+import { AddressOutputs, type LevelRows, OutputRunes, sortKeySql, writeRemoved } from './addressOutputs.ts';
+import { joinLevel, type LevelForm, reusedLevels } from './changes.ts';
+import type { JoinValues, StoredDocument } from './documents.ts';
 import { hasRecalledPages, type LevelPlan, recalledPages } from './listedRecords.ts';
 import { ChangedArchiveError } from './oldArchive.ts';
-import { digitsOf, joinedParts, sumsOf, unitsOf } from './unitSql.ts';
-
-/**
- * Spent outputs of this many newest blocks are kept. A level that is divided needs at most those of 24 blocks; a
- * reorganisation those of its level.
- */
-const KEPT_BLOCKS = 200;
+import { unitsOf } from './unitSql.ts';
 
 /** True when the input says for every record which outputs were spent, because all of it is from a node. */
 export async function knowsSpent(store: Store): Promise<boolean> {
@@ -27,10 +26,14 @@ export async function knowsSpent(store: Store): Promise<boolean> {
   return nodes > 0 && others === 0;
 }
 
+/** Kinds of documents of outputs. */
+type OutputKind = 'outputs' | 'addresses' | 'starts';
+
 /** How outputs are written. */
-interface OutputForm extends LevelForm<'outputs' | 'addresses'> {
-  /** The highest block. */
+interface OutputForm extends LevelForm<OutputKind> {
+  /** The last block that was read. */
   readonly tip: number;
+  readonly limits: Limits;
   /** Folder for temporary files. */
   readonly scratch: string;
 }
@@ -41,32 +44,56 @@ interface OutputForm extends LevelForm<'outputs' | 'addresses'> {
  * known.
  */
 export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm, store: Store): Promise<OutputTables> {
-  const before = form.old?.root.lists?.outputs;
-  await listSpent(form.old !== undefined, store);
-  await listReceived(form.scratch, store);
-  const outputs: DocumentLevel[] = [];
-  const addresses: DocumentLevel[] = [];
+  const { old, scratch, limits, writer } = form;
+  const { outputs: byOutpoint = [], addresses: byAddress = [], starts: pages = [] } = old?.root.lists?.outputs ?? {};
+  await listSpent(old !== undefined, limits, store);
+  await listReceived(scratch, store);
+  const known = plans.flatMap((plan) => reusedLevels(plan, byOutpoint));
+  const lists = await AddressOutputs.begin(
+    { old, known, writer, page: limits.listPage, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
+    store,
+  );
+  const levels: Record<OutputKind, DocumentLevel[]> = { outputs: [], addresses: [], starts: [] };
+  const add = (kind: OutputKind, added: readonly (DocumentLevel | undefined)[]) => {
+    for (const level of added) if (level !== undefined) levels[kind].push(level);
+  };
   for (const plan of plans) {
-    if (!plan.isSame) await selectOutputs(plan, store);
-    const byOutpoint = await joinLevel('outputs', plan, before?.outputs ?? [], form, newOutputs(store), joinOutput);
-    if (byOutpoint !== undefined) outputs.push(byOutpoint);
-    const byAddress = await joinLevel('addresses', plan, before?.addresses ?? [], form, newAddresses(store), joinAddress);
-    if (byAddress !== undefined) addresses.push(byAddress);
+    if (plan.isSame) {
+      add('outputs', reusedLevels(plan, byOutpoint));
+      add('addresses', reusedLevels(plan, byAddress));
+      const same = reusedLevels(plan, pages);
+      add('starts', same);
+      await lists.reuse(same[0]);
+      continue;
+    }
+    await selectOutputs(plan, store);
+    const cancelled = new LineFile(join(scratch, 'cancelled-outputs.ndjson'));
+    try {
+      add('outputs', [await joinLevel('outputs', plan, byOutpoint, form, newOutputs(store), joinOutput(cancelled))]);
+    } finally {
+      cancelled.close();
+    }
+    const reused = reusedLevels(plan, byAddress);
+    const { addresses, starts } = await lists.write(plan, reused, rowsOf(plan, plan === plans[0], cancelled, reused, form));
+    add('addresses', [addresses]);
+    add('starts', [starts]);
   }
-  const { hash } = await store.row(`SELECT block_hash AS hash FROM state.blocks WHERE block_height = ${form.tip}`, { hash: text });
-  return { tipHash: hash, outputs, addresses };
+  const { hash } = await store.row('SELECT block_hash AS hash FROM state.tip', { hash: text });
+  return { tipHash: hash, ...levels };
 }
 
 /** Listed blocks that this build did not render. */
 const RECALLED = 'SELECT DISTINCT block_height FROM listed_pages ANTI JOIN written USING (block_height)';
 
 /** Makes the table of outputs that listed blocks spend, and updates the state. */
-async function listSpent(isIncremental: boolean, store: Store): Promise<void> {
+async function listSpent(isIncremental: boolean, { spentBlocks }: Limits, store: Store): Promise<void> {
   const { oldest, lost } = await store.row(
-    `SELECT coalesce((SELECT max(block_height) FROM state.blocks), 0) - ${KEPT_BLOCKS} AS oldest,
+    `SELECT coalesce((SELECT block_height FROM state.tip), 0) - ${spentBlocks} AS oldest,
        (SELECT count(*) FROM (${RECALLED}) WHERE NOT coalesce(block_height >= (SELECT first FROM state.spent_from), false)) AS lost`,
     { oldest: int, lost: int },
   );
+  // Older ones are forgotten.
+  if (oldest > 0) countCrossing('spentBlocks');
   if (lost > 0) throw new ChangedArchiveError('a block has changed above which the spent outputs are not all known any more');
   const from = isIncremental ? `greatest(${oldest}, coalesce((SELECT first FROM state.spent_from), ${oldest}))` : oldest;
   await store.run(`DELETE FROM state.spent WHERE block_height IN (SELECT block_height FROM replaced);
@@ -89,10 +116,10 @@ async function listReceived(scratch: string, store: Store): Promise<void> {
   const location = 'STRUCT(block_height BIGINT, tx_id VARCHAR, tx_index BIGINT, "timestamp" BIGINT, vout BIGINT)';
   const record = `STRUCT(rune STRUCT(id VARCHAR), address VARCHAR, operation VARCHAR, amount VARCHAR, location ${location})`;
   const at = (name: string) => `record.location.${name} AS ${name}`;
-  const recalled = `SELECT ${at('block_height')}, right(record.location.tx_id, 64) AS tx_id, ${at('vout')}, ${at('tx_index')},
+  const recalled = () => `SELECT ${at('block_height')}, right(record.location.tx_id, 64) AS tx_id, ${at('vout')}, ${at('tx_index')},
       record.location."timestamp" AS "timestamp", record.address AS address, record.rune.id AS rune_id, record.amount AS amount
     FROM (SELECT unnest(results) AS record FROM ${recalledPages(scratch, `results: '${record}[]'`)}) WHERE record.operation = 'receive'`;
-  const all = hasRecalledPages(scratch) ? `${written} UNION ALL ${recalled}` : written;
+  const all = hasRecalledPages(scratch) ? `${written} UNION ALL ${recalled()}` : written;
   await store.run(`CREATE OR REPLACE TEMP VIEW received AS
     SELECT * EXCLUDE (tx_id, vout), tx_id || ':' || vout AS "output" FROM (${all}) WHERE vout IS NOT NULL`);
 }
@@ -110,52 +137,77 @@ async function selectOutputs({ first, last }: LevelPlan, store: Store): Promise<
 /** SQL of a rune of an output, up to the balance. */
 const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json(spaced_name), to_json(divisibility)])::VARCHAR, -1)`;
 
-/** SQL of the runes of made outputs: output, number, rune as JSON. An output may have several records of a rune. */
-const RUNES = `SELECT "output", number, ${RUNE} || ',"' || ${digitsOf('upper', 'lower')} || '"]' AS rune
-  FROM (SELECT "output", rune_id, ${joinedParts('upper', 'lower')} FROM (
-      SELECT "output", rune_id, ${sumsOf('units', '1')} FROM (
-        SELECT "output", rune_id, ${unitsOf('amount', 'divisibility')} AS units FROM made_outputs JOIN state.runes ON id = rune_id)
-      GROUP BY "output", rune_id))
-    JOIN state.runes ON id = rune_id`;
+/**
+ * SQL of the records of made outputs: output, address, height, place as JSON without brackets, number and id of the rune,
+ * the rune as JSON, and units as text. It has no aggregates, because those of many outputs need much memory: rows are
+ * sorted, and `runesOf` joins those of an output.
+ */
+const RECORDS = `SELECT "output", address, block_height AS height,
+    block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
+    number, id, ${RUNE} AS rune, coalesce(${unitsOf('amount', 'divisibility')}, '0') AS units
+  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM state.blocks) USING (block_height)
+    JOIN (SELECT id, number, name, spaced_name, divisibility FROM state.runes) ON id = rune_id`;
 
-/** SQL of made outputs: output, address, place as JSON without brackets. */
-const PLACES = `SELECT DISTINCT "output", address, block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place
-  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM state.blocks) USING (block_height)`;
-
-const newOutputs = (store: Store): AsyncGenerator<StoredDocument> =>
-  groupRows(
-    `SELECT "output" AS key, value FROM (
-       SELECT "output", -1 AS number, '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS value FROM (${PLACES})
-       UNION ALL SELECT "output", number, rune FROM (${RUNES})
-       UNION ALL SELECT "output", -1, '${SPENT}' FROM spent_below)
-     ORDER BY key, number`,
-    store,
-  );
-
-const newAddresses = (store: Store): AsyncGenerator<StoredDocument> =>
-  groupRows(
-    `SELECT url_encode(address) AS key, value FROM (
-       SELECT address, "output", '["' || "output" || '",' || place || ',' || runes || ']' AS value
-       FROM (${PLACES}) JOIN (SELECT "output", string_agg(rune, ',' ORDER BY number) AS runes FROM (${RUNES}) GROUP BY "output") USING ("output")
-       WHERE address IS NOT NULL
-       UNION ALL SELECT address, "output", '["' || "output" || '"]' FROM spent_below WHERE address IS NOT NULL)
-     ORDER BY key, "output"`,
-    store,
-  );
-
-type Join = (documents: readonly (readonly string[])[]) => readonly string[];
-
-/** An output has one document where it is made, and one where it is spent. Both together are nothing. */
-export const joinOutput: Join = (documents) => (documents.length === 1 ? (documents[0] ?? []) : []);
-
-/** Leaves out the outputs that are made and spent. */
-export function joinAddress(documents: readonly (readonly string[])[]): readonly string[] {
-  const times = new Map<string, number>();
-  // An outpoint has no quotes.
-  const outputOf = (value: string) => value.slice(2, value.indexOf('"', 2));
-  for (const value of documents.flat()) times.set(outputOf(value), (times.get(outputOf(value)) ?? 0) + 1);
-  return documents
-    .flat()
-    .filter((value) => times.get(outputOf(value)) === 1)
-    .sort((a, b) => (a < b ? -1 : 1));
+async function* newOutputs(store: Store): AsyncGenerator<StoredDocument> {
+  const sql = `SELECT "output", head, rune, units FROM (
+      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${RECORDS})
+      UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)
+    ORDER BY "output", number, id`;
+  let [key, head, runes] = ['', '', new OutputRunes()];
+  for await (const chunk of store.stream(sql)) {
+    for (const [output, first, rune, units] of chunk.getRows()) {
+      if (output !== key) {
+        if (key !== '') yield { key, values: [head, ...runes.texts()] };
+        [key, head, runes] = [String(output), String(first), new OutputRunes()];
+      }
+      if (rune !== null) runes.add(String(rune), String(units));
+    }
+  }
+  if (key !== '') yield { key, values: [head, ...runes.texts()] };
 }
+
+/**
+ * Returns what `AddressOutputs` needs for a level. The lowest level removes no outputs. `cancelled` has the outputs that
+ * the level both makes and spends, if a reused level has one of both.
+ */
+function rowsOf(
+  plan: LevelPlan,
+  isLowest: boolean,
+  cancelled: LineFile,
+  reused: readonly DocumentLevel[],
+  { old, scratch, limits }: OutputForm,
+): LevelRows {
+  const removed = new LineFile(join(scratch, 'removed-outputs.ndjson'));
+  try {
+    if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, removed);
+  } finally {
+    removed.close();
+  }
+  const columns = `key: 'VARCHAR', "output": 'VARCHAR'`;
+  const both = cancelled.count === 0 ? undefined : readLines(cancelled.file, `${columns}, height: 'BIGINT'`);
+  const others = both === undefined ? '' : `ANTI JOIN (FROM ${both}) USING ("output")`;
+  const isReused = plan.reused.map(({ first, last }) => `height BETWEEN ${first} AND ${last}`).join(' OR ') || 'false';
+  const removedRows = removed.count === 0 ? '' : `UNION FROM ${readLines(removed.file, `${columns}, first: 'BIGINT', page: 'BIGINT'`)}`;
+  return {
+    made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, place, number, id, rune, units
+      FROM (${RECORDS}) ${others} WHERE address IS NOT NULL`,
+    removed: `SELECT * FROM (
+      SELECT DISTINCT url_encode(address) AS key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM spent_below
+      WHERE address IS NOT NULL AND ${!isLowest} ${removedRows}) ${others}`,
+    cancelled: both && `SELECT key, "output", ${sortKeySql('height', '"output"')} AS sort FROM ${both} WHERE ${isReused}`,
+  };
+}
+
+/**
+ * An output has one document where it is made, and one where it is spent. Both together are nothing; `cancelled` gets a
+ * line about them.
+ */
+const joinOutput =
+  (cancelled: LineFile): JoinValues =>
+  (documents, output) => {
+    const made = documents.find(([first]) => first !== SPENT);
+    const { address, place = [0] } = (made && parseOutput(output, made)) ?? {};
+    const key = address === undefined ? undefined : keyOfAddress(address);
+    if (key !== undefined) cancelled.add(JSON.stringify({ key, output, height: place[0] }));
+    return [];
+  };

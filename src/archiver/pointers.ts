@@ -1,11 +1,10 @@
 /**
  * Writes and reads tables of pointers (archive/activityTables.ts) one after another.
  */
-import { closeSync } from 'node:fs';
 import { POINTERS_PER_BLOCK, type Pointer, pointerOffset, readPointer, writePointer } from '../archive/activityTables.ts';
 import { crc32 } from '../archive/crc32.ts';
 import type { Level } from '../archive/root.ts';
-import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, totalOf } from '../archive/sortedTable.ts';
+import { BLOCK_BYTES, blocksPerFile, fileBytes, totalOf } from '../archive/sortedTable.ts';
 import { BuildError } from '../errors.ts';
 import type { OldArchive } from './oldArchive.ts';
 import type { PutFile } from './segments.ts';
@@ -48,7 +47,7 @@ export class PointerWriter {
       this.#view.setUint32(sum, crc32(this.#content, at, sum));
     }
     this.#files.push(this.#put(this.#content.subarray(0, bytes)));
-    this.#content.fill(0);
+    this.#content.fill(0, 0, bytes);
     this.#count = 0;
   }
 
@@ -62,25 +61,16 @@ export class PointerWriter {
 /** Positions have 4 bytes. */
 const MOST_POINTERS = 2 ** 32;
 
-/** Blocks that are read at once. */
-const BLOCKS_AT_ONCE = 64;
-
 /** Yields the pointers of a level of the last build. */
 export function* pointersOf(old: OldArchive, level: Level): Generator<Pointer> {
   let left = totalOf(level);
   for (const [index, file] of level.files.entries()) {
     const size = fileBytes(level, index, old.root.objectSize, POINTERS_PER_BLOCK);
-    const handle = old.open(file);
-    try {
-      for (let offset = 0; offset < size; offset += BLOCKS_AT_ONCE * BLOCK_BYTES) {
-        const blocks = old.readPart(handle, file, offset, Math.min(BLOCKS_AT_ONCE * BLOCK_BYTES, size - offset), checkBlocks);
-        const view = new DataView(blocks.buffer, blocks.byteOffset, blocks.length);
-        const count = Math.min((blocks.length / BLOCK_BYTES) * POINTERS_PER_BLOCK, left);
-        for (let i = 0; i < count; i += 1) yield readPointer(view, pointerOffset(i));
-        left -= count;
-      }
-    } finally {
-      closeSync(handle);
+    for (const blocks of old.blocksOf(file, size)) {
+      const view = new DataView(blocks.buffer, blocks.byteOffset, blocks.length);
+      const count = Math.min((blocks.length / BLOCK_BYTES) * POINTERS_PER_BLOCK, left);
+      for (let i = 0; i < count; i += 1) yield readPointer(view, pointerOffset(i));
+      left -= count;
     }
   }
 }

@@ -6,8 +6,10 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { cut, type Piece } from '../archive/cut.ts';
 import { type DirectoryEntry, renderEntry } from '../archive/directory.ts';
 import type { Segment } from '../archive/root.ts';
+import type { Limits } from '../limits.ts';
 import type { SpooledBlock } from '../write/blockSpool.ts';
 import { gzipMember } from '../write/compress.ts';
+import { yieldNow } from '../yieldNow.ts';
 import type { OldArchive } from './oldArchive.ts';
 
 /** Stores a file of the archive. Returns its name. */
@@ -24,6 +26,7 @@ export interface ArchivedBlocks {
   /** The lowest block, if the levels of lists follow from it. */
   readonly lowest?: number | undefined;
   readonly objectSize: number;
+  readonly limits: Limits;
 }
 
 /** One block or a whole segment, and where its pages are. */
@@ -35,20 +38,26 @@ interface Source extends Piece {
 }
 
 /** Writes all segments that the last build does not have. Returns all segments, in ascending order. */
-export function writeSegments(blocks: ArchivedBlocks, old: OldArchive | undefined, put: PutFile): Segment[] {
+export async function writeSegments(blocks: ArchivedBlocks, old: OldArchive | undefined, put: PutFile): Promise<Segment[]> {
   const handles = new Map<string, number>();
+  const segments: Segment[] = [];
   try {
-    const pieces = [...newPieces(blocks, handles), ...oldPieces(blocks, old)].sort((a, b) => a.first - b.first);
-    return cut(pieces, blocks.tip, blocks.objectSize).flatMap(({ first, last, pieces: inside }) => {
+    const pieces = [...newPieces(blocks, handles), ...(await oldPieces(blocks, old))].sort((a, b) => a.first - b.first);
+    for (const { first, last, pieces: inside } of cut(pieces, blocks.tip, { objectSize: blocks.objectSize, ...blocks.limits })) {
+      await yieldNow();
       const [only] = inside;
-      // The same file may have a longer range now, which ends in heights without blocks.
-      if (inside.length === 1 && only?.kept !== undefined) return only.kept.map((segment) => ({ ...segment, first, last }));
+      if (inside.length === 1 && only?.kept !== undefined) {
+        // The same file may have a longer range now, which ends in heights without blocks.
+        for (const segment of only.kept) segments.push({ ...segment, first, last });
+        continue;
+      }
       const read = inside.map((piece) => piece.read());
       const pages = Buffer.concat(read.map((one) => one.pages));
       const entries = read.flatMap((one) => one.entries);
-      if (pages.length > blocks.objectSize) return writeParts(first, pages, entries[0] ?? '', blocks.objectSize, put);
-      return [writeSegment({ first, last }, pages, entries, put)];
-    });
+      if (pages.length <= blocks.objectSize) segments.push(writeSegment({ first, last }, pages, entries, put));
+      else for (const part of writeParts(first, pages, entries[0] ?? '', blocks.objectSize, put)) segments.push(part);
+    }
+    return segments;
   } finally {
     for (const handle of handles.values()) closeSync(handle);
   }
@@ -74,14 +83,17 @@ function newPieces({ spooled }: ArchivedBlocks, handles: Map<string, number>): S
 }
 
 /** Returns the pieces of the last build: whole segments where nothing changed, else single blocks. */
-function oldPieces({ replaced, tip }: ArchivedBlocks, old: OldArchive | undefined): Source[] {
+async function oldPieces({ replaced, tip }: ArchivedBlocks, old: OldArchive | undefined): Promise<Source[]> {
   if (old === undefined) return [];
   const heights = [...replaced].sort((a, b) => a - b);
   const pieces: Source[] = [];
   const parts = new Map<number, Segment[]>();
   for (const segment of old.root.segments) {
     const { first, last, part } = segment;
-    if (part !== undefined) parts.set(first, [...(parts.get(first) ?? []), segment]);
+    await yieldNow();
+    const ofBlock = parts.get(first);
+    if (part !== undefined && ofBlock !== undefined) ofBlock.push(segment);
+    else if (part !== undefined) parts.set(first, [segment]);
     else if (last <= tip && !hasBetween(heights, first, last)) pieces.push(wholeSegment(segment, old));
     else for (const piece of blocksOf(segment, replaced, old)) pieces.push(piece);
   }

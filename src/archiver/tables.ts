@@ -2,13 +2,11 @@
  * Writes the sorted tables of an archive (archive/sortedTable.ts). A level whose range or blocks changed is merged from
  * the levels of the last build and the entries of new blocks; the other levels stay as they are.
  */
-import { closeSync } from 'node:fs';
 import { crc32 } from '../archive/crc32.ts';
 import { levelRanges } from '../archive/levels.ts';
 import type { Level } from '../archive/root.ts';
 import {
   BLOCK_BYTES,
-  checkBlocks,
   ENTRIES_PER_BLOCK,
   ENTRY_BYTES,
   Entries,
@@ -21,8 +19,10 @@ import {
   UNUSED_HEIGHT,
   writeEntry,
 } from '../archive/sortedTable.ts';
+import { countCrossing } from '../limits.ts';
 import { readDoubles } from '../store/columns.ts';
 import type { Store } from '../store/duckdb.ts';
+import { yieldNow } from '../yieldNow.ts';
 import type { OldArchive } from './oldArchive.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
 
@@ -30,7 +30,9 @@ import type { ArchivedBlocks, PutFile } from './segments.ts';
 export async function writeIds(blocks: ArchivedBlocks, old: OldArchive | undefined, put: PutFile, store: Store): Promise<Level[]> {
   const before = old?.root.ids ?? [];
   const levels: Level[] = [];
-  for (const { first, last } of levelRanges(blocks.tip)) {
+  const ranges = levelRanges(blocks.tip, blocks.limits.tableLevels);
+  if (ranges.length > blocks.limits.tableLevels.steps.length) countCrossing('tableLevels');
+  for (const { first, last } of ranges) {
     const same = before.find((level) => level.first === first && level.last === last);
     const isChanged = [...blocks.replaced].some((height) => height >= first && height <= last);
     if (same !== undefined && !isChanged) {
@@ -66,7 +68,8 @@ const compare = (a: TableEntry, b: TableEntry): number => a.key - b.key || a.hei
 async function merge(sources: readonly Source[], writer: LevelWriter): Promise<void> {
   try {
     for (const source of sources) await source.next();
-    for (;;) {
+    for (let merged = 0; ; merged += 1) {
+      if (merged % ENTRIES_PER_BLOCK === 0) await yieldNow();
       let least: Source | undefined;
       for (const source of sources) {
         if (source.current === undefined) continue;
@@ -128,9 +131,6 @@ async function* chunksOf(store: Store, first: number, last: number): AsyncGenera
   for await (const chunk of store.stream(sql)) yield [0, 1, 2, 3].map((column) => readDoubles(chunk, column));
 }
 
-/** Blocks that are read at once. */
-const BLOCKS_AT_ONCE = 64;
-
 /** The entries of a level of the last build, without those of some heights. */
 class OldEntries implements Source {
   current: TableEntry | undefined;
@@ -159,17 +159,11 @@ export function* entriesOf(old: OldArchive, level: Level): Generator<TableEntry>
   let left = totalOf(level);
   for (const [index, file] of level.files.entries()) {
     const size = fileBytes(level, index, old.root.objectSize);
-    const handle = old.open(file);
-    try {
-      for (let offset = 0; offset < size; offset += BLOCKS_AT_ONCE * BLOCK_BYTES) {
-        const blocks = old.readPart(handle, file, offset, Math.min(BLOCKS_AT_ONCE * BLOCK_BYTES, size - offset), checkBlocks);
-        const entries = new Entries(blocks, 0);
-        const count = Math.min(entries.end, left);
-        for (let i = 0; i < count; i += 1) yield entries.at(i);
-        left -= count;
-      }
-    } finally {
-      closeSync(handle);
+    for (const blocks of old.blocksOf(file, size)) {
+      const entries = new Entries(blocks, 0);
+      const count = Math.min(entries.end, left);
+      for (let i = 0; i < count; i += 1) yield entries.at(i);
+      left -= count;
     }
   }
 }

@@ -5,6 +5,7 @@ import { CliError, codeOf, EXIT, messageOf, UsageError } from '../errors.ts';
 import { type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
 import { createLog, type Log } from './log.ts';
+import { MEMORY_LIMIT, memoryLimitOf, watchMemory } from './memoryLimit.ts';
 import { checkNpmFlags } from './npmFlags.ts';
 import { endWithNpm } from './npmParent.ts';
 import { paintFor, widthOf } from './terminal.ts';
@@ -23,11 +24,15 @@ export async function runCommand(
   const log = createLog(wantsJson ? 'json' : 'text');
   ignoreClosedOutput(log);
   const stopLooking = endWithNpm();
+  let stopWatching = (): void => {};
   try {
     checkNpmFlags(command);
     const flags = Flags.parse(command, args);
     if (flags.has('help')) process.stdout.write(helpOf(command, widthOf(process.stdout), paintFor(process.stdout)));
-    else await main(flags, log);
+    else {
+      if (command.flags.some(({ name }) => name === MEMORY_LIMIT.name)) stopWatching = watchMemory(memoryLimitOf(flags), log);
+      await main(flags, log);
+    }
   } catch (error) {
     if (error instanceof CliError) {
       const advice = error instanceof UsageError ? [`See ${command.call} --help.`] : [];
@@ -38,6 +43,7 @@ export async function runCommand(
       process.exitCode = EXIT.buildFailed;
     }
   } finally {
+    stopWatching();
     stopLooking();
   }
 }

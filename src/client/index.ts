@@ -177,6 +177,8 @@ export interface OutputPage {
 /** The manifest, `runes/v1/manifest.json`: the options of the build and what the mirror covers. */
 export interface MirrorManifest {
   readonly generator: 'rune-activity-mirror';
+  /** Version of the files. This module reads only the version that it was built for. */
+  readonly format: 1;
   readonly version: string;
   /** Set when the mirror has invented blocks, of the sample of this program. */
   readonly sample?: true;
@@ -197,6 +199,8 @@ export interface MirrorManifest {
   readonly list_root?: { readonly root: string; readonly bytes: number };
   /** Ranges of consecutive heights with activity: first and last height, both inclusive. */
   readonly heights: readonly (readonly [first: number, last: number])[];
+  /** The last block that was read, also if it has no activity. Older mirrors do not say it. */
+  readonly tip?: { readonly height: number; readonly hash: string };
   readonly blocks: number;
   readonly transactions: number;
   readonly records: number;
@@ -216,7 +220,7 @@ export interface MirrorManifest {
     readonly etchings?: { readonly total: number; readonly counts?: true };
     /** `unbalanced` names runes that have a balance below zero, because the data is wrong. Such balances are left out. */
     readonly balances?: { readonly unbalanced?: { readonly runes: readonly string[]; readonly more_runes: number } };
-    /** Lists of holders of runes with many holders are exact after the block `block_height`. */
+    /** A list of holders that is not exact after the highest block is so after the block `block_height`, or a later one. */
     readonly holders?: { readonly block_height?: number };
     /** Unspent outputs. */
     readonly outputs?: Readonly<Record<string, never>>;

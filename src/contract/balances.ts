@@ -34,7 +34,9 @@ export const BALANCE_SCHEMAS = {
     .strictObject({
       block_height: count
         .optional()
-        .describe('Only for a rune with many holders: the list is exact after this block. All others are exact after the highest block.'),
+        .describe(
+          'Only for a rune with many holders that changed lately: the list is exact after this block. All others are exact after the highest block.',
+        ),
       ...window,
       total: count.describe('Number of addresses that have the rune.'),
       results: z.array(holder).describe('The holders of the window, the largest balance first.'),

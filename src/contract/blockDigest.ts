@@ -11,5 +11,26 @@ import { type ActivityRecord, contractJson } from './contractJson.ts';
  */
 export const blockDigest = (records: string | Uint8Array): string => createHash('sha256').update(records).digest('hex');
 
+/** Computes a block's digest from its parsed records, which are added one by one in served order. */
+export class RecordsDigest {
+  readonly #hash = createHash('sha256');
+  #isEmpty = true;
+
+  add(record: ActivityRecord): void {
+    if (!this.#isEmpty) this.#hash.update(',');
+    this.#hash.update(contractJson(record));
+    this.#isEmpty = false;
+  }
+
+  /** Returns 64 hex digits. No record can be added afterwards. */
+  end(): string {
+    return this.#hash.digest('hex');
+  }
+}
+
 /** Computes a block's digest from its parsed records in served order. */
-export const digestOfRecords = (records: readonly ActivityRecord[]): string => blockDigest(records.map(contractJson).join(','));
+export function digestOfRecords(records: readonly ActivityRecord[]): string {
+  const digest = new RecordsDigest();
+  for (const record of records) digest.add(record);
+  return digest.end();
+}

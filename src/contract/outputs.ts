@@ -16,7 +16,7 @@ export function outputSchemas(dialect: Dialect) {
     .regex(new RegExp(`^${prefix}[0-9a-f]{64}:[0-9]+$`))
     .describe('The outpoint, `txid:vout`.');
   const tip = {
-    block_height: count.describe('The highest block of the mirror. The answer is true after this block.'),
+    block_height: count.describe('The last block that the mirror has read. The answer is true after this block.'),
     block_hash: hash.describe('Its hash.'),
   };
   const location = z

@@ -3,13 +3,14 @@
  */
 import { z } from 'zod';
 import { isFileName } from '../archive/fileName.ts';
+import { FORMAT, formatFault } from '../archive/format.ts';
 import { messageOf } from '../errors.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/site.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
 import { rune } from './rune.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
-import { sources } from './sources.ts';
+import { lastRead, sources } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
@@ -219,6 +220,9 @@ const rootName = z.strictObject({
 export const manifest = z
   .object({
     generator: z.literal('rune-activity-mirror').describe('Always `rune-activity-mirror`.'),
+    format: z
+      .literal(FORMAT, { error: ({ input }) => formatFault(input) ?? '' })
+      .describe('Version of the files. A program that reads another version needs an update, or the mirror a new build.'),
     version: z.string().describe('Version of the program.'),
     sample: z
       .literal(true)
@@ -250,6 +254,7 @@ export const manifest = z
       .optional()
       .describe('The archive with the lists by rune and by address. Only in layout `files`, if it has these lists.'),
     heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),
+    tip: lastRead.optional().describe('The last block that was read, also if it has no activity. Left out without blocks.'),
     blocks: integer.describe('Blocks with activity.'),
     transactions: integer.describe('Transactions with activity.'),
     records: integer.describe('Records.'),
@@ -288,7 +293,7 @@ export const manifest = z
               })
               .optional()
               .describe(
-                'Runes that have a balance below zero, because the data is wrong: after the block `holders.block_height`, or after the highest block if etched later. Such balances are left out. Left out if there are none.',
+                'Runes that have a balance below zero after the highest block, because the data is wrong. Such balances are left out. Left out if there are none.',
               ),
           })
           .optional()
@@ -297,7 +302,9 @@ export const manifest = z
           .object({
             block_height: integer
               .optional()
-              .describe('Lists of holders of runes with many holders are exact after this block; all others after the highest block.'),
+              .describe(
+                'Lists of holders are exact after the highest block, or else name the block after which they are: this block or a later one.',
+              ),
           })
           .optional()
           .describe('Holders of runes. Left out if the data lacks older blocks.'),
@@ -313,10 +320,12 @@ export const manifest = z
     digest: hex64.describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),
   })
   .describe('Contents and options of a mirror.')
-  .superRefine(({ layout, blocks, transactions, records, archive, list_root }, context) => {
+  .superRefine(({ layout, heights, tip, blocks, transactions, records, archive, list_root }, context) => {
     const misfit = (key: string, message: string) => context.addIssue({ code: 'custom', path: [key], message });
     if (blocks > transactions) misfit('blocks', `${blocks} blocks cannot have only ${transactions} transactions`);
     if (transactions > records) misfit('transactions', `${transactions} transactions cannot have only ${records} records`);
+    const last = heights.at(-1)?.[1] ?? 0;
+    if (tip !== undefined && tip.height < last) misfit('tip', `is below the block ${last}, which has activity`);
     if ((layout === 'archive') !== (archive !== undefined)) misfit('archive', `does not fit layout ${layout}`);
     if (layout === 'archive' && list_root !== undefined) misfit('list_root', `does not fit layout ${layout}`);
   });

@@ -23,8 +23,18 @@ export const sources = z.array(
 );
 export type Sources = z.infer<typeof sources>;
 
-/** The file `blocks.json`, which pulls write beside their files. */
-export const blocksFile = z.strictObject({ sources });
+/** The last block that was read. It may have no activity. */
+export const lastRead = z.strictObject({
+  height: height.describe('Its height.'),
+  hash: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/)
+    .describe('Its hash.'),
+});
+export type LastRead = z.infer<typeof lastRead>;
+
+/** The file `blocks.json`, which pulls write beside their files. Only a node, and a mirror of one, say the last block. */
+export const blocksFile = z.strictObject({ sources, tip: lastRead.optional() });
 
 /** A range of heights, both ends included. */
 type Run = readonly [first: number, last: number];

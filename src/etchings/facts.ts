@@ -9,7 +9,7 @@ export interface EtchingFacts {
   readonly total: number;
   /** True when the data has all mints and burns, because it begins at the chain's first rune block. */
   readonly hasCounts: boolean;
-  /** The highest block; -1 without blocks. */
+  /** The last block that was read; -1 without blocks. */
   readonly tip: number;
 }
 
@@ -24,7 +24,7 @@ const ORDER = 'block_height, tx_index, number, id';
  * missing block of an etching is a gap. Number 0 must be there, because a runes table may lack older runes.
  */
 export async function listEtchings(table: 'etchings' | 'old_etchings', store: Store): Promise<EtchingFacts | undefined> {
-  const { tip } = await store.row('SELECT coalesce(max(block_height), -1) AS tip FROM state.blocks', { tip: int });
+  const { tip } = await store.row('SELECT coalesce(max(block_height), -1) AS tip FROM state.tip', { tip: int });
   const list = `SELECT (row_number() OVER (ORDER BY ${ORDER}) - 1)::BIGINT AS ordinal, id, block_height, hash(r)::HUGEINT AS row_hash
     FROM state.runes AS r WHERE block_height <= ${tip}`;
   // The table's name is a literal in each statement, because a test compares these with the list of tables.
@@ -61,7 +61,7 @@ export async function listEtchings(table: 'etchings' | 'old_etchings', store: St
 async function hasUnreadBlocks(store: Store): Promise<boolean> {
   const { unread } = await store.row(
     `WITH limits AS (SELECT greatest(min(first), (SELECT min(block_height) FROM state.runes)) AS low,
-         (SELECT max(block_height) FROM state.blocks) AS tip FROM state.read_blocks HAVING count(*) > 0),
+         (SELECT block_height FROM state.tip) AS tip FROM state.read_blocks HAVING count(*) > 0),
        known AS (SELECT unnest(range(greatest(first, low), least(last, tip) + 1)) AS height FROM state.read_blocks, limits
          UNION SELECT block_height FROM state.blocks, limits WHERE block_height >= low)
      SELECT coalesce((SELECT tip - low + 1 FROM limits) - (SELECT count(*) FROM known), 0) AS unread`,

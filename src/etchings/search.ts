@@ -8,6 +8,7 @@ import { codeOf } from '../errors.ts';
 import { SEARCH_FOLDER, searchPath } from '../pages/paths.ts';
 import { FIRST_LETTERS, type NamedRune, searchFiles } from '../pages/search.ts';
 import { int, nullable, type Store, text } from '../store/duckdb.ts';
+import { yieldNow } from '../yieldNow.ts';
 import { newFirstLetters } from './changes.ts';
 import type { EtchingFacts } from './facts.ts';
 
@@ -34,6 +35,7 @@ export async function writeSearchFiles(
   for (const [path, content] of searchFiles(await readRunes(now !== undefined, letters, store))) {
     sink.file(path, Buffer.from(content));
     written.add(path);
+    await yieldNow();
   }
   const tops = letters?.map(searchPath).map((path) => path.slice(0, -'.json'.length));
   const isRead = (path: string) => tops === undefined || tops.some((top) => path === `${top}.json` || path.startsWith(`${top}/`));

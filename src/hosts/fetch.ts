@@ -1,6 +1,7 @@
 /**
  * The page map for hosts that use Request and Response: edge functions and workers. Each host adds only a few lines.
  */
+import { FormatError } from '../archive/format.ts';
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import {
   API_HEADERS,
@@ -43,7 +44,8 @@ export class FetchMirror {
 
   /**
    * Answers an API request. Returns undefined for any other path (`/runes/v1/manifest.json`, `/`), which the host then
-   * serves itself. Answers 503 when a required file stays missing. Rejects when files cannot be read at all, so that
+   * serves itself. Answers 503 when a required file stays missing,
+   * or when the files have another format version. Rejects when files cannot be read at all, so that
    * the host can use its own fallback.
    */
   async answer(request: Request): Promise<Response | undefined> {
@@ -72,6 +74,7 @@ export class FetchMirror {
       return await reply(method, target, () => this.#reader.answer(target));
     } catch (error) {
       if (error instanceof MissingFileError) return undefined;
+      if (error instanceof FormatError) return { kind: 'error', ...errorBody(503, error.message) };
       throw error;
     }
   }

@@ -2,6 +2,7 @@
  * The local server: serves the page map over node:http.
  */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { FormatError } from '../archive/format.ts';
 import { PartCache } from '../archive/partCache.ts';
 import type { Log } from '../cli/log.ts';
 import { messageOf } from '../errors.ts';
@@ -9,6 +10,7 @@ import { errorBody, notFound, RETRY_LATER, shortTarget } from '../http/errors.ts
 import { FILE_HEADERS, PREFLIGHT_HEADERS } from '../http/headers.ts';
 import { reply, wantsPage } from '../http/methods.ts';
 import { isReadByRanges } from '../http/ranges.ts';
+import type { ServerLimits } from '../limits.ts';
 import { MissingFileError } from '../pages/files.ts';
 import { answerFromLists } from '../pages/listAnswers.ts';
 import { isPagePath, isSidecarPath, MANIFEST_PATH } from '../pages/paths.ts';
@@ -16,6 +18,7 @@ import { type Answer, readFacts, respond } from '../pages/respond.ts';
 import type { BuiltSite } from '../pages/site.ts';
 import { NOT_FOUND_PATH, redirectOf } from '../pages/siteFiles.ts';
 import { logRequests } from './node/accessLog.ts';
+import { ClientLeftError, FairFiles, Turns } from './node/fairFiles.ts';
 import { headersOf, plainPathOf } from './node/filePaths.ts';
 import { type BuiltFile, BuiltFiles, ForeignFileError } from './node/files.ts';
 import { inTurn, LIMITS, type Limits, limitServer, serverOptions } from './node/limits.ts';
@@ -36,18 +39,20 @@ export interface ServerSettings {
  */
 export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS, accessLog }: Partial<ServerSettings> = {}): Server {
   const site = new WatchedBuild(dir);
-  const files = new BuiltFiles(dir);
-  const cache = new PartCache(CACHED_PARTS);
+  const files = new BuiltFiles(dir, limits);
+  const cache = new PartCache(limits.partBytes);
+  const turns = new Turns();
   const listener = inTurn((request, response) => {
     const exchange = new Exchange(request, response, compresses);
-    answer(exchange, site, files, cache).catch((error: unknown) => {
+    const source: Source = { site, files, fair: new FairFiles(files, turns, response, limits), cache, limits };
+    answer(exchange, source).catch((error: unknown) => {
       // The client disconnected during the answer.
       if (response.destroyed) return;
       // The reason may contain paths of this machine, so only the log gets it, not the client.
       process.stderr.write(`${exchange.method} ${JSON.stringify(shortTarget(request.url ?? ''))}: ${messageOf(error)}\n`);
-      exchange.fail(errorBody(503, RETRY_LATER), ['retry-after', '5']);
+      exchange.fail(errorBody(503, error instanceof FormatError ? error.message : RETRY_LATER), ['retry-after', '5']);
     });
-  });
+  }, limits);
   const server = createServer(serverOptions(limits), listener);
   // Answer normally, although Node would refuse a request with an unknown `Expect` header.
   server.on('checkExpectation', listener);
@@ -57,13 +62,20 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
   return server;
 }
 
-/** Directories and blocks of tables of an archive that stay in memory, in bytes. */
-const CACHED_PARTS = 64 * 1024 * 1024;
+/** What a request is answered from. */
+interface Source {
+  readonly site: WatchedBuild;
+  readonly files: BuiltFiles;
+  /** The same files for this request only. */
+  readonly fair: FairFiles;
+  readonly cache: PartCache;
+  readonly limits: ServerLimits;
+}
 
 const PREFLIGHT = headerList(PREFLIGHT_HEADERS);
 const REDIRECT = headerList(FILE_HEADERS);
 
-async function answer(exchange: Exchange, site: WatchedBuild, files: BuiltFiles, cache: PartCache): Promise<void> {
+async function answer(exchange: Exchange, source: Source): Promise<void> {
   const { method, request } = exchange;
   const hosts = hostHeadersOf(request);
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) {
@@ -72,7 +84,7 @@ async function answer(exchange: Exchange, site: WatchedBuild, files: BuiltFiles,
   }
   if (method === 'OPTIONS') return exchange.sendNothing(204, PREFLIGHT);
   const target = targetOf(request);
-  const found = await reply(method, target, () => answerFromOneBuild(target, site, files, cache));
+  const found = await reply(method, target, () => answerFromOneBuild(target, source));
   switch (found.kind) {
     case 'page':
       return exchange.sendFile(found.page, listHeaders(found.isSettled));
@@ -81,7 +93,7 @@ async function answer(exchange: Exchange, site: WatchedBuild, files: BuiltFiles,
     case 'error':
       return exchange.sendError(found, found.allow === undefined ? [] : ['allow', found.allow]);
     default:
-      return sendPlainFile(exchange, target, site, files);
+      return sendPlainFile(exchange, target, source);
   }
 }
 
@@ -94,14 +106,16 @@ const ATTEMPTS = 4;
  * only once, after the answer: each attempt begins with the last known manifest. Rejects with a MissingFileError when
  * all attempts fail.
  */
-async function answerFromOneBuild(target: string, site: WatchedBuild, files: BuiltFiles, cache: PartCache): Promise<Answer<BuiltFile>> {
+async function answerFromOneBuild(target: string, source: Source): Promise<Answer<BuiltFile>> {
+  const { site, files } = source;
   let failure: unknown;
   for (let i = 0; i < ATTEMPTS; i += 1) {
     const used = site.last;
     try {
-      const found = await answerFrom(used, target, files, cache);
+      const found = await answerFrom(used, target, source);
       if (site.now() === used) return found;
     } catch (error) {
+      if (error instanceof ClientLeftError) throw error;
       // A build may have just removed the file, or the manifest used may be outdated: try again.
       if (site.now() === used && !(error instanceof MissingFileError)) throw error;
       // An open file of an archive may be damaged while its path has a repaired one.
@@ -115,22 +129,20 @@ async function answerFromOneBuild(target: string, site: WatchedBuild, files: Bui
 
 /** Answers of an archive, by build. They change only with the build, and making one costs more than sending it. */
 const answers = new WeakMap<BuiltSite, PartCache>();
-/** Their size in memory, in bytes. */
-const CACHED_ANSWERS = 64 * 1024 * 1024;
 /** An answer is kept as text, as bytes and compressed. */
 const COPIES = 3;
 /** Overhead of an answer in memory, besides its content. */
 const BYTES_PER_ANSWER = 600;
 
-function answerFrom(site: BuiltSite, target: string, files: BuiltFiles, cache: PartCache): Promise<Answer<BuiltFile>> {
-  if (site.archive === undefined) return respond(target, site, files, answerFromLists, cache);
-  const known = answers.get(site) ?? new PartCache(CACHED_ANSWERS);
+function answerFrom(site: BuiltSite, target: string, { fair, cache, limits }: Source): Promise<Answer<BuiltFile>> {
+  if (site.archive === undefined) return respond(target, site, fair, answerFromLists, cache);
+  const known = answers.get(site) ?? new PartCache(limits.answerBytes);
   answers.set(site, known);
   return known.get(target, async () => {
-    const value = await respond(target, site, files, answerFromLists, cache);
-    // Other answers have files, which are cached by themselves.
+    const value = await respond(target, site, fair, answerFromLists, cache);
     const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
-    return { value, bytes };
+    // Other answers have files, which are cached by themselves. A long answer would take the room of many others.
+    return { value, bytes: bytes <= limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
   });
 }
 
@@ -150,7 +162,7 @@ function targetOf(request: IncomingMessage): string {
 }
 
 /** Sends a file outside the API's routes. Any other path gets a 404, and so does a link out of the folder. */
-async function sendPlainFile(exchange: Exchange, target: string, site: WatchedBuild, files: BuiltFiles): Promise<void> {
+async function sendPlainFile(exchange: Exchange, target: string, { site, files }: Source): Promise<void> {
   const path = exchange.method === 'GET' || exchange.method === 'HEAD' ? plainPathOf(target) : undefined;
   const redirect = path === undefined ? undefined : redirectOf(`/${path}`);
   if (redirect !== undefined) return exchange.sendNothing(301, [...REDIRECT, 'location', redirect, 'content-length', '0']);

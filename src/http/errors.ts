@@ -6,20 +6,25 @@ import type { Refusal } from '../pages/respond.ts';
 /** The message of a 503. */
 export const RETRY_LATER = 'a file of this mirror is missing or unreadable; try again';
 
-const REASONS: Readonly<Record<number, string>> = {
+const REASONS = {
   400: 'Bad Request',
   404: 'Not Found',
   405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Payload Too Large',
   416: 'Range Not Satisfiable',
+  431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   501: 'Not Implemented',
   503: 'Service Unavailable',
-};
+} as const;
+
+export type ErrorStatus = keyof typeof REASONS;
 
 /** Makes an API error: these three keys in this order (docs/api.md, "Requests"). The message is JSON-escaped. */
-export const errorBody = (status: number, message: string): { status: number; body: string } => ({
+export const errorBody = (status: ErrorStatus, message: string): { status: number; body: string } => ({
   status,
-  body: JSON.stringify({ statusCode: status, error: REASONS[status] ?? 'Error', message }),
+  body: JSON.stringify({ statusCode: status, error: REASONS[status], message }),
 });
 
 /** Makes the error for a request that the page map refused. */

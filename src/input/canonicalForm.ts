@@ -3,9 +3,9 @@
  */
 import { InputError } from '../errors.ts';
 import { identifier, int, type Store } from '../store/duckdb.ts';
+import { duckdbMessage, isAboutFile } from '../store/failures.ts';
 import { readFiles } from '../store/files.ts';
 import { type Member, memberNamedIn, type RawSource } from './rawSource.ts';
-import { duckdbMessage, isAboutFile } from './recognise.ts';
 import { validity } from './recordSql.ts';
 
 /**

@@ -6,7 +6,7 @@
  * Unchanged files are not read again, unless they share a block with a changed file. A block is always assembled and
  * compared from all files that have it.
  */
-import type { Sources } from '../contract/sources.ts';
+import type { LastRead, Sources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { type BlockRange, describeRange } from './blockRange.ts';
@@ -38,6 +38,8 @@ export interface Loaded extends Holdings {
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   /** Blocks that were read, and their rules; only those that the input lists. */
   readonly sources: Sources;
+  /** The last block that was read, if the input says it. It may have no records. */
+  readonly tip: LastRead | undefined;
   /** Messages to the user that are not errors. */
   readonly notices: readonly string[];
   /**
@@ -105,7 +107,7 @@ async function load(
   const holdings = await checkConsistency(reader.names, findKnown, store);
   await checkRunesAreKnown(reader.ledgers, store);
 
-  const sources = readBlocksFiles(files, range);
+  const { sources, tip } = readBlocksFiles(files, range);
   if (holdings.records === 0 && sources.length === 0 && !(await hasOtherBlocks(store))) {
     const shown = files.slice(0, 10).map((f) => f.name);
     throw new InputError(`the input has no activity records${describeRange(range)}`, [
@@ -126,6 +128,7 @@ async function load(
     read: [...reader.read],
     hasRunes: reader.hasRunes,
     sources,
+    tip,
     fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reader.formOf(row.id) })),
     notices,
     changedFile: () => selection.pins.changed(views)?.name,

@@ -3,13 +3,13 @@
  */
 import { InputError } from '../errors.ts';
 import type { Store } from '../store/duckdb.ts';
+import { duckdbMessage, isAboutFile, printable } from '../store/failures.ts';
 import type { BlockRange } from './blockRange.ts';
 import { whereBroken } from './brokenJson.ts';
 import { memberNamedIn, type Numbered, type RawSource } from './rawSource.ts';
 import { readJson } from './readJson.ts';
 import type { ReadProgress } from './readProgress.ts';
 import { readTable } from './readTable.ts';
-import { duckdbMessage, isAboutFile, printable } from './recognise.ts';
 
 /**
  * Reads files of one group of `groupAlike`. A Parquet table with integer heights is limited to the rows in `range` and

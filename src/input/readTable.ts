@@ -11,8 +11,8 @@ import {
   RUNE_FIELDS,
 } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
-import { identifier, literal, type Store } from '../store/duckdb.ts';
-import { readFiles } from '../store/files.ts';
+import { identifier, type Store } from '../store/duckdb.ts';
+import { readCsv, readFiles } from '../store/files.ts';
 import { type BlockRange, mayBeInRange } from './blockRange.ts';
 import { INEXACT_TYPES, NESTED_TYPES, type RawColumn, shapeOf } from './cellSql.ts';
 import { fillTable, SOURCE_FILE, sourceNumber } from './fillTable.ts';
@@ -74,18 +74,14 @@ export async function readTable(
       `CREATE TEMP VIEW ${relation} AS SELECT ${source} AS source, file_row_number, ${cells.join(', ')} FROM ${scan} WHERE ${isWanted}`,
     );
   } else {
-    const texts = columns.map((c) => `${literal(c.name)}: 'VARCHAR'`).join(', ');
-    // As PostgreSQL writes CSV: an unquoted empty field is NULL, and "" is an empty string.
-    const options = [
-      `filename = '${SOURCE_FILE}', auto_detect = false, header = true, delim = ',', quote = '"', escape = '"'`,
-      `nullstr = '', allow_quoted_nulls = false, compression = 'none', columns = {${texts}}`,
-    ];
+    const names = columns.map(({ name }) => name);
+    const options = [`filename = '${SOURCE_FILE}'`, 'header = true'];
     await fillTable(
       relation,
       members,
       store,
       progress,
-      (source, some) => `SELECT ${source} AS source, ${cells.join(', ')} FROM ${readFiles('csv', pathsOf(some), options)}`,
+      (source, some) => `SELECT ${source} AS source, ${cells.join(', ')} FROM ${readCsv(pathsOf(some), names, options)}`,
     );
   }
   return {

@@ -4,8 +4,9 @@
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, LEDGER_FIELDS, NODE_LEDGER_FIELDS, RUNE_FIELDS } from '../contract/fields.ts';
-import { CliError, InputError, messageOf } from '../errors.ts';
+import { InputError } from '../errors.ts';
 import { type Store, text } from '../store/duckdb.ts';
+import { duckdbMessage, isAboutFile, printable } from '../store/failures.ts';
 import { readFiles } from '../store/files.ts';
 import { type Compression, decompress, magicOf, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
@@ -96,7 +97,7 @@ function recogniseJson(common: Common, head: string): Recognised {
   if (head.replace(/\s/g, '') === '[]') return { ...common, form: 'no-records', layout };
   const keys = topLevelKeys(head);
   // A build's list of its Parquet files, or a pull's list of blocks. They have no records.
-  if (keys.join() === 'ranges' || keys.join() === 'sources') return { ...common, form: 'no-records', layout };
+  if (['ranges', 'sources', 'sources,tip'].includes(keys.join())) return { ...common, form: 'no-records', layout };
   if (keys.includes('rune') || keys.includes('location')) return { ...common, form: 'activity', layout };
   if (keys.includes('results') && keys.includes('total')) return { ...common, form: 'envelope', layout };
   throw unrecognised(common.file, `its first JSON object has the keys ${keys.slice(0, 12).join(', ') || '(none)'}`);
@@ -191,25 +192,3 @@ function recogniseTable(file: InputFile, columns: readonly TableColumn[]): { for
 
 const unrecognised = (file: InputFile, why: string): InputError =>
   new InputError(`${file.name} has an unrecognised format: ${printable(why)}`, KNOWN_FORMATS);
-
-/** Replaces control characters, which could garble a terminal, in text from a file. */
-export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
-
-/** True for DuckDB's errors about the content of a file. Any other error may be a bug. */
-export const isAboutFile = (error: unknown): boolean =>
-  !(error instanceof CliError) && /^(?:Invalid Input|IO|Invalid|Not implemented|Serialization) Error: /.test(messageOf(error));
-
-/**
- * Returns DuckDB's message on one line. Leaves out the advice about DuckDB's settings, and the path, because callers
- * name the file.
- */
-export function duckdbMessage(error: unknown): string {
-  const [text = ''] = messageOf(error).split(/\n(?:Try|Possible|Hint|\s*$)/);
-  return printable(
-    text
-      .replace(/^[A-Za-z ]+Error: /, '')
-      .replace(/ in file "[^"]*",?/g, '')
-      .replace(/\s+/g, ' ')
-      .trim(),
-  );
-}

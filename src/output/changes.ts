@@ -12,6 +12,7 @@ import { makeFolder } from '../write/makeFolder.ts';
 import { PathList } from '../write/pathList.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../write/regularFile.ts';
 import { syncFile, syncFolder } from '../write/sync.ts';
+import { yieldNow } from '../yieldNow.ts';
 
 const FOLDER = 'changes';
 const PART = '.part';
@@ -89,7 +90,7 @@ export class Changes {
   }
 
   /** Merges the lists and gives them their final names. Call it after all writers. `root` is the output folder. */
-  finish(root: string): void {
+  async finish(root: string): Promise<void> {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
     const added = join(this.#folder, `added.txt${PART}`);
     const handle = openSync(added, 'w');
@@ -104,7 +105,10 @@ export class Changes {
     const removed = join(this.#folder, `removed.txt${PART}`);
     if (this.#inherited.length > 0) {
       const all = new Set([...this.#inherited, ...pathsIn(removed)]);
-      for (const path of all) if (existsSync(join(root, path))) all.delete(path);
+      for (const path of all) {
+        await yieldNow();
+        if (existsSync(join(root, path))) all.delete(path);
+      }
       rmSync(removed);
       const list = new PathList(removed);
       for (const path of all) list.add(path);

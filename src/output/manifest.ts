@@ -4,6 +4,7 @@
  */
 
 import type { BalanceTables } from '../archive/balanceTables.ts';
+import { FORMAT } from '../archive/format.ts';
 import { lastRanked } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
 import type { RootName } from '../archive/reader.ts';
@@ -43,6 +44,7 @@ export async function manifestOf(
      FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM state.blocks) GROUP BY run ORDER BY first`,
     { first: int, last: int },
   );
+  const [tip] = await store.rows('SELECT block_height AS height, block_hash AS hash FROM state.tip', { height: int, hash: text });
   const sums = ['transactions', 'records', 'files', 'bytes'].map((name) => `coalesce(sum(${name}), 0)::BIGINT AS ${name}`);
   const { blocks, invented, transactions, records, files, bytes } = await store.row(
     `SELECT count(*) AS blocks, count(*) FILTER (${IS_INVENTED}) AS invented, ${sums.join(', ')} FROM state.blocks`,
@@ -57,6 +59,7 @@ export async function manifestOf(
   );
   return {
     generator: 'rune-activity-mirror',
+    format: FORMAT,
     version: VERSION,
     ...(invented > 0 ? { sample: true as const } : {}),
     layout: site.layout,
@@ -68,6 +71,7 @@ export async function manifestOf(
     ...(site.parquet ? { parquet: true as const } : {}),
     ...(archive === undefined ? {} : site.layout === 'archive' ? { archive: archive.name } : { list_root: archive.name }),
     heights: runs.map(({ first, last }) => [first, last]),
+    ...(tip === undefined ? {} : { tip }),
     blocks,
     transactions,
     records,
@@ -85,11 +89,11 @@ export function listsOf(
   etchings: Pick<EtchingFacts, 'total' | 'hasCounts'> | undefined,
   tables: ListTables | undefined,
 ): Pick<Manifest, 'lists'> {
-  const { tip = -1, balances, outputs } = tables ?? {};
+  const { balances, outputs } = tables ?? {};
   const lists = {
     ...(etchings === undefined ? {} : { etchings: { total: etchings.total, ...(etchings.hasCounts ? { counts: true as const } : {}) } }),
     ...(tables === undefined ? {} : { rune_activity: {}, address_activity: {} }),
-    ...(balances === undefined ? {} : { balances: balanceFacts(balances), holders: holderFacts(tip, balances) }),
+    ...(tables === undefined || balances === undefined ? {} : { balances: balanceFacts(balances), holders: holderFacts(tables, balances) }),
     ...(outputs === undefined ? {} : { outputs: {} }),
   };
   return Object.keys(lists).length === 0 ? {} : { lists };
@@ -100,8 +104,8 @@ function balanceFacts({ unbalanced }: BalanceTables): { unbalanced?: { runes: st
   return { unbalanced: { runes: unbalanced.runes.map((id) => id.slice(0, 64)), more_runes: unbalanced.more } };
 }
 
-function holderFacts(tip: number, { holders }: BalanceTables): { block_height?: number } {
-  const ranked = lastRanked(tip);
+function holderFacts(tables: ListTables, { holders }: BalanceTables): { block_height?: number } {
+  const ranked = lastRanked(tables.tip, tables);
   return holders.some(({ last }) => last <= ranked) ? { block_height: ranked } : {};
 }
 

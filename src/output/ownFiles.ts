@@ -15,8 +15,7 @@ import { manifestFile } from './manifest.ts';
 
 /** Returns paths and contents of these files, which depend only on manifest and program. The manifest comes last. */
 export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
-  const tip = manifest.heights.at(-1)?.[1] ?? 0;
-  const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: tip };
+  const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: manifest.tip?.height ?? 0 };
   return [
     ...assets,
     [LANDING_PATH, Buffer.from(explorerPage(manifest))],

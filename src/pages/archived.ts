@@ -81,20 +81,45 @@ async function windowOfOperation(block: ArchivedBlock, operation: Operation, win
 async function windowOfTransaction(txId: string, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
   const spelled = spellHex(txId, site.dialect);
   const entries = (await archive.entries(txId)).filter((entry) => !isBlock(entry));
-  const found = await Promise.all(
-    entries.map(async ({ height, first, count }) => {
-      const from = first + Math.min(window.offset, count);
-      // A window past the end still needs a record, which tells whether the entry is of this transaction.
-      const at = window.offset < count ? from : first;
-      const records = Math.min(window.limit, first + count - at);
-      const block = await archive.block(height, Math.floor(at / archive.root.pageSize));
-      if (block === undefined) return undefined;
-      const cut = cutPages(await pagesAt(block, at, at + records, archive), at % archive.root.pageSize, records);
-      if (txIdOf(cut) !== spelled) return undefined;
-      return answer(window, count, at === from ? cut : '', height, site);
-    }),
-  );
-  return found.find((one) => one !== undefined) ?? answer(window, 0, '', undefined, site);
+  const entry = entries.length > 1 ? await entryAmong(entries, spelled, archive) : entries[0];
+  if (entry === undefined) return answer(window, 0, '', undefined, site);
+  const { height, first, count } = entry;
+  const from = first + Math.min(window.offset, count);
+  // A window past the end still needs a record, which tells whether the entry is of this transaction.
+  const at = window.offset < count ? from : first;
+  const records = Math.min(window.limit, first + count - at);
+  const block = await archive.block(height, Math.floor(at / archive.root.pageSize));
+  if (block === undefined) return answer(window, 0, '', undefined, site);
+  const cut = cutPages(await pagesAt(block, at, at + records, archive), at % archive.root.pageSize, records);
+  if (txIdOf(cut) !== spelled) return answer(window, 0, '', undefined, site);
+  return answer(window, count, at === from ? cut : '', height, site);
+}
+
+/** Finds the entry of a transaction, of those whose ids end like its id. */
+async function entryAmong(entries: readonly TableEntry[], spelled: string, archive: Archive): Promise<TableEntry | undefined> {
+  for await (const [entry, record] of firstRecords(entries, archive)) if (txIdOf(record) === spelled) return entry;
+  return undefined;
+}
+
+/**
+ * Yields the entries of transactions in the order of the chain, each with the text of its first record. Reads each page
+ * once, and keeps only one. Rejects with an ArchiveError when a file is missing or damaged.
+ */
+export async function* firstRecords(
+  entries: readonly TableEntry[],
+  archive: Archive,
+): AsyncGenerator<readonly [entry: TableEntry, record: string]> {
+  const { pageSize } = archive.root;
+  let [height, page, records]: [number, number, readonly string[]] = [-1, -1, []];
+  for (const entry of [...entries].sort((a, b) => a.height - b.height || a.first - b.first)) {
+    const number = Math.floor(entry.first / pageSize);
+    if (entry.height !== height || number !== page) {
+      [height, page] = [entry.height, number];
+      const [found] = (await (await archive.block(height, page))?.pages([page])) ?? [];
+      records = found === undefined ? [] : readPage(found.text).records;
+    }
+    yield [entry, records[entry.first % pageSize] ?? ''];
+  }
 }
 
 function answer(window: Window, total: number, records: string, height: number | undefined, site: BuiltSite): ArchivedWindow {

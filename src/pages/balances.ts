@@ -2,86 +2,119 @@
  * Answers requests for balances of addresses and holders of runes from an archive (archive/balanceTables.ts).
  */
 import {
+  type Balance,
   type BalanceTables,
+  balanceStart,
   compareAddresses,
+  type Entry,
+  type Holder,
   type HoldersHead,
-  holdersKey,
+  pairKey,
+  parseBalance,
   parseHolder,
   parseHoldersHead,
-  rankingPageKey,
+  parseTotal,
+  runeKey,
 } from '../archive/balanceTables.ts';
-import { findDocuments, keyOfAddress } from '../archive/documents.ts';
+import { type DocumentLevel, findDocuments, keyOfAddress, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { findOrdinals } from '../archive/etchings.ts';
 import { lastRanked } from '../archive/levels.ts';
+import type { ListTables } from '../archive/listTables.ts';
 import type { Archive } from '../archive/reader.ts';
 import { shiftDecimals } from './amounts.ts';
 import { renderEnvelope } from './envelope.ts';
 import type { FurtherRequest } from './further.ts';
+import { findWindow, type WholeList } from './joinedList.ts';
 import type { Window } from './query.ts';
+
+type Lists = ListTables & { readonly balances: BalanceTables };
 
 /** Returns the body of an answer; undefined when there is no such holder. Rejects with an ArchiveError for damaged files. */
 export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | undefined> {
-  const { balances } = archive.root.lists ?? {};
-  if (balances === undefined) throw new ArchiveError('the root of the archive has no balances');
+  const { lists } = archive.root;
+  if (lists?.balances === undefined) throw new ArchiveError('the root of the archive has no balances');
   const { rune, address, window } = request;
-  if (rune === undefined) return window && balancesOf(address ?? '', window, balances, archive);
-  if (address !== undefined) return holderOf(rune, address, balances, archive);
-  return window && holdersOf(rune, window, balances, archive);
+  const known = { ...lists, balances: lists.balances };
+  if (rune === undefined) return window && balancesOf(address ?? '', window, known, archive);
+  if (address !== undefined) return holderOf(rune, address, known, archive);
+  return window && holdersOf(rune, window, known, archive);
 }
 
-/** What an address has of a rune. */
-interface Balance {
-  readonly id: string;
-  readonly number: number;
-  readonly name: string;
-  readonly spacedName: string;
-  readonly divisibility: number;
-  readonly units: bigint;
+/** The document of a list in a level. */
+interface ListDocument<Item extends Entry> {
+  readonly level: DocumentLevel;
+  /** The length of the whole list, if the document has one. */
+  readonly total: number | undefined;
+  /** The entries, or the first entry of each page. */
+  readonly items: readonly Item[];
 }
 
-/** Returns the balances of an address by the id of the rune: of every rune that it has records of. */
-async function readBalances(address: string, { changes }: BalanceTables, archive: Archive): Promise<Map<string, Balance>> {
-  const found = new Map<string, Balance>();
+/** Finds a window of a list: that of the newest whole list, with the entries of the levels above. `documents` ascend by height. */
+function windowOf<Item extends Entry>(
+  window: Window,
+  key: string,
+  documents: readonly ListDocument<Item>[],
+  pageSize: number,
+  [parse, compare]: readonly [parse: (text: string) => Item, compare: (a: Item, b: Item) => number],
+  archive: Archive,
+): ReturnType<typeof findWindow<Item>> {
+  const at = documents.map(({ total }) => total !== undefined).lastIndexOf(true);
+  const { level, total = 0, items: firsts = [] } = documents[at] ?? {};
+  const read: WholeList<Item>['read'] = async (pages) => {
+    const keys = pages.map((page) => pageKey(key, page));
+    const found = level === undefined ? [] : await findDocuments(archive, level, keys);
+    return found.map((values = []) => orDamaged(() => values.map(parse)));
+  };
+  const whole = at < 0 ? { total: 0, firsts: [], read } : { total, firsts, read };
+  const entries = documents.slice(at + 1).map(({ items }) => items);
+  return findWindow(window, whole, entries, pageSize, compare);
+}
+
+async function balancesOf(address: string, window: Window, { balances, page }: Lists, archive: Archive): Promise<string> {
   const key = keyOfAddress(address);
-  if (key === undefined) return found;
-  const levels = await Promise.all(changes.map((level) => findDocuments(archive, level, [key])));
-  for (const value of levels.flat(2)) {
-    if (value === undefined) continue;
-    const [id, number, name, spacedName, divisibility, units] = orDamaged(
-      () => JSON.parse(value) as [string, number, string, string, number, string],
-    );
-    found.set(id, { id, number, name, spacedName, divisibility, units: (found.get(id)?.units ?? 0n) + BigInt(units) });
-  }
-  return found;
+  const documents = key === undefined ? [] : await Promise.all(balances.addresses.map((level) => readAddress(key, level, archive)));
+  const form = [parseBalance, (a: Balance, b: Balance) => a.other - b.other] as const;
+  const { total, items } = await windowOf(window, key ?? '', documents.flat(), page, form, archive);
+  const results = items.map(
+    ({ id, number, name, spacedName, divisibility, units }) =>
+      `{"rune":${JSON.stringify({ id, number, name, spaced_name: spacedName })},"balance":"${shiftDecimals(units, divisibility)}","address":${ascii(address)}}`,
+  );
+  return renderEnvelope(window, total, results);
 }
 
-async function balancesOf(address: string, window: Window, tables: BalanceTables, archive: Archive): Promise<string> {
-  const all = [...(await readBalances(address, tables, archive)).values()].filter(({ units }) => units > 0n);
-  const placed = all.map((balance) => ({ ...balance, place: balance.id.split(':').map(Number) }));
-  placed.sort((a, b) => {
-    if (a.units !== b.units) return a.units > b.units ? -1 : 1;
-    return (a.place[0] ?? 0) - (b.place[0] ?? 0) || (a.place[1] ?? 0) - (b.place[1] ?? 0);
+async function readAddress(key: string, level: DocumentLevel, archive: Archive): Promise<ListDocument<Balance>[]> {
+  const [values] = await findDocuments(archive, level, [key]);
+  if (values === undefined) return [];
+  return orDamaged(() => {
+    const total = parseTotal(values[0] ?? '');
+    return [{ level, total, items: (total === undefined ? values : values.slice(1)).map(parseBalance) }];
   });
-  const results = placed
-    .slice(window.offset, window.offset + window.limit)
-    .map(
-      ({ id, number, name, spacedName, divisibility, units }) =>
-        `{"rune":${JSON.stringify({ id, number, name, spaced_name: spacedName })},"balance":"${shiftDecimals(units, divisibility)}","address":${ascii(address)}}`,
-    );
-  return renderEnvelope(window, all.length, results);
 }
 
 /** Writes a text as JSON without characters beyond ASCII, which hosts may encode in different ways. */
 const ascii = (text: string): string =>
   JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-async function holderOf(rune: string, address: string, tables: BalanceTables, archive: Archive): Promise<string | undefined> {
-  for (const balance of (await readBalances(address, tables, archive)).values()) {
-    if (!isNamed(balance, rune)) continue;
-    // Only wrong data has balances below zero.
-    const units = balance.units > 0n ? balance.units : 0n;
-    return `{"balance":"${shiftDecimals(units, balance.divisibility)}","address":${ascii(address)}}`;
+async function holderOf(rune: string, address: string, { balances }: Lists, archive: Archive): Promise<string | undefined> {
+  const key = keyOfAddress(address);
+  const ordinals = await ordinalsOf(rune, archive);
+  if (key === undefined || ordinals.length === 0) return undefined;
+  const starts = ordinals.map(balanceStart);
+  // A level has the runes of an address in its document, or each in its own.
+  const keys = [key, ...ordinals.map((ordinal) => pairKey(key, ordinal))];
+  const levels = await Promise.all(balances.addresses.map((level) => findDocuments(archive, level, keys)));
+  for (const documents of levels.reverse()) {
+    for (const values of documents) {
+      if (values === undefined) continue;
+      const hasEntries = orDamaged(() => parseTotal(values[0] ?? '') === undefined);
+      const wanted = hasEntries ? values.filter((value) => starts.some((start) => value.startsWith(start))) : [];
+      const balance = orDamaged(() => wanted.map(parseBalance)).find((one) => isNamed(one, rune));
+      if (balance === undefined) continue;
+      // Only wrong data has balances below zero.
+      const units = balance.units > 0n ? balance.units : 0n;
+      return `{"balance":"${shiftDecimals(units, balance.divisibility)}","address":${ascii(address)}}`;
+    }
   }
   return undefined;
 }
@@ -89,81 +122,58 @@ async function holderOf(rune: string, address: string, tables: BalanceTables, ar
 const isNamed = ({ id, number, name }: Pick<Balance, 'id' | 'number' | 'name'>, rune: string): boolean =>
   id === rune || String(number) === rune || name === rune;
 
-/** The documents of a rune in a level. */
-interface RuneDocuments {
-  readonly head: HoldersHead;
-  readonly isRanking: boolean;
-  /** Values after the head. */
-  readonly holders: readonly string[];
-  /** The pages of the window, in order; undefined where the ranking has none. */
-  readonly pages: readonly (readonly string[] | undefined)[];
-}
-
-async function holdersOf(rune: string, window: Window, tables: BalanceTables, archive: Archive): Promise<string> {
-  const { etchings, lists } = archive.root;
+/** Finds the ordinals of a rune, and of others whose name has the same key. */
+async function ordinalsOf(rune: string, archive: Archive): Promise<number[]> {
+  const { etchings } = archive.root;
   if (etchings === undefined) throw new ArchiveError('the root of the archive has no etchings');
-  const ordinals = await findOrdinals(archive, etchings, rune);
-  const ranked = lastRanked(lists?.tip ?? -1);
-  const found = await Promise.all(ordinals.map((ordinal) => readRune(ordinal, window, tables, ranked, archive)));
-  // Other runes may have the same key.
-  const documents = found.map((all) => all.filter(({ head }) => isNamed(head, rune))).find((all) => all.length > 0) ?? [];
-  const rankings = documents.filter(({ isRanking }) => isRanking);
-  const ranking = rankings.at(-1);
-  if (ranking?.head.total !== undefined) return rankedWindow(ranking, ranking.head.total, window, tables, ranked);
-  const units = new Map<string, bigint>();
-  for (const { holders } of documents.filter((one) => !one.isRanking || one === ranking)) {
-    for (const [address, change] of orDamaged(() => holders.map(parseHolder))) units.set(address, (units.get(address) ?? 0n) + change);
-  }
-  const all = [...units].filter(([, balance]) => balance > 0n);
-  all.sort(([a, x], [b, y]) => (x === y ? compareAddresses(a, b) : x > y ? -1 : 1));
-  const divisibility = documents[0]?.head.divisibility ?? 0;
-  const results = all.slice(window.offset, window.offset + window.limit).map((holder) => renderHolder(holder, divisibility));
-  return renderEnvelope(window, all.length, results);
+  return findOrdinals(archive, etchings, rune);
 }
 
-/** Reads the documents of a rune from all levels, ascending by height, and the pages that the window may need. */
-async function readRune(
-  ordinal: number,
-  { offset, limit }: Window,
-  { holders, page }: BalanceTables,
-  ranked: number,
-  archive: Archive,
-): Promise<RuneDocuments[]> {
-  const first = Math.floor(offset / page);
-  const count = Math.ceil((offset + limit) / page) - first;
-  const pages = Array.from({ length: count }, (_, i) => rankingPageKey(ordinal, first + i));
-  const read = await Promise.all(
-    holders.map(async (level): Promise<RuneDocuments[]> => {
-      const isRanking = level.last <= ranked;
-      const [document, ...found] = await findDocuments(archive, level, [holdersKey(ordinal), ...(isRanking ? pages : [])]);
-      if (document === undefined) return [];
-      return [{ head: orDamaged(() => parseHoldersHead(document[0] ?? '')), isRanking, holders: document.slice(1), pages: found }];
-    }),
-  );
-  return read.flat();
+interface RuneDocument {
+  readonly level: DocumentLevel;
+  readonly head: HoldersHead;
+  readonly items: readonly Holder[];
 }
 
-/** Makes a window of a ranking with pages. The list begins with the block after which it is exact. */
-function rankedWindow({ head, pages }: RuneDocuments, total: number, window: Window, { page }: BalanceTables, ranked: number): string {
-  const { offset, limit } = window;
-  const end = Math.min(offset + limit, total);
-  const first = Math.floor(offset / page);
-  const results: string[] = [];
-  for (let at = offset; at < end; at += 1) {
-    const value = pages[Math.floor(at / page) - first]?.[at % page];
-    if (value === undefined) throw new ArchiveError(`the ranking of ${head.id} is not complete`);
-    results.push(
-      renderHolder(
-        orDamaged(() => parseHolder(value)),
-        head.divisibility,
-      ),
+async function holdersOf(rune: string, window: Window, lists: Lists, archive: Archive): Promise<string> {
+  const { balances, page, tip } = lists;
+  for (const ordinal of await ordinalsOf(rune, archive)) {
+    const key = runeKey(ordinal);
+    const levels = await Promise.all(balances.holders.map((level) => readRune(key, level, archive)));
+    const documents = levels.flat().filter(({ head }) => isNamed(head, rune));
+    const divisibility = documents[0]?.head.divisibility;
+    if (divisibility === undefined) continue;
+    const { height, used } = exactDocuments(documents, page, lastRanked(tip, lists));
+    const stored = used.map(({ level, head, items }) => ({ level, total: head.total ?? undefined, items }));
+    const form = [parseHolder, (a: Holder, b: Holder) => compareAddresses(a.other, b.other)] as const;
+    const { total, items } = await windowOf(window, key, stored, page, form, archive);
+    const results = items.map(
+      ({ other, units }) => `{"balance":"${shiftDecimals(units, divisibility)}","address":${JSON.stringify(other)}}`,
     );
+    const body = renderEnvelope(window, total, results);
+    return height === undefined ? body : body.replace('{', `{"block_height":${height},`);
   }
-  return renderEnvelope(window, total, results).replace('{', `{"block_height":${ranked},`);
+  return renderEnvelope(window, 0, []);
 }
 
-const renderHolder = ([address, units]: readonly [string, bigint], divisibility: number): string =>
-  `{"balance":"${shiftDecimals(units, divisibility)}","address":${JSON.stringify(address)}}`;
+async function readRune(key: string, level: DocumentLevel, archive: Archive): Promise<RuneDocument[]> {
+  const [values] = await findDocuments(archive, level, [key]);
+  if (values === undefined) return [];
+  return orDamaged(() => [{ level, head: parseHoldersHead(values[0] ?? ''), items: values.slice(1).map(parseHolder) }]);
+}
+
+/**
+ * Returns the documents to use: all, or those below a mark. Then `height` is the block after which they are exact. A list
+ * that was long at the end of the ranked levels is as of there, so that it changes once a day.
+ */
+function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
+  const mark = documents.find(({ head }) => head.total === null);
+  if (mark === undefined) return { height: undefined, used: documents };
+  const upTo = (height: number) => documents.filter(({ level }) => level.last <= height);
+  const before = upTo(ranked).reduce((sum, { head }) => sum + head.change, 0);
+  const height = before > page ? ranked : mark.level.first - 1;
+  return { height, used: upTo(height) };
+}
 
 /** Parses a value. Checksums were compared before, so only another program can have made one that cannot be parsed. */
 function orDamaged<Value>(parse: () => Value): Value {

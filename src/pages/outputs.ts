@@ -2,28 +2,39 @@
  * Answers requests for unspent outputs with runes from an archive (archive/outputTables.ts). Every answer tells the
  * block for which it is true, because a wallet may ask for an output that is newer.
  */
-import { findDocuments, keyOfAddress } from '../archive/documents.ts';
+import { type DocumentLevel, findDocuments, keyOfAddress, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
-import { type OutputTables, parseAddressOutput, parseOutput, type UnspentOutput } from '../archive/outputTables.ts';
+import {
+  type AddressDocument,
+  type OutputTables,
+  outpointOf,
+  parseAddress,
+  parseAddressOutput,
+  parseOutput,
+  type Removals,
+  removalKey,
+  type UnspentOutput,
+} from '../archive/outputTables.ts';
 import type { Archive } from '../archive/reader.ts';
 import { shiftDecimals } from './amounts.ts';
 import type { FurtherRequest } from './further.ts';
 import { spellHex } from './ids.ts';
+import type { Window } from './query.ts';
 import type { Dialect } from './site.ts';
 
 /** Returns the body of an answer. Rejects with an ArchiveError for damaged files. */
 export async function answerOutputs({ output, address, window }: FurtherRequest, dialect: Dialect, archive: Archive): Promise<string> {
-  const { outputs: tables, tip = 0 } = archive.root.lists ?? {};
+  const { outputs: tables, tip = 0, page = 1 } = archive.root.lists ?? {};
   if (tables === undefined) throw new ArchiveError('the root of the archive has no outputs');
   const asOf = `"block_height":${tip},"block_hash":"${spellHex(tables.tipHash, dialect)}"`;
   if (output !== undefined) {
     const found = await findOutput(output, tables, archive);
     return `{${asOf},${found === undefined ? `"output":"${spellOutput(output, dialect)}","runes":[]` : render(found, dialect)}}`;
   }
-  const all = await outputsOf(address ?? '', tables, archive);
   const { limit = 0, offset = 0 } = window ?? {};
-  const results = all.slice(offset, offset + limit).map((one) => `{${render(one, dialect)}}`);
-  return `{${asOf},"limit":${limit},"offset":${offset},"total":${all.length},"results":[${results.join(',')}]}`;
+  const { total, outputs } = await outputsOf(address ?? '', { limit, offset }, tables, page, archive);
+  const results = outputs.map((one) => `{${render(one, dialect)}}`);
+  return `{${asOf},"limit":${limit},"offset":${offset},"total":${total},"results":[${results.join(',')}]}`;
 }
 
 async function findOutput(output: string, { outputs }: OutputTables, archive: Archive): Promise<UnspentOutput | undefined> {
@@ -35,27 +46,105 @@ async function findOutput(output: string, { outputs }: OutputTables, archive: Ar
   return newest && orDamaged(() => parseOutput(output, newest));
 }
 
-/** Reads the unspent outputs of an address in the order of the API. */
-async function outputsOf(address: string, { addresses }: OutputTables, archive: Archive): Promise<UnspentOutput[]> {
-  const key = keyOfAddress(address);
-  if (key === undefined) return [];
-  const levels = await Promise.all(addresses.map((level) => findDocuments(archive, level, [key])));
-  const unspent = new Map<string, UnspentOutput>();
-  for (const values of levels.flat()) {
-    for (const value of values ?? []) {
-      const one = orDamaged(() => parseAddressOutput(value, address));
-      if (typeof one === 'string') unspent.delete(one);
-      else unspent.set(one.output, one);
-    }
-  }
-  return [...unspent.values()].sort(compare);
+/** The list of an address in a level. */
+interface LevelList extends AddressDocument {
+  readonly level: DocumentLevel;
+  /** Unspent outputs in each page. */
+  readonly counts: number[];
 }
 
-function compare(a: UnspentOutput, b: UnspentOutput): number {
-  if (a.place[0] !== b.place[0]) return b.place[0] - a.place[0];
-  const [[idA, voutA], [idB, voutB]] = [partsOf(a.output), partsOf(b.output)];
-  return idA === idB ? voutA - voutB : idA < idB ? -1 : 1;
+/** A page with outputs of a window, and how many outputs of the window are before it, or begin before the window if negative. */
+interface WantedPage {
+  readonly list: LevelList;
+  readonly page: number;
+  readonly count: number;
+  readonly at: number;
 }
+
+/**
+ * Reads unspent outputs of an address in the order of the API: the lists of the levels one after the other, the newest
+ * first, without what newer levels remove. The documents of all levels tell in which pages the window is.
+ */
+async function outputsOf(
+  address: string,
+  { limit, offset }: Window,
+  { addresses }: OutputTables,
+  page: number,
+  archive: Archive,
+): Promise<{ total: number; outputs: UnspentOutput[] }> {
+  const key = keyOfAddress(address);
+  if (key === undefined) return { total: 0, outputs: [] };
+  const found = await Promise.all(addresses.map((level) => findDocuments(archive, level, [key])));
+  const lists = found.flatMap(([values], i): LevelList[] => {
+    const level = addresses[i];
+    return values === undefined || level === undefined ? [] : [orDamaged(() => listOf(level, values, page))];
+  });
+  lists.reverse();
+  const removed = new Set(lists.flatMap((list) => list.removed));
+  const wanted: WantedPage[] = [];
+  let total = 0;
+  for (const list of lists) {
+    if (list.outputs !== undefined) list.counts[0] = list.outputs.filter((value) => !removed.has(outpointOf(value))).length;
+    for (const newer of lists) subtract(newer.removals, list);
+    for (const [number, count] of list.counts.entries()) {
+      if (!(count >= 0)) throw damaged();
+      const at = total - offset;
+      if (count > 0 && at < limit && at + count > 0) wanted.push({ list, page: number, count, at });
+      total += count;
+    }
+  }
+  const outputs = await readPages(key, wanted, lists, removed, archive);
+  const values = wanted.flatMap(({ at }, i) => outputs[i]?.slice(Math.max(-at, 0), limit - at) ?? []);
+  return { total, outputs: values.map((value) => orDamaged(() => parseAddressOutput(value, address))) };
+}
+
+function listOf(level: DocumentLevel, values: readonly string[], page: number): LevelList {
+  const document = parseAddress(values, page);
+  const counts = Array.from({ length: Math.ceil(document.made / page) }, (_, i) => Math.min(document.made - i * page, page));
+  return { ...document, level, counts };
+}
+
+/** Subtracts what a newer level removes from the pages of a list. */
+function subtract(removals: readonly Removals[], { level, counts }: LevelList): void {
+  for (const [first, ...pages] of removals) {
+    if (first !== level.first) continue;
+    for (let i = 0; i < pages.length; i += 2) {
+      const number = pages[i] ?? 0;
+      counts[number] = (counts[number] ?? Number.NaN) - (pages[i + 1] ?? 0);
+    }
+  }
+}
+
+/** Reads pages without removed outputs. All documents of a level are read at once. */
+async function readPages(
+  key: string,
+  wanted: readonly WantedPage[],
+  lists: readonly LevelList[],
+  removed: ReadonlySet<string>,
+  archive: Archive,
+): Promise<string[][]> {
+  const keys = new Map(lists.map(({ level }) => [level, new Set<string>()]));
+  for (const { list, page } of wanted) {
+    if (list.outputs === undefined) keys.get(list.level)?.add(pageKey(key, page));
+    for (const newer of lists) if (removes(newer, list, page)) keys.get(newer.level)?.add(removalKey(key, list.level.first, page));
+  }
+  const found = new Map<string, readonly string[]>();
+  const read = [...keys].map(async ([level, sought]) => {
+    const documents = await findDocuments(archive, level, [...sought]);
+    for (const [i, one] of [...sought].entries()) found.set(`${level.first} ${one}`, documents[i] ?? []);
+  });
+  await Promise.all(read);
+  return wanted.map(({ list, page, count }) => {
+    const values = list.outputs ?? found.get(`${list.level.first} ${pageKey(key, page)}`) ?? [];
+    const gone = new Set(lists.flatMap(({ level }) => found.get(`${level.first} ${removalKey(key, list.level.first, page)}`) ?? []));
+    const left = values.filter((value) => !gone.has(outpointOf(value)) && !removed.has(outpointOf(value)));
+    if (left.length !== count) throw damaged();
+    return left;
+  });
+}
+
+const removes = ({ removals }: LevelList, { level }: LevelList, page: number): boolean =>
+  removals.some(([first, ...pages]) => first === level.first && pages.some((number, i) => i % 2 === 0 && number === page));
 
 function partsOf(output: string): [txId: string, vout: number] {
   const at = output.indexOf(':');
@@ -83,6 +172,8 @@ function orDamaged<Value>(parse: () => Value): Value {
   try {
     return parse();
   } catch {
-    throw new ArchiveError('a document of the archive is damaged');
+    throw damaged();
   }
 }
+
+const damaged = (): ArchiveError => new ArchiveError('a document of the archive is damaged');

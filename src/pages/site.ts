@@ -4,6 +4,7 @@
  */
 
 import { isFileName } from '../archive/fileName.ts';
+import { checkFormat } from '../archive/format.ts';
 import type { RootName } from '../archive/reader.ts';
 
 /** The two spellings of responses; a build uses one of them (docs/api.md, "Dialects"). */
@@ -41,7 +42,7 @@ export interface BuiltSite extends Site {
   readonly archive: RootName | undefined;
   /** The root that has the lists by rune and by address: that of layout `archive`, or one beside the pages of layout `files`. */
   readonly listRoot: RootName | undefined;
-  /** The highest block height in the data; -1 without data. */
+  /** Height of the last block that was read; -1 without blocks. */
   readonly tip: number;
   readonly lists: Lists;
 }
@@ -61,12 +62,13 @@ const UNSETTLED_BLOCKS = 6;
 export const isSettled = (height: number, site: BuiltSite): boolean => height <= site.tip - UNSETTLED_BLOCKS;
 
 /**
- * Reads the options of a build from its manifest. Throws for anything that is not a manifest of this program. Checked
- * by hand, because the schema library would be 90 % of an edge function's bundle.
+ * Reads the options of a build from its manifest. Throws a FormatError for another format version, and an Error for
+ * anything that is not a manifest of this program. Checked by hand, because the schema library would be 90 % of an edge function's bundle.
  */
 export function siteOf(manifest: unknown): BuiltSite {
   const fields = Object(manifest) as Readonly<Record<string, unknown>>;
   const { generator, page_sizes, operation_pages } = fields;
+  if (generator === 'rune-activity-mirror') checkFormat(fields['format']);
   const dialect = DIALECTS.find((name) => name === fields['dialect']);
   const layout = LAYOUTS.find((name) => name === fields['layout']);
   const archive = fields['archive'];
@@ -90,17 +92,17 @@ export function siteOf(manifest: unknown): BuiltSite {
   ) {
     throw new Error('not a manifest of this version of rune-activity-mirror');
   }
-  const tip = tipOf(fields['heights']);
+  const tip = tipOf(fields['tip'], fields['heights']);
   return { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages, compress, parquet, archive, listRoot, tip, lists };
 }
 
 /**
- * Returns the last height in the manifest's ranges. When it is malformed, -1 makes all blocks unsettled, which only
- * costs caching.
+ * Returns the last block of a manifest, or the last height in its ranges: older builds have no `tip`. When it is
+ * malformed, -1 makes all blocks unsettled, which only costs caching.
  */
-function tipOf(heights: unknown): number {
+function tipOf(last: unknown, heights: unknown): number {
   const run: unknown = Array.isArray(heights) ? heights.at(-1) : undefined;
-  const tip: unknown = Array.isArray(run) ? run[1] : undefined;
+  const { height: tip } = Object(last ?? { height: Array.isArray(run) ? run[1] : undefined }) as { readonly height?: unknown };
   return Number.isSafeInteger(tip) ? Number(tip) : -1;
 }
 

@@ -23,6 +23,7 @@ import { etchingPaths, writeEtchingFiles } from '../etchings/files.ts';
 import { writeSearchFiles } from '../etchings/search.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
 import { ReadProgress } from '../input/readProgress.ts';
+import { publishedLimits } from '../limits.ts';
 import { Changes } from '../output/changes.ts';
 import { writeDigests } from '../output/digests.ts';
 import { claimOutput, digestOf, finishOutput, inspectOutput, type OutputState, releaseOutput } from '../output/folder.ts';
@@ -36,7 +37,7 @@ import { damageOf, State, setAside } from '../state/state.ts';
 import { type NewBlock, updateBlocks, updateInputs } from '../state/update.ts';
 import { statsDocuments } from '../stats/documents.ts';
 import { readStats, writeStats } from '../stats/files.ts';
-import { DUCKDB_VERSION, int, nullable, Store, text } from '../store/duckdb.ts';
+import { DUCKDB_VERSION, int, joinedText, nullable, Store, text } from '../store/duckdb.ts';
 import { withScratch } from '../store/scratch.ts';
 import type { WrittenBlock } from '../write/batchWriter.ts';
 import { explainFiles } from '../write/failure.ts';
@@ -97,7 +98,7 @@ interface Context {
 
 /** Runs the steps of a build once, and closes everything it opened. */
 function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
-  const { inputs, out, cache, site, blocks, objectSize, threads, memoryLimit, full, dryRun, lists, rankingPage } = options;
+  const { inputs, out, cache, site, blocks, objectSize, threads, memoryLimit, full, dryRun, lists, limits } = options;
   const hasArchive = writesArchive(options);
   const output = inspectOutput(out);
   return withScratch(cache, async (scratch) => {
@@ -111,21 +112,29 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
       spool: hasArchive ? join(scratch, `blocks-${i}`) : undefined,
     });
     const others = Array.from({ length: writerThreads(threads) - 1 }, (_, i) => target(i + 1));
-    const pool = new WriterPool(site, [target(0), ...(dryRun ? [] : others)]);
+    const pool = new WriterPool(site, [target(0), ...(dryRun ? [] : others)], limits);
     let state: State | undefined;
     let isClaimed = false;
     try {
       // Step 1: attach the state and load the input.
-      const compressor = { objectSize, lists, rankingPage, zlib: process.versions.zlib, processor: process.arch };
+      const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };
       const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...(hasArchive ? compressor : {}) };
       state = await State.attach(store, dryRun ? undefined : cache, settings, output.manifest, full ? whyFull : undefined);
-      const old = hasArchive && state.whyFull === undefined ? OldArchive.in(out) : undefined;
+      const old = hasArchive && state.whyFull === undefined ? OldArchive.in(out, limits) : undefined;
       const context: Context = { options, output, store, state, old, pool, changes, progress, scratch, log };
 
       const measure = new ReadProgress();
       progress.watch('load', () => measure.at(store.share));
       const ids = site.layout === 'archive' ? old : undefined;
-      const loaded = await loadInput(inputs, blocks, [out, cache], scratch, store, measure, ids && ((known) => findKnown(ids, known)));
+      const loaded = await loadInput(
+        inputs,
+        blocks,
+        [out, cache],
+        scratch,
+        store,
+        measure,
+        ids && ((known) => findKnown(ids, limits, known)),
+      );
       progress.end();
       if (hasArchive) await checkFits(site.layout, options.lists, store);
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
@@ -224,27 +233,40 @@ interface Rendered {
   readonly kept: number;
 }
 
-/** Renders all loaded blocks, and writes the pages of those whose digest differs from the state. */
+/**
+ * Digests of the outputs that each loaded block spends, in any order. Records do not have these outputs, so a block may
+ * change without its published digest.
+ */
+const SPENT_DIGESTS = `SELECT block_height, bit_xor(md5_number(${joinedText(['"output"', 'address'])}))::VARCHAR AS spent_digest
+  FROM spent_outputs GROUP BY block_height`;
+
+/** Renders all loaded blocks, and writes the pages of those that differ from the state. */
 async function renderAndWritePages({ options, store, pool, progress }: Context, loaded: Loaded): Promise<Rendered> {
   const rows = await store.rows(
-    'SELECT b.*, k.digest FROM blocks b LEFT JOIN known_blocks k USING (block_height) ORDER BY b.block_height',
+    `SELECT b.*, k.digest, coalesce(s.spent_digest, '') AS spent_digest, k.spent_digest AS known_spent
+     FROM blocks b LEFT JOIN known_blocks k USING (block_height) LEFT JOIN (${SPENT_DIGESTS}) s USING (block_height) ORDER BY b.block_height`,
     {
       block_height: int,
       block_hash: text,
       records: int,
       digest: nullable(text),
+      spent_digest: text,
+      known_spent: nullable(text),
     },
   );
-  const known = new Map(rows.map((row) => [row.block_height, row.digest]));
+  const known = new Map(rows.map((row) => [row.block_height, row]));
   const expected = rows.map((row) => ({ height: row.block_height, hash: row.block_hash, records: row.records }));
   const changed = new Map<number, BatchBlock>();
   const all = expected.reduce((sum, { records }) => sum + records, 0);
   let unchanged = 0;
   progress.watch('write', () => ({ done: unchanged + pool.records, all, what: 'records' }));
   if (expected.length > 0) {
-    for await (const batch of renderBatches(store, options.site, expected)) {
+    for await (const batch of renderBatches(store, options.site, expected, options.limits)) {
       throwIfChanged(loaded);
-      const blocks = batch.blocks.filter((block) => known.get(block.height) !== block.digest);
+      const blocks = batch.blocks.filter(({ height, digest }) => {
+        const row = known.get(height);
+        return row?.digest !== digest || row.known_spent !== row.spent_digest;
+      });
       for (const block of blocks) changed.set(block.height, block);
       for (const block of batch.blocks) if (!changed.has(block.height)) unchanged += block.records;
       if (blocks.length > 0) await pool.submit({ ...batch, blocks });
@@ -254,7 +276,7 @@ async function renderAndWritePages({ options, store, pool, progress }: Context, 
   const blocks = [...changed.values()].map((block) => {
     const pages = written.blocks.get(block.height);
     if (pages === undefined) throw new Error(`block ${block.height} was rendered but not written`);
-    return { ...block, ...pages };
+    return { ...block, ...pages, spentDigest: known.get(block.height)?.spent_digest ?? '' };
   });
   return { blocks, kept: written.kept };
 }
@@ -322,7 +344,7 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
 
       // Both lists exist after every build, even when empty.
       for (const list of [removedList, addedList]) list.flush();
-      changes.finish(out);
+      await changes.finish(out);
       finishOutput(out);
 
       const pages = rendered.blocks.reduce((sum, { files }) => sum + files, 0) - rendered.kept;
@@ -385,14 +407,14 @@ async function archiveOf(
   sink: ArchiveSink,
 ): Promise<WrittenArchive> {
   const { tip, first } = await store.row(
-    'SELECT coalesce(max(block_height), -1) AS tip, coalesce(min(block_height), 0) AS first FROM state.blocks',
+    'SELECT coalesce((SELECT block_height FROM state.tip), -1) AS tip, coalesce(min(block_height), 0) AS first FROM state.blocks',
     { tip: int, first: int },
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(heights);
-  const { rankingPage, sortedAtOnce } = options;
-  const lists = options.lists ? { scratch, rankingPage, sortedAtOnce } : undefined;
+  const lists = options.lists ? { scratch } : undefined;
   // A window of layout files may lose its lowest block with every new one.
+  const { objectSize, limits } = options;
   const lowest = options.site.layout === 'files' ? first : undefined;
-  return writeArchive(options.site, lists, { spooled, replaced, tip, lowest, objectSize: options.objectSize }, etchings, old, sink, store);
+  return writeArchive(options.site, lists, { spooled, replaced, tip, lowest, objectSize, limits }, etchings, old, sink, store);
 }

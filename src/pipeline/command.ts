@@ -4,10 +4,12 @@
 import { availableParallelism } from 'node:os';
 import { resolve, sep } from 'node:path';
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
+import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { MAX_INTEGER } from '../contract/fields.ts';
 import { parseSiteUrl, SITE_URL_RULE } from '../contract/siteUrl.ts';
 import { UsageError } from '../errors.ts';
 import type { BlockRange } from '../input/blockRange.ts';
+import { LIMITS } from '../limits.ts';
 import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/site.ts';
 import { program } from '../program.ts';
 import type { BuildOptions } from './options.ts';
@@ -64,13 +66,7 @@ export const BUILD_COMMAND: Command = {
     { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
     { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },
     { name: 'site-url', value: 'URL', about: 'The public URL of the mirror, for links in its feed and error page.' },
-    {
-      heading: 'Resources and runs',
-      name: 'memory-limit',
-      value: 'SIZE',
-      byDefault: '1GB',
-      about: 'Approximate memory limit; DuckDB spills to the cache folder before it is reached.',
-    },
+    { heading: 'Resources and runs', ...MEMORY_LIMIT },
     { name: 'threads', value: 'N', byDefault: 'all cores', about: 'Number of threads.' },
     { name: 'full', about: 'Ignores the cache: builds everything and compares every file.' },
     { name: 'no-sync', about: 'Does not wait until the pages are on the disk. After a power cut, build with --full.' },
@@ -89,18 +85,9 @@ export const BUILD_COMMAND: Command = {
 /** Size of the files of lists in layout `files`, in bytes: hosts of these often have no ranges, so readers fetch whole files. */
 const LIST_OBJECT = 128 * 1024;
 
-/** A page of a ranking takes a reader a few milliseconds. */
-const RANKING_PAGE = 600;
-
-/** DuckDB cannot join and sort the pointers of ten million records in 2 GB. */
-const SORTED_AT_ONCE = 2_000_000;
-
 /** Converts flags to options. Throws a UsageError for an invalid value. */
-export function buildOptions(flags: Flags): BuildOptions {
-  const memoryLimit = flags.one('memory-limit') ?? '1GB';
-  if (!/^[0-9]+(?:[.][0-9]+)? ?[KMGT]i?B$/.test(memoryLimit)) {
-    throw new UsageError(`--memory-limit ${JSON.stringify(memoryLimit)} must be a size such as 500MB or 2GB`);
-  }
+export function buildOptions(flags: Flags, limits = LIMITS): BuildOptions {
+  const memoryLimit = memoryLimitOf(flags);
   const inputs = flags.all('input');
   if (inputs.includes('')) throw new UsageError('--input has no value');
   const [out, cache] = [flags.one('out') ?? 'dist', flags.one('cache') ?? '.cache'];
@@ -133,14 +120,13 @@ export function buildOptions(flags: Flags): BuildOptions {
     },
     objectSize: layout === 'files' ? LIST_OBJECT : parseObjectSize(flags.one('object-size') ?? '8MB'),
     lists: layout === 'archive' ? !flags.has('no-lists') : flags.has('lists'),
-    rankingPage: RANKING_PAGE,
-    sortedAtOnce: SORTED_AT_ONCE,
     siteUrl: siteUrlOf(flags.one('site-url')),
     memoryLimit,
     threads: flags.integer('threads', availableParallelism(), 1, 256),
     full: flags.has('full'),
     dryRun: flags.has('dry-run'),
     sync: !flags.has('no-sync'),
+    limits,
   };
 }
 

@@ -2,6 +2,7 @@
  * Options of a build.
  */
 import type { BlockRange } from '../input/blockRange.ts';
+import type { Limits } from '../limits.ts';
 import type { Site } from '../pages/site.ts';
 import type { LastBlocks } from './window.ts';
 
@@ -19,13 +20,9 @@ export interface BuildOptions {
   readonly objectSize: number;
   /** Add activity by rune and by address; in layout `archive` also balances. */
   readonly lists: boolean;
-  /** Balances in a page of a rune's ranking. Holders of runes with fewer are exact at the highest block. */
-  readonly rankingPage: number;
-  /** Records of activity whose pointers are sorted at once, so that the memory for it has a limit. It changes no bytes. */
-  readonly sortedAtOnce: number;
   /** Public URL of the mirror, normalised by parseSiteUrl. */
   readonly siteUrl: string | undefined;
-  /** Approximate memory limit, such as `1GB`. */
+  /** Memory of the process, such as `1GB`. */
   readonly memoryLimit: string;
   /** Number of DuckDB threads, and the limit of writer threads. */
   readonly threads: number;
@@ -35,6 +32,7 @@ export interface BuildOptions {
   readonly dryRun: boolean;
   /** Sync all pages to the disk before the build is marked as finished. */
   readonly sync: boolean;
+  readonly limits: Limits;
 }
 
 /** True for a build that writes an archive: all of layout `archive`, or lists beside the pages of layout `files`. */

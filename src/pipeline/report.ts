@@ -6,8 +6,8 @@ import { costRows, peakMegabytes, type Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { describeSources } from '../contract/sources.ts';
 import type { Loaded } from '../input/load.ts';
-import { printable } from '../input/recognise.ts';
 import type { BlockChanges } from '../state/update.ts';
+import { printable } from '../store/failures.ts';
 import type { BuildOptions } from './options.ts';
 
 /** Result of a build. */

@@ -34,6 +34,7 @@ import {
 import { defaultLimit, type Site } from '../pages/site.ts';
 import { int, literal, nullable, type Store, text, type Values } from '../store/duckdb.ts';
 import type { PathList } from '../write/pathList.ts';
+import { yieldNow } from '../yieldNow.ts';
 
 /** Lists the names in a folder. Returns none when the folder does not exist. */
 function namesIn(folder: string): string[] {
@@ -162,6 +163,7 @@ export async function removeOutdated(
     for (const block of await store.rows('SELECT * FROM written', BLOCK))
       for (const [name, paths] of filesOfBlock(block, site)) now.set(name, paths);
     for (const block of await store.rows('SELECT * FROM old_blocks ORDER BY block_height', BLOCK)) {
+      await yieldNow();
       for (const [name, paths] of filesOfBlock(block, site)) {
         const present = new Set(now.get(name));
         remover.remove(paths.filter((path) => !present.has(path)));
@@ -180,6 +182,7 @@ async function removeTransactions(site: Site, remover: Remover, store: Store): P
        WHERE t.records IS NULL OR t.records < o.records`,
     { tx_id: text, records: int, present: nullable(int) },
   )) {
+    await yieldNow();
     const stem = `${TRANSACTIONS_FOLDER}/${idName(row.tx_id, site.dialect)}`;
     const present = row.present === undefined ? [] : pagePaths(stem, row.present, site);
     remover.remove(pagePaths(stem, row.records, site).filter((path) => !present.includes(path)));
@@ -201,16 +204,25 @@ export async function sweep(
   const remover = new Remover(root, removed);
   if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
   else {
-    for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
+    for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) {
+      await yieldNow();
+      remover.removeUnexpected(`${TRANSACTIONS_FOLDER}/${name}`, new Set());
+    }
     remover.flush();
     // Hosts without code recognise layout archive by this.
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
   await sweepBlocks(root, site, remover, store);
   for (const folder of [ETCHINGS_FOLDER, NAMES_FOLDER]) {
-    for (const name of namesIn(join(root, folder))) remover.removeUnexpected(`${folder}/${name}`, etchings);
+    for (const name of namesIn(join(root, folder))) {
+      await yieldNow();
+      remover.removeUnexpected(`${folder}/${name}`, etchings);
+    }
   }
-  for (const path of others) remover.removeUnexpected(path, new Set());
+  for (const path of others) {
+    await yieldNow();
+    remover.removeUnexpected(path, new Set());
+  }
   await sweepRanges(root, site, remover, store);
   remover.flush();
   return remover.count;
@@ -236,6 +248,7 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
     { name: text, records: nullable(int) },
   );
   for (const row of suspects) {
+    await yieldNow();
     const path = `${TRANSACTIONS_FOLDER}/${row.name}`;
     const expected = row.records === undefined ? [] : pagePaths(withoutEnding(path), row.records, site);
     remover.removeUnexpected(path, new Set(expected));
@@ -256,10 +269,12 @@ async function sweepBlocks(root: string, site: Site, remover: Remover, store: St
   const blocks = new Map<string, BlockRow>();
   const files = new Set<string>();
   for (const block of await store.rows('SELECT * FROM state.blocks', BLOCK)) {
+    await yieldNow();
     if (site.layout === 'files') for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
     for (const pathOf of [digestsPath, statsFilePath]) files.add(pathOf(block.block_height));
   }
   for (const entry of namesIn(join(root, BLOCKS_FOLDER))) {
+    await yieldNow();
     const name = withoutEnding(entry);
     const block = blocks.get(name);
     const expected = block === undefined ? [] : (filesOfBlock(block, site).get(name) ?? []);

@@ -1,7 +1,7 @@
 /**
  * Blocks, and how two copies of a block are compared: by hash, number of records and digest.
  */
-import { digestOfRecords } from '../contract/blockDigest.ts';
+import { digestOfRecords, RecordsDigest } from '../contract/blockDigest.ts';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { parseHexId } from '../pages/ids.ts';
 import { PassingError } from './client.ts';
@@ -34,23 +34,44 @@ export class BadBlockError extends PassingError {
   override readonly name = 'BadBlockError';
 }
 
-/** Makes a block from its records. Throws a BadBlockError for records of another block or not in served order. */
-export function checkBlock(height: number, activity: readonly ActivityRecord[]): Block {
-  for (const [i, { location }] of activity.entries()) {
-    if (location.block_height !== height) throw new BadBlockError(`has a record ${i} of block ${location.block_height}`);
-    if (parseHexId(location.block_hash) !== parseHexId(activity[0]?.location.block_hash ?? '')) {
-      throw new BadBlockError(`has records of two blocks, ${activity[0]?.location.block_hash} and ${location.block_hash}`);
-    }
-    const before = activity[i - 1]?.location;
-    if (before === undefined) continue;
+/** Checks the records of a block, which are added in served order, and computes the identity of the block. */
+export class CheckedBlock {
+  readonly height: number;
+  readonly #digest = new RecordsDigest();
+  #before: ActivityRecord['location'] | undefined;
+  #hash = '';
+  #records = 0;
+
+  constructor(height: number) {
+    this.height = height;
+  }
+
+  /** Throws a BadBlockError for a record of another block or not in served order. */
+  add(record: ActivityRecord): void {
+    const { location } = record;
+    if (location.block_height !== this.height) throw new BadBlockError(`has a record ${this.#records} of block ${location.block_height}`);
+    const hash = parseHexId(location.block_hash) ?? '';
+    if (this.#before === undefined) this.#hash = hash;
+    else this.#compare(this.#before, location, hash);
+    this.#digest.add(record);
+    this.#before = location;
+    this.#records += 1;
+  }
+
+  #compare(before: ActivityRecord['location'], location: ActivityRecord['location'], hash: string): void {
+    if (hash !== this.#hash) throw new BadBlockError(`has records of two blocks, ${before.block_hash} and ${location.block_hash}`);
     const isSameTx = parseHexId(before.tx_id) === parseHexId(location.tx_id);
     if (before.tx_index < location.tx_index || isSameTx !== (before.tx_index === location.tx_index)) {
       throw new BadBlockError(
-        `has records ${i - 1} and ${i} that are not in served order (tx_index ${before.tx_index}, then ${location.tx_index})`,
+        `has records ${this.#records - 1} and ${this.#records} that are not in served order (tx_index ${before.tx_index}, then ${location.tx_index})`,
       );
     }
   }
-  return { height, activity, ...identityOf(activity) };
+
+  /** Returns the identity of the block. No record can be added afterwards. */
+  end(): ServedIdentity {
+    return { hash: this.#hash, records: this.#records, digest: this.#digest.end() };
+  }
 }
 
 /** Computes the identity of a block from its records. */
@@ -67,7 +88,3 @@ export function isSameBlock(a: BlockIdentity, b: BlockIdentity): boolean {
   if (a.rows !== undefined && b.rows !== undefined && a.rows !== b.rows) return false;
   return a.hash === b.hash && a.records === b.records;
 }
-
-/** Content of a block's file: one JSON record per line, or `[]` for a block without records. */
-export const blockText = ({ activity }: Block): string =>
-  activity.length === 0 ? '[]\n' : activity.map((record) => `${JSON.stringify(record)}\n`).join('');

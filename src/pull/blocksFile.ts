@@ -1,28 +1,37 @@
 /** Writes the list of blocks that were read, `pulled/blocks.json`, which builds put into the manifest. */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { blocksFile, joinSources, type Rules, type Sources } from '../contract/sources.ts';
+import { blocksFile, joinSources, type LastRead, type Rules, type Sources } from '../contract/sources.ts';
 import { BLOCKS_FILE } from '../input/blocksRead.ts';
-import { syncFile } from '../write/sync.ts';
+import { syncFile, syncFolder } from '../write/sync.ts';
 import type { Heights } from './heights.ts';
 import { workFile, writeError } from './write.ts';
 
 /**
  * Updates the list. `origin` says by which rules the source makes its rows. Blocks that this pull did not fetch keep what
- * the list says of them; those that it does not know were fetched by a pull that was killed.
+ * the list says of them; those that it does not know were fetched by a pull that was killed. `tip` is the last block that
+ * was read, undefined if the source does not say it.
  */
-export function updateBlocksFile(folder: string, origin: Sources, fetched: readonly Heights[], pulled: readonly Heights[]): void {
+export function updateBlocksFile(
+  folder: string,
+  origin: Sources,
+  fetched: readonly Heights[],
+  pulled: readonly Heights[],
+  tip: LastRead | undefined,
+): void {
   const path = join(folder, BLOCKS_FILE);
   const before = textOf(path);
   const runs = (heights: readonly Heights[]) => heights.map(({ first, last }): [number, number] => [first, last]);
   const sources = joinSources([joinSources([origin], runs(fetched)), sourcesOf(before), origin], runs(pulled));
-  const text = `${JSON.stringify({ sources })}\n`;
+  const text = `${JSON.stringify({ sources, tip })}\n`;
   if (text === before) return;
   const temporary = workFile(folder, '.json');
   try {
     writeFileSync(temporary, text);
     syncFile(temporary);
     renameSync(temporary, path);
+    // Callers remove files that the list no longer has.
+    syncFolder(folder);
   } catch (error) {
     throw writeError(folder, error);
   }

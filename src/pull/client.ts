@@ -41,8 +41,11 @@ const LONGEST_WAIT_MS = 15 * 60_000;
 /** Longest time for a whole response, as a multiple of `timeoutMs`: a server could send a byte at a time forever. */
 export const LONGEST_ANSWER = 20;
 
-/** Largest response body that is accepted. A page of 100,000 records has about 60 MB. */
+/** Largest response body that is accepted if the caller names no smaller one: that of a file of an archive. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
+
+/** The part of another response body than that of a 200 that is read: error messages. */
+const REFUSAL_BYTES = 64 * 1024;
 
 /** True for a status that another attempt may change. A 501 says that the server will never do it. */
 export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
@@ -68,22 +71,23 @@ export class Client {
   }
 
   /**
-   * Gets a URL. `parse` reads the body of a 200; if it throws, the body counts as damaged and the request is retried.
-   * Returns statuses that a retry cannot change. Throws a BuildError if the last retry fails too.
+   * Gets a URL. `parse` reads the body of a 200, of `most` bytes at most; if it throws, the body counts as damaged and the
+   * request is retried. Returns statuses that a retry cannot change. Throws a BuildError if the last retry fails too, and
+   * an InputError for a larger body.
    */
-  get<T>(url: string, parse: (text: string) => T): Promise<Reply<T>> {
-    return this.#get(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)));
+  get<T>(url: string, parse: (text: string) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
+    return this.#get(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), most);
   }
 
   /** Gets a URL, as `get` does, without reading the body as text. */
   getBytes(url: string): Promise<Reply<Uint8Array>> {
-    return this.#get(url, (body) => body);
+    return this.#get(url, (body) => body, LARGEST_BODY_BYTES);
   }
 
-  #get<T>(url: string, parse: (body: Uint8Array) => T): Promise<Reply<T>> {
+  #get<T>(url: string, parse: (body: Uint8Array) => T, most: number): Promise<Reply<T>> {
     return this.persist(withoutQuery(url), async () => {
       await this.#turn();
-      return this.#attempt(url, parse);
+      return this.#attempt(url, parse, Math.min(most, LARGEST_BODY_BYTES));
     });
   }
 
@@ -123,7 +127,7 @@ export class Client {
     if (rate > 0) this.#next = Math.max(this.#next, performance.now()) + 1000 / rate;
   }
 
-  async #attempt<T>(url: string, parse: (body: Uint8Array) => T): Promise<Reply<T>> {
+  async #attempt<T>(url: string, parse: (body: Uint8Array) => T, most: number): Promise<Reply<T>> {
     const { timeoutMs, signal } = this.#options;
     // AbortSignal.any() would leak memory: each request would stay attached to the signal of the whole pull.
     const request = new AbortController();
@@ -146,7 +150,7 @@ export class Client {
         redirect: 'manual',
         signal: request.signal,
       });
-      body = await readBody(response, () => silence.refresh());
+      body = await readBody(response, most, () => silence.refresh());
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof InputError) throw error;
@@ -176,21 +180,26 @@ export class Client {
   }
 }
 
-async function readBody(response: Response, onData: () => void): Promise<Uint8Array> {
+/** Reads the body of a response: at most the beginning if the status is not 200. Throws an InputError for more bytes than `most`. */
+async function readBody(response: Response, most: number, onData: () => void): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     onData();
     bytes += chunk.byteLength;
-    if (bytes > LARGEST_BODY_BYTES) {
-      throw new InputError(`${withoutQuery(response.url)} answers with more than ${LARGEST_BODY_BYTES / 1024 / 1024} MB`, [
-        'No response of this API is that large. Check the URL.',
+    if (response.status !== 200 && bytes > REFUSAL_BYTES) break;
+    if (bytes > most) {
+      throw new InputError(`${withoutQuery(response.url)} answers with more than ${sizeText(most)}`, [
+        'No such response of this API is that large. Check the URL.',
       ]);
     }
     chunks.push(chunk as Uint8Array);
   }
   return Buffer.concat(chunks);
 }
+
+const sizeText = (bytes: number): string =>
+  bytes >= 1024 * 1024 ? `${Math.floor(bytes / 1024 / 1024)} MB` : `${Math.floor(bytes / 1024)} KB`;
 
 /**
  * Converts a Retry-After header, which has seconds or a date, to milliseconds. Undefined without a valid header.

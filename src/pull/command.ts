@@ -1,16 +1,18 @@
 /**
  * Flags of the pull command, and their parsing.
  */
+import { SECRETS } from '../cli/environment.ts';
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
+import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { UsageError } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
 import { program } from '../program.ts';
 import { DEFAULTS } from './client.ts';
 import type { WantedBlocks } from './plan.ts';
 import { NodeUrl, type PullRequest, pullFrom } from './session.ts';
-import { HIGHEST } from './source.ts';
 
 export const PULL_COMMAND: Command = {
   call: program.callOf('pull'),
@@ -21,7 +23,7 @@ export const PULL_COMMAND: Command = {
       heading: 'What to fetch',
       name: 'from',
       value: 'URL',
-      about: 'The source: core:http://127.0.0.1:8332, postgres://user:pass@host/db or https://host[/prefix].',
+      about: 'The source: core:http://127.0.0.1:8332, postgres://user@host/db or https://host[/prefix].',
     },
     { name: 'to', value: 'DIR', byDefault: 'input', about: 'The input folder. Files are written to its subfolder pulled.' },
     {
@@ -60,6 +62,7 @@ export const PULL_COMMAND: Command = {
       byDefault: String(DEFAULTS.timeoutMs / 1000),
       about: 'Longest time without data from an HTTP server.',
     },
+    MEMORY_LIMIT,
     LOG,
     HELP,
   ],
@@ -76,11 +79,16 @@ export const PULL_COMMAND: Command = {
   exits: ['done', 'usage', 'badInput', 'buildFailed', 'interrupted'],
 };
 
-/** Environment variable with headers, one per line. Other users of the machine can read a command line. */
-const HEADERS_VARIABLE = 'PULL_HEADERS';
+/**
+ * Most blocks that a pull may replace. A pull from a node keeps the changes of unsettled blocks in memory, some hundred
+ * kilobytes each, and fetches the identity of each from a server. A week has a thousand blocks, and no reorganisation was
+ * ever as deep as a hundred.
+ */
+const MOST_CONFIRMATIONS = 10_000;
 
-export async function runPull(flags: Flags, log: Log): Promise<void> {
-  const [variable, given] = [process.env[HEADERS_VARIABLE] ?? '', flags.all('header')];
+export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<void> {
+  // The variable has headers, one per line. Other users of the machine can read a command line.
+  const [variable, given] = [process.env[SECRETS.headers] ?? '', flags.all('header')];
   const progress = Progress.of(flags, log);
   const from = parseFrom(flags.one('from'));
   checkUse(flags, from);
@@ -89,7 +97,7 @@ export async function runPull(flags: Flags, log: Log): Promise<void> {
     from,
     to: flags.one('to') ?? 'input',
     wanted: parseWanted(flags.one('blocks')),
-    confirmations: flags.integer('confirmations', from instanceof NodeUrl ? 100 : 6, 0, HIGHEST),
+    confirmations: flags.integer('confirmations', from instanceof NodeUrl ? 100 : 6, 0, MOST_CONFIRMATIONS),
     concurrency: flags.integer('concurrency', 4, 1, 64),
     headers: parseHeaders([...variable.split('\n').filter((line) => line.trim() !== ''), ...given]),
     rate: flags.integer('rate', DEFAULTS.rate, 0, 10_000),
@@ -98,6 +106,8 @@ export async function runPull(flags: Flags, log: Log): Promise<void> {
     pauseMs: DEFAULTS.pauseMs,
     cookie: flags.one('cookie'),
     follow: flags.has('follow') ? flags.positionals : undefined,
+    memoryLimit: memoryLimitOf(flags),
+    limits,
     signal: interruption.signal,
   };
   const stop = () => interruption.abort();
@@ -137,9 +147,7 @@ function parseFrom(text: string | undefined): URL | NodeUrl {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['postgres:', 'postgresql:', 'http:', 'https:'].includes(url.protocol)) {
     // The message does not show the URL, which may contain a password.
-    throw new UsageError(
-      '--from must be a URL such as core:http://127.0.0.1:8332, postgres://user:pass@host:5432/db or https://host/prefix',
-    );
+    throw new UsageError('--from must be a URL such as core:http://127.0.0.1:8332, postgres://user@host:5432/db or https://host/prefix');
   }
   if (url.protocol.startsWith('postgres') && !/^\/[^/@]*$/.test(url.pathname)) {
     throw new UsageError('--from must name one database: write / and @ in a password as %2F and %40, or give it as PGPASSWORD');

@@ -12,6 +12,7 @@ import { int, literal, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { BadBlockError } from './block.ts';
 import { CsvFile } from './core/csvFile.ts';
+import { parsePageJson, parseResults } from './pages.ts';
 import { writeParquet } from './parquetFile.ts';
 import { checkDigest, RUNES_FILE } from './pulledFiles.ts';
 import { hasChecksum, putInPlace, workFile } from './write.ts';
@@ -76,7 +77,10 @@ const etching = z.object({
   }),
 });
 
-const list = z.object({ limit: count.min(1), total: count, results: z.array(etching) });
+/** Most runes of a list. The main chain has 270,000 in 2026. */
+const MOST_RUNES = 10_000_000;
+
+const list = z.object({ limit: count.min(1), total: count, results: z.array(z.unknown()) });
 
 /**
  * Parses a window of the list of etchings, in either dialect: a cap has decimals in `hiro` and none in `contract`, and
@@ -85,8 +89,8 @@ const list = z.object({ limit: count.min(1), total: count, results: z.array(etch
 export function parseEtchingPage(body: string): EtchingPage {
   // Heights may have more digits than a number. JSON escapes quotes in texts, so this is never inside of one.
   const quoted = body.replace(/"((?:height|offset)_(?:start|end))":([0-9]+)/g, '"$1":"$2"');
-  const { limit, total, results } = list.parse(JSON.parse(quoted));
-  return { limit, total, runes: results.map(rowOf) };
+  const { limit, total, results } = list.parse(parsePageJson(quoted));
+  return { limit, total, runes: parseResults(results, etching).map(rowOf) };
 }
 
 function rowOf({ mint_terms: terms, supply, location, ...rune }: z.infer<typeof etching>): Row {
@@ -140,33 +144,53 @@ export async function pullEtchings(
       `INSERT INTO pulled_runes BY NAME SELECT COLUMNS(c -> c IN (${COLUMNS.map(literal).join(', ')})) FROM ${readFiles('parquet', [path])}`,
     );
   progress.begin('runes');
-  const found = await source.persist('the list of etchings', () => readNew(source, settled, store, progress));
+  const found = await source.persist('the list of etchings', async () => {
+    const file = new CsvFile<Row, string>(workFile(folder, '.csv'), COLUMNS);
+    try {
+      return await readNew(source, settled, file, store, progress);
+    } catch (error) {
+      file.drop();
+      throw error;
+    }
+  });
   if (found === undefined) return undefined;
   const kept = keepsOthers
     ? 'true'
     : found.same === undefined
       ? 'false'
       : `(block_height, tx_index) <= (${found.same.height}, ${found.same.index})`;
-  await write(path, folder, found.runes, kept, store);
-  return found.runes.size;
+  await write(path, folder, found.file.end(), kept, store);
+  return found.file.rows;
 }
 
 interface NewRunes {
-  /** Runes that were read, by id. */
-  readonly runes: ReadonlyMap<string, Row>;
+  /** The runes that were read, each once. */
+  readonly file: CsvFile<Row, string>;
   /** The newest settled rune that the table has too. It and all older ones are taken from the table. */
   readonly same: { readonly height: number; readonly index: number } | undefined;
 }
 
 /** Reads the list from its newest rune to the first settled one that the table has. Undefined without a list. */
-async function readNew(source: EtchingList, settled: number, store: Store, progress: Progress): Promise<NewRunes | undefined> {
-  const runes = new Map<string, Row>();
+async function readNew(
+  source: EtchingList,
+  settled: number,
+  file: CsvFile<Row, string>,
+  store: Store,
+  progress: Progress,
+): Promise<NewRunes | undefined> {
+  const seen = new Set<string>();
   let step = source.limit;
   let total: number | undefined;
   for (let offset = 0; total === undefined || offset < total; offset += step) {
     const page = await source.read(step, offset);
     if (page === undefined) return undefined;
     step = Math.min(step, page.limit);
+    if (page.total > MOST_RUNES) {
+      throw new InputError(`the source says that it has ${page.total} etchings, more than ${MOST_RUNES}`, [
+        'No chain has that many. Check that --from is a source to be trusted.',
+      ]);
+    }
+    if (page.runes.length > step) throw new BadBlockError(`has a page of ${page.runes.length} etchings, expected ${step} at most`);
     if (total !== undefined && page.total !== total)
       throw new BadBlockError(`changed between two pages, from ${total} to ${page.total} etchings`);
     total = page.total;
@@ -178,15 +202,17 @@ async function readNew(source: EtchingList, settled: number, store: Store, progr
         known.get(id) === JSON.stringify(rune) &&
         (await isSameBelow(source, total - offset - i, height, index, store))
       ) {
-        return { runes, same: { height, index } };
+        return { file, same: { height, index } };
       }
-      runes.set(id, rune);
+      if (seen.has(id)) continue;
+      seen.add(id);
+      file.add(rune);
     }
     progress.show(Math.min(offset + step, total), total, 'runes');
   }
-  if (source.isCounted && runes.size !== total)
-    throw new BadBlockError(`has ${runes.size} etchings in its pages, but says that it has ${total}`);
-  return { runes, same: undefined };
+  if (source.isCounted && file.rows !== total)
+    throw new BadBlockError(`has ${file.rows} etchings in its pages, but says that it has ${total}`);
+  return { file, same: undefined };
 }
 
 /** Whether the table has as many runes up to this one as the list. Old servers do not count theirs. */
@@ -210,10 +236,7 @@ async function knownRows(runes: readonly Row[], store: Store): Promise<Map<strin
 }
 
 /** Writes the table if its bytes change. `kept` is SQL of the rows that stay although they were not read. */
-async function write(path: string, folder: string, runes: ReadonlyMap<string, Row>, kept: string, store: Store): Promise<void> {
-  const file = new CsvFile<Row, string>(workFile(folder, '.csv'), COLUMNS);
-  for (const rune of runes.values()) file.add(rune);
-  const csv = file.end();
+async function write(path: string, folder: string, csv: string | undefined, kept: string, store: Store): Promise<void> {
   const parquet = workFile(folder, '.parquet');
   const more = `FROM pulled_runes WHERE (${kept}) AND id NOT IN (SELECT id FROM fetched)`;
   await writeParquet(parquet, { csv, fields: FIELDS, order: 'number, id', more }, store);

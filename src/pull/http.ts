@@ -3,11 +3,11 @@
  */
 import { z } from 'zod';
 import { InputError } from '../errors.ts';
-import { BadBlockError, type BlockIdentity, checkBlock } from './block.ts';
+import { BadBlockError, type BlockIdentity, CheckedBlock } from './block.ts';
 import type { Client } from './client.ts';
 import { type EtchingList, parseEtchingPage } from './etchings.ts';
 import type { Heights } from './heights.ts';
-import { type Page, parsePage, readBlock } from './pages.ts';
+import { bytesOf, type Page, parsePage, readBlock } from './pages.ts';
 import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
 import { writeBlock } from './write.ts';
 
@@ -75,8 +75,8 @@ export class HttpSource implements Source {
       limit: this.#limit ?? COMMON_LIMIT,
       isCounted: false,
       read: async (limit, offset) => {
-        const { body } = await this.#client.get(`${this.#base}/runes/v1/etchings?offset=${offset}&limit=${limit}`, parseEtchingPage);
-        return body;
+        const url = `${this.#base}/runes/v1/etchings?offset=${offset}&limit=${limit}`;
+        return (await this.#client.get(url, parseEtchingPage, bytesOf(limit))).body;
       },
       persist: (what, step) => this.#client.persist(what, step),
     };
@@ -89,7 +89,9 @@ export class HttpSource implements Source {
         const { total, results } = await this.#page(height, 1, 0);
         if (results.length !== Math.min(total, 1))
           throw new BadBlockError(`has ${total} records, but its first page has ${results.length}`);
-        return { hash: checkBlock(height, results).hash, records: total };
+        const block = new CheckedBlock(height);
+        for (const record of results) block.add(record);
+        return { hash: block.end().hash, records: total };
       });
       identities.set(height, identity);
     }
@@ -98,29 +100,28 @@ export class HttpSource implements Source {
 
   async fetch({ first: height }: Heights): Promise<Fetched> {
     const limit = this.#limit ?? COMMON_LIMIT;
-    const block = await this.#client.persist(`block ${height}`, () =>
-      readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset)),
+    return this.#client.persist(`block ${height}`, () =>
+      writeBlock(this.#folder, height, (file) => readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset), file)),
     );
-    return writeBlock(this.#folder, block);
   }
 
   async close(): Promise<void> {}
 
   #page(height: number, limit: number, offset: number): Promise<Page> {
-    return this.#get(`/runes/v1/blocks/${height}/activity?offset=${offset}&limit=${limit}`, parsePage);
+    return this.#get(`/runes/v1/blocks/${height}/activity?offset=${offset}&limit=${limit}`, parsePage, bytesOf(limit));
   }
 
   /** Asks for a limit that is too large, and reads the largest limit from the error response. */
   async #largestLimit(tip: number): Promise<number> {
     const path = `/runes/v1/blocks/${tip}/activity?offset=0&limit=${TOO_MUCH}`;
-    const { body, refusal } = await this.#client.get(this.#base + path, parsePage);
+    const { body, refusal } = await this.#client.get(this.#base + path, parsePage, bytesOf(TOO_MUCH));
     if (body !== undefined) return Math.min(body.limit, LARGEST_PAGE);
     const [, limit] = /limit must be <= ([1-9][0-9]{0,5})\b/.exec(refusal) ?? [];
-    return Number(limit ?? COMMON_LIMIT);
+    return Math.min(Number(limit ?? COMMON_LIMIT), LARGEST_PAGE);
   }
 
-  async #get<T>(path: string, parse: (text: string) => T): Promise<T> {
-    const { status, body } = await this.#client.get(this.#base + path, parse);
+  async #get<T>(path: string, parse: (text: string) => T, most?: number): Promise<T> {
+    const { status, body } = await this.#client.get(this.#base + path, parse, most);
     if (body !== undefined) return body;
     const [url] = (this.#base + path).split('?');
     if (status === 401 || status === 403) {

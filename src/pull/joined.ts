@@ -47,7 +47,7 @@ async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<
 
 /** Writes the blocks of a joined file to a file each. */
 export async function splitFile(folder: string, file: PulledFile): Promise<void> {
-  for await (const block of readBlocks(folder, file)) await writeBlock(folder, block);
+  for await (const { height, activity } of readBlocks(folder, file)) await writeBlock(folder, height, (block) => block.add(activity));
   removeFiles(folder, [file]);
 }
 

@@ -3,8 +3,9 @@
  * blocks that were fetched. Pages are found in the mirror's files by the page map, so its host needs no code.
  */
 import { gunzipSync } from 'node:zlib';
+import { formatFault } from '../archive/format.ts';
 import { type Manifest, manifest, misfitOf } from '../contract/schemas.ts';
-import type { Sources } from '../contract/sources.ts';
+import type { LastRead, Sources } from '../contract/sources.ts';
 import { CliError, InputError } from '../errors.ts';
 import { type BlockDigest, digestOfBlocks, readDigests } from '../output/digests.ts';
 import { type Files, MissingFileError, type OpenFile } from '../pages/files.ts';
@@ -15,19 +16,53 @@ import { maximumLimit, siteOf } from '../pages/site.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
 import { type Client, PassingError } from './client.ts';
 import { type EtchingList, type EtchingPage, parseEtchingPage } from './etchings.ts';
-import { type Heights, heightsOf } from './heights.ts';
-import { type Page, parsePage, readBlock } from './pages.ts';
-import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
+import type { Heights } from './heights.ts';
+import { bytesOf, type Page, parsePage, readBlock } from './pages.ts';
+import { allBy, type Extent, type Fetched, HIGHEST, MOST_BLOCKS, type Source } from './source.ts';
 import { WholeFiles } from './wholeFiles.ts';
 import { writeBlock } from './write.ts';
 
-/** Fetches the mirror's manifest. Undefined if the host has none, or one of an unsupported version. */
+/** Most bytes of a manifest. A range of heights takes some 18, so a testnet with a gap after each block needs 9 MB. */
+const MANIFEST_BYTES = 16 * 1024 * 1024;
+
+/** Most ranges of heights that a source says it has read: joining lists of ranges takes time by their product. */
+const MOST_RUNS = 10_000;
+
+/** Most bytes of a file of digests: each of its 1,000 lines has some 190. */
+const DIGESTS_BYTES = 1024 * 1024;
+
+/**
+ * Fetches the mirror's manifest. Undefined if the host has none. Throws an InputError for one of another format version,
+ * and for one that no chain of blocks has.
+ */
 export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
   // Other programs may answer with other text. JSON that cannot be parsed was cut off, so the request is retried.
-  const { body } = await client.get(`${base}/${MANIFEST_PATH}`, (text): unknown => (text.startsWith('{') ? JSON.parse(text) : undefined));
+  const parse = (text: string): unknown => (text.startsWith('{') ? JSON.parse(text) : undefined);
+  const { body } = await client.get(`${base}/${MANIFEST_PATH}`, parse, MANIFEST_BYTES);
+  const { generator, format } = Object(body) as Readonly<Record<string, unknown>>;
+  const fault = generator === 'rune-activity-mirror' ? formatFault(format) : undefined;
+  if (fault !== undefined) throw new InputError(`${base} cannot be read: ${fault}`);
   const found = manifest.safeParse(body);
-  return found.success && (found.data.heights.at(-1)?.[1] ?? 0) <= HIGHEST ? found.data : undefined;
+  if (!found.success) return undefined;
+  const wrong = impossible(found.data);
+  if (wrong === undefined) return found.data;
+  throw new InputError(`the manifest of ${base} ${wrong}`, ['No mirror of this program has that. Check --from, or tell who runs it.']);
 }
+
+/** Says what in a manifest no chain of blocks has, before any of its numbers is used. Undefined if it is all right. */
+export function impossible({ heights, blocks, tip, sources = [] }: Manifest): string | undefined {
+  const read = sources.flatMap((source) => source.blocks);
+  const wrong = wrongRun(heights) ?? sources.map((source) => wrongRun(source.blocks)).find((run) => run !== undefined);
+  if (wrong !== undefined)
+    return `has the range of heights ${wrong.join('..')}, which is not above the one before, or not up to ${HIGHEST}`;
+  if ((tip?.height ?? 0) > HIGHEST) return `names block ${tip?.height} as its last, above ${HIGHEST}`;
+  if (blocks > MOST_BLOCKS) return `lists ${blocks} blocks, more than ${MOST_BLOCKS}`;
+  return read.length > MOST_RUNS ? `has ${read.length} ranges of blocks that were read, more than ${MOST_RUNS}` : undefined;
+}
+
+/** Returns the first range that is not one of ascending, disjoint ranges of valid heights. */
+const wrongRun = (runs: readonly (readonly [number, number])[]): readonly [number, number] | undefined =>
+  runs.find(([first, last], i) => first > last || last > HIGHEST || first <= (runs[i - 1]?.[1] ?? -1));
 
 /** A mirror's manifest, and the blocks of its digest files, heights ascending. */
 export interface Listing {
@@ -42,11 +77,13 @@ export async function readListing(base: string, client: Client): Promise<Listing
     if (found === undefined) throw new BadBlockError('no longer has a manifest');
     const blocks: BlockDigest[] = [];
     for (const path of digestsPaths(found)) {
-      const { status, body } = await client.get(`${base}/${path}`, (text) => readDigests(text, path));
+      const { status, body } = await client.get(`${base}/${path}`, (text) => readDigests(text, path), DIGESTS_BYTES);
       if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
       for (const block of body) blocks.push(block);
+      // The manifest bounds how many there are to keep.
+      if (blocks.length > found.blocks) break;
     }
-    if (digestOfBlocks(blocks) !== found.digest) {
+    if (blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest) {
       throw new BadBlockError('has block digests that do not match the digest in its manifest');
     }
     return { manifest: found, blocks };
@@ -64,6 +101,9 @@ export class MirrorSource implements Source {
     // A mirror that does not say what was read may still say that it has all mints and burns, so all blocks.
     if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
     return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
+  }
+  get tip(): LastRead | undefined {
+    return this.#manifest.tip;
   }
   readonly perFile = 1;
   readonly knowsDigests = true;
@@ -85,7 +125,7 @@ export class MirrorSource implements Source {
 
   async look(): Promise<Extent> {
     const { manifest: found, blocks: listed } = await readListing(this.#base, this.#client);
-    const [first, last] = [found.heights[0]?.[0], found.heights.at(-1)?.[1]];
+    const [first, last] = [found.heights[0]?.[0], found.tip?.height ?? found.heights.at(-1)?.[1]];
     if (first === undefined || last === undefined) {
       throw new InputError(`${this.#base} has no blocks`, ['Give another mirror with --from.']);
     }
@@ -118,13 +158,14 @@ export class MirrorSource implements Source {
     const expected = this.#blocks.get(height);
     if (expected === undefined) throw new Error(`the mirror does not list block ${height}`);
     const limit = maximumLimit(siteOf(this.#manifest));
-    const block = await this.#client.persist(`block ${height}`, async () => {
-      const found = await readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset));
-      if (found.digest === expected.digest) return found;
+    const check = (digest: string) => {
+      if (digest === expected.digest) return;
       this.#mirror = this.#fresh();
-      throw new BadBlockError(`has the digest ${found.digest}, but the mirror lists ${expected.digest}`);
-    });
-    return writeBlock(this.#folder, block);
+      throw new BadBlockError(`has the digest ${digest}, but the mirror lists ${expected.digest}`);
+    };
+    return this.#client.persist(`block ${height}`, () =>
+      writeBlock(this.#folder, height, (file) => readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset), file), check),
+    );
   }
 
   async close(): Promise<void> {}
@@ -134,7 +175,8 @@ export class MirrorSource implements Source {
     const archive = new WholeFiles(this.#base, this.#client);
     const files: Files<OpenFile> = {
       open: async (path) => {
-        const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text);
+        const most = Math.max(bytesOf(maximumLimit(siteOf(this.#manifest))), MANIFEST_BYTES);
+        const { status, body } = await this.#client.get(`${this.#base}/${path}`, (text) => text, most);
         if (body !== undefined && status === 200) return { text: () => Promise.resolve(body) };
         if (status === 404) return undefined;
         throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
@@ -175,12 +217,10 @@ export class MirrorSource implements Source {
 
 /** Paths of a mirror's digest files, heights ascending. */
 export function digestsPaths({ heights }: Manifest): Set<string> {
-  const paths = heights.flatMap(([first, last]) =>
-    heightsOf({ first: first - (first % DIGESTS_PER_FILE), last })
-      .filter((height) => height % DIGESTS_PER_FILE === 0)
-      .map(digestsPath),
-  );
-  return new Set(paths);
+  const paths = new Set<string>();
+  for (const [first, last] of heights)
+    for (let height = first - (first % DIGESTS_PER_FILE); height <= last; height += DIGESTS_PER_FILE) paths.add(digestsPath(height));
+  return paths;
 }
 
 /** Returns the URL that paths of a mirror are relative to, from a URL that may end with `/runes/v1`. */

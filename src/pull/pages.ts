@@ -1,12 +1,52 @@
 /**
- * Reads a block from the pages of its list, which may change between two requests.
+ * Reads a block from the pages of its list, which may change between two requests. Nothing that a source says is used
+ * before it is bounded, so that a broken or hostile source cannot fill the memory.
  */
 import { z } from 'zod';
 import type { ActivityRecord } from '../contract/contractJson.ts';
-import { activityInput } from '../contract/schemas.ts';
-import { BadBlockError, type Block, checkBlock } from './block.ts';
+import { activityInput, misfitOf } from '../contract/schemas.ts';
+import { InputError } from '../errors.ts';
+import { BadBlockError } from './block.ts';
 
-const page = z.object({ limit: z.int().min(1), total: z.int().min(0), results: z.array(activityInput) });
+/** Most bytes of a record or an etching in a page, on average. Most records have 600. */
+const MOST_BYTES = 2048;
+
+/** Most bytes of a page with this many records, and of what is around them. */
+export const bytesOf = (records: number): number => 64 * 1024 + records * MOST_BYTES;
+
+/** Fewest bytes of JSON for each value, on average. Records and etchings have 25. */
+const BYTES_PER_VALUE = 8;
+
+/** Most values in a page: 40 for each of 100,000 records. */
+const MOST_VALUES = 4_000_000;
+
+/**
+ * Parses the JSON of a page. Throws an Error for more values than a page has, because parsed values such as those of
+ * `[[],[],[]]` take ten times the memory of their text.
+ */
+export function parsePageJson(text: string): unknown {
+  const most = 100 + Math.min(text.length / BYTES_PER_VALUE, MOST_VALUES);
+  let values = 0;
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code === 0x2c || code === 0x5b || code === 0x7b) values += 1;
+  }
+  if (values > most) throw new Error('it has more values than a page has');
+  return JSON.parse(text);
+}
+
+/**
+ * Parses the results of a page one by one: a schema of the whole array would make an issue for each wrong one. Throws an
+ * Error for the first that does not match.
+ */
+export const parseResults = <T>(results: readonly unknown[], schema: z.ZodType<T>): T[] =>
+  results.map((result, i) => {
+    const { data, error } = schema.safeParse(result);
+    if (error !== undefined) throw new Error(`results.${i}.${misfitOf(error)}`);
+    return data as T;
+  });
+
+const page = z.object({ limit: z.int().min(1), total: z.int().min(0), results: z.array(z.unknown()) });
 
 export interface Page {
   readonly limit: number;
@@ -14,24 +54,41 @@ export interface Page {
   readonly results: readonly ActivityRecord[];
 }
 
-/** Parses a page of records and checks it against the contract. Throws a SyntaxError or a ZodError. */
+/** Parses a page of records and checks it against the contract. Throws a SyntaxError, a ZodError or an Error. */
 export function parsePage(text: string): Page {
-  return page.parse(JSON.parse(text)) as Page;
+  const { results, ...window } = page.parse(parsePageJson(text));
+  return { ...window, results: parseResults(results, activityInput) as ActivityRecord[] };
 }
 
 /** Fetches a window of a block's list. */
 export type ReadPage = (height: number, limit: number, offset: number) => Promise<Page>;
 
 /**
- * Reads all records of a block. Throws a BadBlockError if the pages do not match, because of their totals, block hashes
- * or number of records. That happens if the source replaces the block between two requests.
+ * Most records of a block: layout archive has 24 bits for the number of a transaction's records. The widest blocks of
+ * mainnet have some ten thousand, and a block that is full of moves has less than a million.
  */
-export async function readBlock(height: number, limit: number, read: ReadPage): Promise<Block> {
+const MOST_RECORDS = 2 ** 24 - 1;
+
+/**
+ * Reads all records of a block, and adds them page by page. Throws a BadBlockError if the pages do not match, because of
+ * their totals or number of records. That happens if the source replaces the block between two requests. Throws an
+ * InputError for a block with more records than any block has.
+ */
+export async function readBlock(
+  height: number,
+  limit: number,
+  read: ReadPage,
+  file: { add(records: readonly ActivityRecord[]): Promise<void> },
+): Promise<void> {
   const first = await read(height, limit, 0);
   const { total } = first;
+  if (total > MOST_RECORDS) {
+    throw new InputError(`the source says that block ${height} has ${total} records, more than ${MOST_RECORDS}`, [
+      'No block has that many. Check that --from is a source to be trusted.',
+    ]);
+  }
   // A server may apply a smaller limit than requested; the page contains the limit that it applied.
   const step = Math.min(limit, first.limit);
-  const records: ActivityRecord[] = [];
   for (let offset = 0; offset === 0 || offset < total; offset += step) {
     const next = offset === 0 ? first : await read(height, step, offset);
     if (next.total !== total) throw new BadBlockError(`has pages with different totals, ${total} and ${next.total}`);
@@ -39,7 +96,6 @@ export async function readBlock(height: number, limit: number, read: ReadPage): 
     if (next.results.length !== expected) {
       throw new BadBlockError(`has a page of ${next.results.length} records at offset ${offset}, expected ${expected}`);
     }
-    for (const record of next.results) records.push(record);
+    await file.add(next.results);
   }
-  return checkBlock(height, records);
 }

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { Field } from '../contract/fields.ts';
 import { literal, type Store } from '../store/duckdb.ts';
-import { readFiles } from '../store/files.ts';
+import { readCsv } from '../store/files.ts';
 
 export interface CsvRows {
   /** CSV as PostgreSQL writes it: an unquoted empty field is NULL. No header. Undefined for no rows. */
@@ -16,17 +16,14 @@ export interface CsvRows {
 
 /** Converts rows to a Parquet file. Throws the errors of DuckDB. */
 export async function writeParquet(parquet: string, { csv, fields, order, more }: CsvRows, store: Store): Promise<void> {
-  const columns = fields.map(({ column }) => `'${column}': 'VARCHAR'`).join(', ');
-  const options = [
-    `auto_detect = false, header = false, delim = ',', quote = '"', escape = '"', nullstr = '', allow_quoted_nulls = false, new_line = '\\n'`,
-    // Without new_line, DuckDB takes a carriage return in the first row for the end of lines.
-    `compression = 'none', columns = {${columns}}`,
-  ];
+  // Without new_line, DuckDB takes a carriage return in the first row for the end of lines.
+  const options = [`header = false, new_line = '\\n'`];
+  const columns = fields.map(({ column }) => column);
   // DuckDB cannot read an empty file.
   const fetched =
     csv === undefined
       ? `SELECT * FROM (${noRows(fields)}) WHERE false`
-      : `SELECT ${fields.map(typed).join(', ')} FROM ${readFiles('csv', [csv], options)}`;
+      : `SELECT ${fields.map(typed).join(', ')} FROM ${readCsv([csv], columns, options)}`;
   await store.run(
     `COPY (WITH fetched AS (${fetched}) SELECT * FROM (FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}) ORDER BY ${order})
      TO ${literal(resolve(parquet))} (FORMAT parquet, COMPRESSION zstd)`,

@@ -1,9 +1,10 @@
 /**
  * Decides which blocks to fetch, from the wanted range, the source's range and the pulled files. No I/O.
  */
+import { InputError } from '../errors.ts';
 import { type Heights, heightsOf } from './heights.ts';
 import type { PulledFile } from './pulledFiles.ts';
-import type { Extent } from './source.ts';
+import { type Extent, MOST_BLOCKS } from './source.ts';
 
 /** The range of blocks that a user asks for. */
 export interface WantedBlocks {
@@ -36,6 +37,7 @@ export interface Plan {
   readonly outgrown: readonly PulledFile[];
 }
 
+/** Throws an InputError when there are more blocks to fetch than a pull fetches at once. */
 export function plan({ wanted, source, confirmations, perFile, files, stale }: PlanInput): Plan {
   const last = Math.min(wanted.to ?? Number.MAX_SAFE_INTEGER, source.last);
   const range = { first: firstOf(wanted, source, perFile, files), last };
@@ -43,7 +45,13 @@ export function plan({ wanted, source, confirmations, perFile, files, stale }: P
   const covered = new Set(fresh.flatMap((file) => heightsOf(file)));
   const missing: number[] = [];
   const miss = (height: number) => {
-    if (!covered.has(height) && height >= source.first && height <= source.last && source.has(height)) missing.push(height);
+    if (covered.has(height) || height < source.first || height > source.last || !source.has(height)) return;
+    missing.push(height);
+    if (missing.length > MOST_BLOCKS) {
+      throw new InputError(`the source has more than ${MOST_BLOCKS} blocks to fetch, up to height ${source.last}`, [
+        'Check --from, or fetch fewer blocks at once with --blocks, such as --blocks 840000..899999.',
+      ]);
+    }
   };
   for (let height = range.first; height <= range.last; height += 1) miss(height);
   // A stale file is removed with all its blocks, so fetch its unchanged blocks too.

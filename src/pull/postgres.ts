@@ -11,6 +11,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import { type Field, LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { BuildError, CliError, codeOf, InputError, messageOf } from '../errors.ts';
 import { int, type Store } from '../store/duckdb.ts';
+import { firstLineOf, isDiskFull, isWrongValue } from '../store/failures.ts';
 import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
@@ -18,7 +19,7 @@ import { writeParquet } from './parquetFile.ts';
 import { checkDigest, HEIGHTS_PER_FILE, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
-import { hasChecksum, isDiskFull, putInPlace, saveStream, workFile, writeError } from './write.ts';
+import { hasChecksum, putInPlace, saveStream, workFile, writeError } from './write.ts';
 
 export interface DatabaseOptions {
   /** A `postgres://` URL. */
@@ -249,12 +250,12 @@ export class DatabaseSource implements Source {
   #explainConversion(error: unknown, table: string, kept: string | undefined): never {
     const { folder } = this.#options;
     if (isDiskFull(error)) throw writeError(folder, error);
-    const [first = ''] = messageOf(error).split('\n');
+    const first = firstLineOf(error);
     if (error instanceof CliError) throw error;
     if (kept !== undefined && first.includes(kept)) {
       throw new InputError(`${kept} cannot be read: ${first}`, ['The file is damaged. Remove it and pull again.']);
     }
-    if (/^(?:Conversion|Invalid Input) Error/.test(first)) {
+    if (isWrongValue(first)) {
       throw new InputError(`the table ${table} of ${this.name} has a value of the wrong type: ${first}`, [
         "Check that its columns are the same as in bitcoin-indexer's database, and its encoding is UTF-8.",
       ]);

@@ -2,11 +2,13 @@
  * Pulls blocks from a source into the input folder. Compares the pulled files with the source, fetches what differs,
  * and repeats until nothing differs.
  */
+
 import { join } from 'node:path';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
-import { joinRuns } from '../contract/sources.ts';
+import { joinRuns, type LastRead } from '../contract/sources.ts';
 import { BuildError, InputError } from '../errors.ts';
+import type { WorkLimits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
 import { updateBlocksFile } from './blocksFile.ts';
@@ -25,6 +27,7 @@ export interface PullOptions {
   /** How many of the last blocks each pull compares, and replaces if they changed. Older blocks are settled. */
   readonly confirmations: number;
   readonly concurrency: number;
+  readonly limits: WorkLimits;
   readonly signal: AbortSignal;
 }
 
@@ -52,6 +55,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
   const totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
   const fetched: Heights[] = [];
   let empty: Heights[] = [];
+  let tip: LastRead | undefined;
   finishJoins(folder);
   for (let round = 0; ; round += 1) {
     options.signal.throwIfAborted();
@@ -112,13 +116,14 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     removeFiles(folder, outgrown);
     totals.blocks += all;
     empty = readWithin(source, range);
+    tip = source.tip?.height === range.last ? source.tip : undefined;
     if (units.length === 0) {
       await joinSettled(folder, has.last - options.confirmations, options.signal, progress);
       break;
     }
   }
   const heights = rangesOf(listPulledFiles(folder));
-  if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty]);
+  if (heights.length > 0) updateBlocksFile(folder, source.origin, fetched, [...heights, ...empty], tip);
   return { ...totals, heights };
 }
 

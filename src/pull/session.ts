@@ -9,6 +9,7 @@ import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
+import type { DifficultyRules } from '../runes/proofOfWork.ts';
 import { Store } from '../store/duckdb.ts';
 import { withLock } from '../store/lock.ts';
 import { Client, type ClientOptions } from './client.ts';
@@ -27,17 +28,18 @@ export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'>
   readonly from: URL | NodeUrl;
   /** Cookie file of a node. */
   readonly cookie: string | undefined;
+  /** Memory of the process, such as `1GB`. */
+  readonly memoryLimit: string;
   /** Arguments for a build after each pull from a node, which then goes on until the signal aborts. */
   readonly follow: readonly string[] | undefined;
+  /** See NodePullOptions. */
+  readonly difficulty?: DifficultyRules;
 }
 
 /** The URL of the RPC and REST interfaces of a Bitcoin Core node. */
 export class NodeUrl {
   constructor(readonly url: URL) {}
 }
-
-/** Memory for DuckDB and this program. DuckDB sorts a file's rows in memory, or spills to disk. */
-const MEMORY_LIMIT = '700MB';
 
 /**
  * Pulls into the input folder. Throws the errors of pull(), a LockedError if another pull is using the folder, and an
@@ -49,7 +51,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   setMaxListeners(request.concurrency + 10, request.signal);
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
-  const store = await Store.open({ memoryLimit: MEMORY_LIMIT, threads: availableParallelism(), scratch: work });
+  const store = await Store.open({ memoryLimit: request.memoryLimit, threads: availableParallelism(), scratch: work });
   const lock = { path: join(work, 'lock'), name: 'pull_lock', what: `the folder ${folder}`, flag: '--to', worker: 'pull' };
   let source: Source | undefined;
   try {

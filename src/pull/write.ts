@@ -8,9 +8,11 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { BuildError, codeOf, messageOf } from '../errors.ts';
+import type { ActivityRecord } from '../contract/contractJson.ts';
+import { BuildError, messageOf } from '../errors.ts';
 import { CHECKSUM_ENDING, checksumText, sha256Of } from '../input/checksums.ts';
-import { type Block, blockText } from './block.ts';
+import { isDiskFull } from '../store/failures.ts';
+import { CheckedBlock } from './block.ts';
 import { blockFile, type PulledFile, WORK_FOLDER } from './pulledFiles.ts';
 import type { Fetched } from './source.ts';
 
@@ -24,25 +26,95 @@ export const workFile = (folder: string, ending: string): string => {
   return join(folder, WORK_FOLDER, `${process.pid}-${count}${ending}`);
 };
 
-/** Writes a block's file. */
-export async function writeBlock(folder: string, block: Block): Promise<Fetched> {
-  const bytes = await compress(blockText(block));
-  const path = blockFile(block.height, block.digest);
-  const temporary = workFile(folder, '.gz');
-  try {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    const file = await open(temporary, 'w');
+/** Characters of records that are compressed at once, as one gzip member. */
+const MEMBER_LENGTH = 4 * 1024 * 1024;
+
+/**
+ * Writes a block's file: one JSON record per line, or `[]` for a block without records. Records are added page by page,
+ * so that a block of any size takes little memory.
+ */
+class BlockFile {
+  readonly #folder: string;
+  readonly #block: CheckedBlock;
+  readonly #temporary: string;
+  #pending: string[] = [];
+  #length = 0;
+  #bytes = 0;
+
+  constructor(folder: string, height: number) {
+    this.#folder = folder;
+    this.#block = new CheckedBlock(height);
+    this.#temporary = workFile(folder, '.gz');
+  }
+
+  /** Adds records in served order. Rejects with a BadBlockError for a record that does not belong there. */
+  async add(records: readonly ActivityRecord[]): Promise<void> {
+    for (const record of records) {
+      this.#block.add(record);
+      await this.#write(`${JSON.stringify(record)}\n`);
+    }
+  }
+
+  /** Puts the file in place, if `check` does not throw for the identity of its block. */
+  async place(check: (digest: string) => void = () => undefined): Promise<Fetched> {
+    const { records, digest } = this.#block.end();
+    check(digest);
+    if (records === 0) await this.#write('[]\n');
+    const path = blockFile(this.#block.height, digest);
     try {
-      await file.writeFile(bytes);
-      await file.sync();
+      await this.#flush(true);
+      mkdirSync(dirname(join(this.#folder, path)), { recursive: true });
+      await rename(this.#temporary, join(this.#folder, path));
+    } catch (error) {
+      throw writeError(this.#folder, error);
+    }
+    return { path, records, bytes: this.#bytes };
+  }
+
+  /** Removes the temporary file, unless it was put in place. */
+  drop(): void {
+    rmSync(this.#temporary, { force: true });
+  }
+
+  async #write(line: string): Promise<void> {
+    this.#pending.push(line);
+    this.#length += line.length;
+    if (this.#length < MEMBER_LENGTH) return;
+    try {
+      await this.#flush(false);
+    } catch (error) {
+      throw writeError(this.#folder, error);
+    }
+  }
+
+  async #flush(isLast: boolean): Promise<void> {
+    const bytes = this.#length === 0 ? Buffer.alloc(0) : await compress(this.#pending.join(''));
+    [this.#pending, this.#length] = [[], 0];
+    const file = await open(this.#temporary, 'a');
+    try {
+      await file.appendFile(bytes);
+      if (isLast) await file.sync();
     } finally {
       await file.close();
     }
-    await rename(temporary, join(folder, path));
-  } catch (error) {
-    throw writeError(folder, error);
+    this.#bytes += bytes.length;
   }
-  return { path, records: block.records, bytes: bytes.length };
+}
+
+/** Writes a block's file with the records that `fill` adds, and puts it in place if `check` does not throw for its digest. */
+export async function writeBlock(
+  folder: string,
+  height: number,
+  fill: (file: Pick<BlockFile, 'add'>) => Promise<void>,
+  check?: (digest: string) => void,
+): Promise<Fetched> {
+  const file = new BlockFile(folder, height);
+  try {
+    await fill(file);
+    return await file.place(check);
+  } finally {
+    file.drop();
+  }
 }
 
 /**
@@ -103,9 +175,6 @@ export async function saveStream(folder: string, stream: Readable, path: string,
     throw first === undefined ? error : first.error;
   }
 }
-
-/** Recognises errors about a full disk. DuckDB's errors have no code, so their message is searched. */
-export const isDiskFull = (error: unknown): boolean => codeOf(error) === 'ENOSPC' || /No space left|ould not write/.test(messageOf(error));
 
 /** Makes the error for a folder that cannot be written. */
 export const writeError = (folder: string, error: unknown): BuildError =>

@@ -1,22 +1,26 @@
 /**
  * Renders records to JSON in DuckDB and yields batches of whole blocks. Memory depends on the batch, not on the input.
  */
+import { countCrossing, type WorkLimits } from '../limits.ts';
 import type { Site } from '../pages/site.ts';
 import { readBlobs, readBytes, readDoubles } from '../store/columns.ts';
 import type { Store } from '../store/duckdb.ts';
 import { JSON_TEXT, operationCode, recordJson } from './recordSql.ts';
 import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './servedOrder.ts';
 
-/** Least number of records in a batch except the last: about 5 MB of JSON. */
-export const BATCH_RECORDS = 8_192;
-
 /**
  * Yields the rendered records of a relation in batches. The relation has the columns of `kept` (input/load.ts) and
  * exactly the records of these blocks. It is scanned once, so loading sorts input whose blocks are scattered.
  */
-export async function* renderBatches(store: Store, site: Site, blocks: readonly ExpectedBlock[], relation = 'kept'): AsyncGenerator<Batch> {
+export async function* renderBatches(
+  store: Store,
+  site: Site,
+  blocks: readonly ExpectedBlock[],
+  { batchRecords }: Pick<WorkLimits, 'batchRecords'>,
+  relation = 'kept',
+): AsyncGenerator<Batch> {
   await store.run(JSON_TEXT);
-  const assembler = new Assembler(blocks, BATCH_RECORDS);
+  const assembler = new Assembler(blocks, batchRecords);
   const blob = (text: string) => `encode(${text})`;
   // DOUBLE is exact up to 2^53 - 1. Only layout `files` needs tx ids, for the names of files.
   const columns = ['block_height::DOUBLE', 'tx_index::DOUBLE', 'ord::DOUBLE', operationCode, blob(recordJson(site.dialect))];
@@ -37,7 +41,10 @@ export async function* renderBatches(store: Store, site: Site, blocks: readonly 
       row = assembler.add(arrivals, row);
       if (assembler.isWhole) yield assembler.take();
     }
-    if (assembler.isReady) yield assembler.take();
+    if (assembler.isReady) {
+      countCrossing('batchRecords');
+      yield assembler.take();
+    }
   }
   assembler.finish();
 }

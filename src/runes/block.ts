@@ -3,8 +3,9 @@
  *
  * It copies nothing and makes no object for each transaction, because most transactions have no runes.
  */
-import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
+import { copyOf, type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
 import { decodeMessage, type Message } from './message.ts';
+import type { Work } from './proofOfWork.ts';
 import { isMessage } from './script.ts';
 
 /** The bytes of a block are damaged. The message says where. */
@@ -12,7 +13,8 @@ export class BlockError extends Error {
   override readonly name = 'BlockError';
 }
 
-const HEADER_BYTES = 80;
+/** Size of a header. */
+export const HEADER_BYTES = 80;
 
 /** Size of an outpoint: a transaction id and an output index. */
 export const OUTPOINT_BYTES = 36;
@@ -30,15 +32,31 @@ export interface TransactionPlace {
   readonly witness: number;
 }
 
-export interface Block {
-  readonly bytes: Uint8Array;
+/** The place of a block in its chain, and its transactions. */
+export interface BlockLink {
   /** Hash as Bitcoin displays it, like `previous`. */
   readonly hash: string;
   readonly previous: string;
-  /** Seconds since 1970. */
-  readonly time: number;
   /** Transaction ids of 32 bytes each, in the byte order of hashing. */
   readonly txids: Uint8Array;
+}
+
+/** The fields of a block's header. */
+export interface Header extends Work {
+  /** Hash of the block before, as Bitcoin displays it. */
+  readonly previous: string;
+}
+
+/** Reads a header. */
+export const readHeader = (bytes: Uint8Array, hash256: Hash256): Header => ({
+  hash: hashText(hash256(bytes.subarray(0, HEADER_BYTES))),
+  previous: hashText(bytes, 4),
+  time: uint32At(bytes, 68),
+  bits: uint32At(bytes, 72),
+});
+
+export interface Block extends Header, BlockLink {
+  readonly bytes: Uint8Array;
   readonly transactions: readonly TransactionPlace[];
   /** Offset of each input's outpoint. */
   readonly inputs: readonly number[];
@@ -83,7 +101,8 @@ class Reader {
 export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   const reader = new Reader(bytes);
   reader.skip(HEADER_BYTES, 'its header');
-  const hash = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
+  const header = readHeader(bytes, hash256);
+  const { hash } = header;
   const count = reader.count('the number of transactions');
   // A transaction has 10 bytes or more, so a wrong number can't ask for more memory than the block's own size.
   if (count === 0 || count * 10 > bytes.length)
@@ -151,7 +170,7 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   if (!sameBytes(merkleRoot(txids, hash256), 0, bytes, 36, 32)) {
     throw new BlockError(`block ${hash} has other transactions than its header names (merkle root)`);
   }
-  return { bytes, hash, previous: hashText(bytes, 4), time: uint32At(bytes, 68), txids, transactions, inputs, scripts, scriptLengths };
+  return { ...header, bytes, txids, transactions, inputs, scripts, scriptLengths };
 }
 
 /**
@@ -159,7 +178,7 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
  * this returns zeros for such a list.
  */
 function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
-  const level = txids.slice();
+  const level = copyOf(txids);
   for (let count = txids.length / 32; count > 1; count = Math.ceil(count / 2)) {
     for (let i = 0; i < count; i += 2) {
       const pair = 32 * i;

@@ -3,6 +3,31 @@
 /** Computes the SHA-256 of the SHA-256 of `bytes`. Callers pass the fastest implementation of their platform. */
 export type Hash256 = (bytes: Uint8Array) => Uint8Array;
 
+declare const lent: unique symbol;
+
+/**
+ * Bytes of somebody else's buffer, which its owner overwrites later. No function that keeps a `Uint8Array` accepts them:
+ * `copyOf` makes bytes to keep.
+ */
+export interface LentBytes {
+  readonly [lent]: true;
+  readonly length: number;
+}
+
+/** Marks a part of a buffer that its owner reuses. */
+export const lend = (bytes: Uint8Array, from = 0, to = bytes.length): LentBytes => bytes.subarray(from, to) as unknown as LentBytes;
+
+/** Returns lent bytes for a call that reads them at once and does not keep them. */
+export const peek = (bytes: LentBytes): Uint8Array => bytes as unknown as Uint8Array;
+
+/**
+ * Copies bytes, or their part from `from` to `to`. The only way to copy: `slice` of a Uint8Array copies, but that of a
+ * Node Buffer, which has the same type, returns a view. test/architecture.test.ts forbids it.
+ */
+export function copyOf(bytes: Uint8Array | LentBytes, from = 0, to = bytes.length): Uint8Array {
+  return new Uint8Array((bytes as Uint8Array).subarray(from, to));
+}
+
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 /** Returns the 32 bytes at `at` as Bitcoin displays hashes: last byte first, in lower hex. */

@@ -5,7 +5,7 @@
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
 import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessEndsOf } from './block.ts';
-import { type Hash256, hashText, outpointText, sameBytes, uint32At } from './bytes.ts';
+import { copyOf, type Hash256, hashText, outpointText, sameBytes, uint32At } from './bytes.ts';
 import {
   type Changes,
   knownId,
@@ -25,7 +25,7 @@ import { type Event, emitMoves, type LedgerRow, type RowTarget, type RuneRow } f
 import { isOpReturn, isTaproot, pushes, tapscriptOf } from './script.ts';
 
 /** Confirmations that a commitment needs when its name is etched. The block of the etching counts as one. */
-const CONFIRMATIONS = 6;
+export const CONFIRMATIONS = 6;
 
 /** An output that a transaction spends, and the height of its block. */
 export interface PreviousOutput {
@@ -203,7 +203,7 @@ class BlockState {
         found = own;
       } else {
         found = this.indexing.ledger.output(bytes, at);
-        if (found) this.#spent.push(bytes.slice(at, at + OUTPOINT_BYTES));
+        if (found) this.#spent.push(copyOf(bytes, at, at + OUTPOINT_BYTES));
       }
       if (found) {
         spent ??= [];
@@ -271,7 +271,7 @@ class BlockState {
       outpoint.set(txid);
       outpoint.set([output & 0xff, (output >> 8) & 0xff, (output >> 16) & 0xff, output >> 24], 32);
       const script = scriptOf(this.block, transaction, output);
-      const created = { outpoint, script: hasAddress(script) ? script.slice() : NO_SCRIPT, balances: runes, spent: false };
+      const created = { outpoint, script: hasAddress(script) ? copyOf(script) : NO_SCRIPT, balances: runes, spent: false };
       const bucket = this.#created.get(bucketOf(outpoint, 0));
       if (bucket) bucket.push(created);
       else this.#created.set(bucketOf(outpoint, 0), [created]);

@@ -69,7 +69,7 @@ ${manifest.sample === true ? SAMPLE_NOTE : ''}<p class="lead">A read-only mirror
 ${figure('Records', manifest.records)}
 ${figure('Transactions', manifest.transactions)}
 ${figure('Blocks', manifest.blocks)}
-${figure('Highest block', tip)}
+${figure('Highest block', manifest.tip?.height ?? tip)}
 </dl>
 <noscript><p class="note">Look-ups and charts on this page need JavaScript. The API below does not.</p></noscript>
 <section id="activity" class="scripted" aria-labelledby="activity-title">

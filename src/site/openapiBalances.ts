@@ -16,7 +16,7 @@ export function balanceOperations(tooMany: string): ListOperation[] {
       id: 'listHolders',
       summary: 'Holders of a rune',
       description:
-        'The addresses that have a rune, the largest balance first. Runes on outputs without an address belong to no holder. The list of a rune with many holders is exact after an older block, which it names in `block_height`.',
+        'The addresses that have a rune, the largest balance first. Runes on outputs without an address belong to no holder. The list of a rune with many holders that changed lately is exact after an older block, which it names in `block_height`.',
       parameters: ['rune', 'offset', 'limit'],
       further: { part: 'holders', tag: 'Balances', schema: 'HolderList' },
       refused: { limit: `${holders}${tooMany}`, offset: `${holders}?offset=-1`, rune: '/runes/v1/etchings/-/holders' },

@@ -4,7 +4,7 @@
  */
 
 import type { ActivityRecord } from '../contract/contractJson.ts';
-import { errorBody } from '../http/errors.ts';
+import { type ErrorStatus, errorBody } from '../http/errors.ts';
 import { spellHex } from '../pages/ids.ts';
 import { parseTarget } from '../pages/request.ts';
 import type { BuiltSite, Dialect, Site } from '../pages/site.ts';
@@ -96,4 +96,4 @@ export function refusals(targets: Readonly<Record<string, string>>, site: BuiltS
 }
 
 /** Returns the body of an error. */
-export const errorExample = (status: number, message: string): unknown => JSON.parse(errorBody(status, message).body);
+export const errorExample = (status: ErrorStatus, message: string): unknown => JSON.parse(errorBody(status, message).body);

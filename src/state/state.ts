@@ -9,8 +9,9 @@
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { BuildError, CliError, messageOf } from '../errors.ts';
+import { BuildError } from '../errors.ts';
 import { literal, type Store, text } from '../store/duckdb.ts';
+import { firstLineOf, isDamage, isDuckDBError, isFileError } from '../store/failures.ts';
 import { attachDatabase } from '../store/lock.ts';
 import { removeIfPossible, unusableCache } from '../store/scratch.ts';
 import { definitionOf, TABLES, type TableName } from '../store/tables.ts';
@@ -22,7 +23,7 @@ const FILE = 'state.duckdb';
  * Version of the `state.` tables in store/tables.ts, and of the files that builds write beside the pages. A state with
  * another version is not used.
  */
-const FORMAT = 10;
+const FORMAT = 11;
 
 const program = `${VERSION} ${FORMAT}`;
 
@@ -149,24 +150,12 @@ async function attachFile(store: Store, cache: string): Promise<void> {
   await store.run(`CREATE TABLE IF NOT EXISTS state.basis (${definitionOf('state.basis')})`);
 }
 
-const firstLineOf = (error: unknown): string => messageOf(error).split('\n')[0] ?? '';
-
-/** Messages of DuckDB begin with the kind of the error. */
-const isDuckDBError = (error: unknown): boolean =>
-  error instanceof Error && !(error instanceof CliError) && /^(?:[A-Za-z]+ )+Error: /.test(error.message);
-
-/**
- * Messages of DuckDB about damage in its own files. Each block of a file has a checksum, which is compared when the
- * block is read, so damage may be found late in a build.
- */
-const DAMAGE = /^(?:Serialization Error: |FATAL Error: |IO Error: Corrupt database file)/;
-
 /** Returns the message of an error that a damaged state caused; undefined for any other error. */
 export function damageOf(error: unknown, cache: string): string | undefined {
   if (error instanceof DamagedStateError) return error.message;
   const message = firstLineOf(error);
-  const namesState = /^IO Error: /.test(message) && filesIn(resolve(cache)).some((path) => message.includes(path));
-  return isDuckDBError(error) && (DAMAGE.test(message) || namesState) ? message : undefined;
+  const namesState = isFileError(message) && filesIn(resolve(cache)).some((path) => message.includes(path));
+  return isDuckDBError(error) && (isDamage(message) || namesState) ? message : undefined;
 }
 
 /** Renames a damaged state file, so that the next build is a full one. Returns the new path. */

@@ -5,7 +5,7 @@
 import type { Loaded } from '../input/load.ts';
 import type { Layout } from '../pages/site.ts';
 import { countWritten } from '../stats/counting.ts';
-import { int, type Store } from '../store/duckdb.ts';
+import { int, literal, type Store } from '../store/duckdb.ts';
 import { TABLES } from '../store/tables.ts';
 
 /** A block whose pages this build wrote. */
@@ -16,6 +16,8 @@ export interface NewBlock {
   readonly transactions: number;
   readonly operations: readonly number[];
   readonly digest: string;
+  /** Digest of the outputs that the block spends; empty if the input does not say. */
+  readonly spentDigest: string;
   readonly files: number;
   readonly bytes: number;
   /** The compressed pages, if the build has an archive. */
@@ -37,7 +39,7 @@ export interface BlockChanges {
  */
 export async function updateBlocks(written: Iterable<NewBlock>, layout: Layout, store: Store): Promise<BlockChanges> {
   const rows = [...written].map((b) => [
-    ...[b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.files, b.bytes],
+    ...[b.height, b.hash, b.records, b.transactions, b.operations.join(), b.digest, b.spentDigest, b.files, b.bytes],
     b.spooled?.bytes ?? 0,
   ]);
   await store.append('written', TABLES.written.columns, rows);
@@ -67,7 +69,15 @@ export async function updateBlocks(written: Iterable<NewBlock>, layout: Layout, 
   return { heights: replaced.map((row) => row.block_height), written: rows.length, gone };
 }
 
-/** Updates the tables of input files, of their blocks and of runes. */
+/** SQL of the last block: the highest of the state, or one without records that the input says was read. */
+function tipOf({ tip }: Pick<Loaded, 'tip'>): string {
+  const read = tip === undefined ? '' : `UNION ALL SELECT ${tip.height}, ${literal(tip.hash)}, false`;
+  // The records of a block decide about its hash.
+  return `SELECT block_height, block_hash FROM (SELECT block_height, block_hash, true AS has_records FROM state.blocks ${read})
+    ORDER BY block_height DESC, has_records DESC LIMIT 1`;
+}
+
+/** Updates the tables of input files, of their blocks and of runes. Call it after `updateBlocks`. */
 export async function updateInputs(loaded: Loaded, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   await store.append('present_files', TABLES['state.files'].columns, rows);
@@ -81,6 +91,7 @@ export async function updateInputs(loaded: Loaded, store: Store): Promise<void> 
     INSERT INTO state.left_out SELECT * FROM left_out`);
   const read = loaded.sources.flatMap(({ blocks }) => blocks.map(([first, last]) => `(${first}, ${last})`));
   await store.run(`DELETE FROM state.read_blocks; ${read.length === 0 ? '' : `INSERT INTO state.read_blocks VALUES ${read.join(', ')}`}`);
+  await store.run(`DELETE FROM state.tip; INSERT INTO state.tip ${tipOf(loaded)}`);
   if (!loaded.hasRunes) return;
   // EXCEPT treats NULLs as equal.
   await store.run(`CREATE TEMP TABLE new_runes AS FROM runes EXCEPT FROM state.runes;

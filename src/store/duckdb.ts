@@ -4,13 +4,16 @@
  */
 
 import { type DuckDBConnection, type DuckDBDataChunk, DuckDBInstance, version } from '@duckdb/node-api';
+import { bytesOf } from '../contract/memorySize.ts';
 import { BuildError, messageOf } from '../errors.ts';
+import { yieldNow } from '../yieldNow.ts';
+import { firstLineOf, hasTooManyFiles, isDiskFull, isOutOfMemory } from './failures.ts';
 
 /** Part of the build's settings, because another version may write different Parquet bytes for the same rows. */
 export const DUCKDB_VERSION = version();
 
 export interface StoreOptions {
-  /** Approximate memory limit of the whole process, such as `1GB`. */
+  /** Memory of the whole process, such as `1GB`. */
   readonly memoryLimit: string;
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
@@ -53,14 +56,18 @@ export class Store {
   readonly #instance: DuckDBInstance;
   readonly #connection: DuckDBConnection;
 
-  private constructor(instance: DuckDBInstance, connection: DuckDBConnection) {
+  private constructor(
+    instance: DuckDBInstance,
+    connection: DuckDBConnection,
+    readonly memory: number,
+  ) {
     this.#instance = instance;
     this.#connection = connection;
   }
 
   static async open(options: StoreOptions): Promise<Store> {
     const settings = {
-      memory_limit: shareOf(options.memoryLimit),
+      memory_limit: `${Math.floor(shareOf(options.memoryLimit) / 1000)}KB`,
       threads: String(options.threads),
       temp_directory: options.scratch,
       // Records without event_index are served in input order.
@@ -78,7 +85,7 @@ export class Store {
     let connection: DuckDBConnection | undefined;
     try {
       connection = await instance.connect();
-      const store = new Store(instance, connection);
+      const store = new Store(instance, connection, shareOf(options.memoryLimit));
       // `share` needs the progress bar, which is not printed.
       await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
       return store;
@@ -103,6 +110,7 @@ export class Store {
    * a cell is NULL or of another type.
    */
   async rows<C extends Columns>(sql: string, columns: C): Promise<Values<C>[]> {
+    // Not streamed: another query of the connection would end a stream, and callers run queries at the same time.
     const reader = await this.#connection.runAndReadAll(sql).catch(explainResources);
     const rows = reader.getRowObjectsJS() as unknown as Row[];
     return rows.map((row) => valuesOf(row, columns, sql));
@@ -150,6 +158,7 @@ export class Store {
     const appender = await this.#connection.createAppender(table, null, 'temp');
     try {
       for (const row of rows) {
+        await yieldNow();
         for (const [i, cell] of row.entries()) {
           if (types[i] === 'BIGINT') appender.appendBigInt(BigInt(cell));
           else if (types[i] === 'INTEGER') appender.appendInteger(Number(cell));
@@ -189,27 +198,27 @@ function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<
   return Object.fromEntries(values) as Values<C>;
 }
 
-/** DuckDB's part of the memory limit. The rest is for Node.js, its threads and the batches between them. */
-const DUCKDB_SHARE = 0.7;
-
-/** Returns DuckDB's part of a size such as `1GB`, in the same notation. */
-function shareOf(size: string): string {
-  const [, number, unit] = /^([0-9.]+) ?([A-Za-z]+)$/.exec(size) ?? [];
-  return number === undefined ? size : `${Number(number) * DUCKDB_SHARE}${unit}`;
+/**
+ * Returns DuckDB's part of the memory, in bytes. The rest is for Node.js, its threads and the batches between
+ * them, and for what DuckDB allocates without counting it: some 150 MB, and more with its limit.
+ */
+function shareOf(size: string): number {
+  const bytes = bytesOf(size) ?? 0;
+  return Math.max(0.8 * bytes - 150e6, 0.4 * bytes);
 }
 
 /** Throws a BuildError when memory, disk space or file handles are used up. Rethrows any other error. */
 function explainResources(error: unknown): never {
-  const [first = ''] = messageOf(error).split('\n');
-  if (/^Out of Memory Error/.test(first)) {
+  const first = firstLineOf(error);
+  if (isOutOfMemory(first)) {
     throw new BuildError(`DuckDB needs more memory than --memory-limit allows: ${first}`, [
       'Raise --memory-limit, or lower --threads: every thread needs memory.',
     ]);
   }
-  if (/Too many open files/.test(first)) {
+  if (hasTooManyFiles(first)) {
     throw new BuildError(`too many files are open: ${first}`, ['Raise the limit (ulimit -n) and build again.']);
   }
-  if (/No space left on device|could not write|Could not write/.test(first)) {
+  if (isDiskFull(error)) {
     throw new BuildError(`the disk of the cache folder is full: ${first}`, ['Free some space, or use another folder with --cache.']);
   }
   throw error;

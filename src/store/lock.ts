@@ -3,8 +3,9 @@
  */
 import { lstatSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { BuildError, CliError, LockedError, messageOf } from '../errors.ts';
+import { BuildError, CliError, LockedError } from '../errors.ts';
 import { literal, type Store } from './duckdb.ts';
+import { firstLineOf, isLocked, isUnwritable, lockOwner } from './failures.ts';
 
 export interface DatabaseFile {
   readonly path: string;
@@ -28,20 +29,14 @@ export async function attachDatabase(store: Store, file: DatabaseFile): Promise<
     // The path is absolute, because DuckDB expands `~/x` and reads `x:y` as a database of type `x`.
     await store.run(`ATTACH ${literal(resolve(path))} AS ${name}`);
   } catch (error) {
-    const message =
-      messageOf(error)
-        .split('\n')[0]
-        ?.replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '') ?? '';
-    if (/could not set lock|conflicting lock|used by another process/i.test(message)) {
-      const pid = /PID (\d+)/.exec(message)?.[1];
+    const message = firstLineOf(error).replace(/^(?:the disk of the cache folder is full: )?(?:IO Error: )?/, '');
+    if (isLocked(message)) {
+      const pid = lockOwner(message);
       throw new LockedError(`another ${worker} is using ${what}${pid === undefined ? '' : ` (process ${pid})`}`, [
         `Wait until it ends, or use another folder with ${flag}.`,
       ]);
     }
-    if (
-      !/Too many open files/.test(message) &&
-      /Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message)
-    ) {
+    if (isUnwritable(message)) {
       throw new BuildError(`${what} cannot be written: ${message}`, [
         `Free some space, change its permissions, or use another folder with ${flag}.`,
       ]);

@@ -2,11 +2,27 @@
  * Scratch folders: one per build, inside the cache folder, removed when the build ends. A build also removes the
  * scratch folders of killed builds.
  */
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { BuildError, codeOf, messageOf } from '../errors.ts';
 
 const PREFIX = 'scratch-';
+
+/** After this time, in milliseconds, a scratch folder of another machine or container is abandoned. No build takes as long. */
+const ABANDONED_MS = 7 * 24 * 3600 * 1000;
+
+/** Names the space in which a process id means a process: containers that share a cache folder have their own ids. */
+function spaceOfIds(): string {
+  let space = '';
+  try {
+    space = readlinkSync('/proc/self/ns/pid');
+  } catch {
+    // Only Linux has it. Elsewhere the machine tells.
+  }
+  return createHash('sha256').update(`${hostname()} ${space}`).digest('hex').slice(0, 12);
+}
 
 /**
  * Runs `work` with an empty scratch folder. Afterwards, removes the cache folder if this call created it and it is
@@ -14,13 +30,13 @@ const PREFIX = 'scratch-';
  */
 export async function withScratch<T>(cache: string, work: (scratch: string) => Promise<T>): Promise<T> {
   const folder = resolve(cache);
-  const scratch = join(folder, `${PREFIX}${process.pid}`);
   const existed = existsSync(folder);
+  let scratch: string;
   try {
     mkdirSync(folder, { recursive: true });
-    rmSync(scratch, { recursive: true, force: true });
-    mkdirSync(scratch);
-    removeAbandoned(folder);
+    const space = spaceOfIds();
+    scratch = mkdtempSync(join(folder, `${PREFIX}${space}-${process.pid}-`));
+    removeAbandoned(folder, space);
   } catch (error) {
     throw unusableCache(cache, error);
   }
@@ -48,12 +64,17 @@ export function removeIfPossible(path: string): void {
   }
 }
 
-function removeAbandoned(folder: string): void {
+function removeAbandoned(folder: string, here: string): void {
   for (const name of readdirSync(folder)) {
-    const pid = name.startsWith(PREFIX) ? Number(name.slice(PREFIX.length)) : Number.NaN;
-    if (Number.isInteger(pid) && !isAlive(pid)) rmSync(join(folder, name), { recursive: true, force: true });
+    if (!name.startsWith(PREFIX)) continue;
+    const [space, pid] = name.slice(PREFIX.length).split('-');
+    const isAbandoned = space === here ? !isAlive(Number(pid)) : isOld(join(folder, name));
+    if (isAbandoned) rmSync(join(folder, name), { recursive: true, force: true });
   }
 }
+
+/** Another build may have removed the folder. */
+const isOld = (path: string): boolean => Date.now() - (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0) > ABANDONED_MS;
 
 function isAlive(pid: number): boolean {
   try {

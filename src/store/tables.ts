@@ -74,7 +74,8 @@ const RUNES = {
 /**
  * Blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with commas. `files`
  * and `bytes`: those of the block's pages and its transactions'; 0 in layout `archive`. `packed`: bytes of the compressed
- * pages in the archive; 0 without one.
+ * pages in the archive; 0 without one. `digest` is the published digest of the records, and `spent_digest` that of the
+ * outputs that the block spends, which are not in records; empty if the input does not say.
  */
 const WRITTEN = {
   block_height: 'BIGINT',
@@ -83,6 +84,7 @@ const WRITTEN = {
   transactions: 'BIGINT',
   operations: 'VARCHAR',
   digest: 'VARCHAR',
+  spent_digest: 'VARCHAR',
   files: 'BIGINT',
   bytes: 'BIGINT',
   packed: 'BIGINT',
@@ -173,6 +175,13 @@ export const TABLES = {
     changedBy: ['state/update.ts'],
     readBy: ['etchings/facts.ts'],
   },
+  /** One row: the last block that was read, also if it has no records. None without blocks. */
+  'state.tip': {
+    columns: { block_height: 'BIGINT', block_hash: 'VARCHAR' },
+    madeBy: 'state/state.ts',
+    changedBy: ['state/update.ts', 'verify/balances.ts'],
+    readBy: ['archiver/outputs.ts', 'etchings/facts.ts', 'output/manifest.ts', 'pipeline/build.ts'],
+  },
   'state.held': { columns: HELD, madeBy: 'state/state.ts', changedBy: ['state/update.ts'], readBy: [] },
   'state.left_out': {
     columns: LEFT_OUT,
@@ -185,11 +194,9 @@ export const TABLES = {
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts', 'verify/balances.ts'],
     readBy: [
-      'archiver/balances.ts',
-      'archiver/changes.ts',
+      'archiver/balanceRows.ts',
       'archiver/etchings.ts',
       'archiver/outputs.ts',
-      'archiver/rankings.ts',
       'archiver/unitSql.ts',
       'etchings/changes.ts',
       'etchings/facts.ts',
@@ -203,7 +210,7 @@ export const TABLES = {
   'state.blocks': {
     columns: BLOCKS,
     madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts', 'verify/balances.ts'],
+    changedBy: ['state/update.ts'],
     readBy: [
       'archiver/activityRows.ts',
       'archiver/listedRecords.ts',
@@ -286,7 +293,7 @@ export const TABLES = {
     ],
   },
   /** Outputs that affected blocks spend, as far as files from a node say. */
-  spent_outputs: { columns: SPENT, madeBy: 'input/makeActivity.ts', readBy: ['archiver/outputs.ts'] },
+  spent_outputs: { columns: SPENT, madeBy: 'input/makeActivity.ts', readBy: ['archiver/outputs.ts', 'pipeline/build.ts'] },
   /** Records of affected blocks, copies of blocks included. */
   activity: { columns: RECORDS, madeBy: 'input/makeActivity.ts', readBy: ['input/consistency.ts'] },
   /** The files of each affected block. */
@@ -386,9 +393,9 @@ export const TABLES = {
     columns: ETCHINGS,
     madeBy: 'etchings/facts.ts',
     readBy: [
+      'archiver/balanceRows.ts',
       'archiver/balances.ts',
       'archiver/etchings.ts',
-      'archiver/rankings.ts',
       'etchings/changes.ts',
       'etchings/names.ts',
       'etchings/pages.ts',

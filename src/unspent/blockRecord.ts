@@ -1,5 +1,6 @@
 /** Writes and reads the changes of one block as a record of the journal. */
 import { OUTPOINT_BYTES } from '../runes/block.ts';
+import { copyOf, type LentBytes } from '../runes/bytes.ts';
 import type { Changes, RuneId } from '../runes/ledger.ts';
 import { ByteReader, ByteWriter, writeOutput } from './outputBytes.ts';
 
@@ -13,7 +14,7 @@ export interface IndexedBlock {
 /** Receives a record's changes in their order. */
 export interface ChangeTarget {
   spend(key: Uint8Array, at: number): void;
-  create(key: Uint8Array, at: number, value: Uint8Array): void;
+  create(key: Uint8Array, at: number, value: LentBytes): void;
   mint(rune: RuneId, mints: number): void;
 }
 
@@ -45,7 +46,7 @@ export function blockRecord(block: IndexedBlock, { spent, created, runes, mints 
 /** Reads a record. Without a target it reads only the block. */
 export function readRecord(bytes: Uint8Array, target?: ChangeTarget): IndexedBlock {
   const reader = new ByteReader(bytes);
-  const block = { height: reader.integer(), hash: Buffer.from(reader.take(32)).toString('hex') };
+  const block = { height: reader.integer(), hash: Buffer.from(copyOf(reader.take(32))).toString('hex') };
   if (!target) return block;
   for (let left = reader.integer(); left > 0; left--) {
     target.spend(bytes, reader.at);

@@ -4,7 +4,7 @@
  */
 import { randomInt } from 'node:crypto';
 import { OUTPOINT_BYTES } from '../runes/block.ts';
-import { sameBytes, uint32At } from '../runes/bytes.ts';
+import { type LentBytes, lend, peek, sameBytes, uint32At } from '../runes/bytes.ts';
 import { ByteReader, ByteWriter } from './outputBytes.ts';
 
 /** Stored in place of the value's length for an output of a sorted file that was spent. */
@@ -14,10 +14,10 @@ const GONE = 0xfffffffe;
 
 /** An output that was created or spent. `value` is undefined for a spent one. */
 export interface Change {
-  readonly bytes: Uint8Array;
+  readonly bytes: LentBytes;
   /** Where the key begins in `bytes`. */
   readonly at: number;
-  readonly value: Uint8Array | undefined;
+  readonly value: LentBytes | undefined;
 }
 
 export class ChangeTable {
@@ -42,7 +42,7 @@ export class ChangeTable {
   }
 
   /** Adds an output. `value` is what `writeOutput` wrote. */
-  create(key: Uint8Array, at: number, value: Uint8Array): void {
+  create(key: Uint8Array, at: number, value: LentBytes): void {
     this.#add(key, at, value, value.length);
   }
 
@@ -62,12 +62,12 @@ export class ChangeTable {
         const length = data.readUInt32LE(at + OUTPOINT_BYTES);
         if (length === GONE) continue;
         const from = at + OUTPOINT_BYTES + 4;
-        yield { bytes: data, at, value: length === SPENT ? undefined : data.subarray(from, from + length) };
+        yield { bytes: lend(data), at, value: length === SPENT ? undefined : lend(data, from, from + length) };
       }
     }
   }
 
-  #add(key: Uint8Array, at: number, value: Uint8Array | undefined, length: number): void {
+  #add(key: Uint8Array, at: number, value: LentBytes | undefined, length: number): void {
     if (2 * (this.#count + 1) > this.#slots.length) this.#grow();
     const index = this.#slotOf(key, at);
     if (this.#data.length >= 2 ** 32 - 1) throw new Error('the ledger has too many changes since its newest file');
@@ -75,7 +75,7 @@ export class ChangeTable {
     this.#slots[index] = this.#data.length + 1;
     this.#count++;
     const data = this.#data;
-    data.put(key.subarray(at, at + OUTPOINT_BYTES));
+    data.put(key, at, at + OUTPOINT_BYTES);
     data.uint32(length);
     if (value) data.put(value);
   }
@@ -148,5 +148,5 @@ function sortByKey(part: Uint32Array, data: Buffer): Uint32Array {
 }
 
 /** Compares two keys. Returns a negative number, 0 or a positive number, as for sort(). */
-export const compareKeys = (a: Buffer, from: number, b: Buffer, at: number): number =>
-  a.compare(b, at, at + OUTPOINT_BYTES, from, from + OUTPOINT_BYTES);
+export const compareKeys = (a: Buffer | LentBytes, from: number, b: Buffer | LentBytes, at: number): number =>
+  (a as Buffer).compare(peek(b as LentBytes), at, at + OUTPOINT_BYTES, from, from + OUTPOINT_BYTES);

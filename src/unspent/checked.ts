@@ -7,6 +7,11 @@ export class DamagedStateError extends Error {
   override readonly name = 'DamagedStateError';
 }
 
+/** The state has the format of another version of this program. */
+export class OtherFormatError extends Error {
+  override readonly name = 'OtherFormatError';
+}
+
 /** Returns the first 8 bytes of the SHA-256. */
 export const checksum = (...parts: readonly Uint8Array[]): bigint => {
   const hash = createHash('sha256');

@@ -15,27 +15,20 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { hex64, misfitOf } from '../contract/schemas.ts';
 import { codeOf, messageOf } from '../errors.ts';
+import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import { blockOf, type Changes, type Ledger, type Mintable, type RuneId, type RuneOutput, runeId, runeIdText } from '../runes/ledger.ts';
 import { replaceFile } from '../write/replace.ts';
 import { syncFile, syncFolder } from '../write/sync.ts';
 import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
 import { ChangeTable } from './changeTable.ts';
-import { checksum, DamagedStateError } from './checked.ts';
+import { checksum, DamagedStateError, OtherFormatError } from './checked.ts';
 import { Journal } from './journal.ts';
 import { readOutput } from './outputBytes.ts';
 import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
-const FORMAT = 2;
+/** Version of the files. Up to format 2, rows could name wrong senders once a journal had been moved to sorted files. */
+const FORMAT = 3;
 const STATE_FILE = 'state.json';
-
-/** A sorted file is merged with the newer ones if it is smaller than this multiple of their size. */
-const MERGE_BELOW = 3;
-
-/** Size of the journal above which blocks move to sorted files. Each pull reads the whole journal when it begins. */
-const MOST_JOURNAL_BYTES = 128 * 1024 * 1024;
-
-/** Size of the records in memory above which they are written to the journal. */
-const MOST_PENDING_BYTES = 32 * 1024 * 1024;
 
 const stateFile = z.strictObject({
   format: z.literal(FORMAT),
@@ -72,7 +65,10 @@ export interface LedgerOptions {
   readonly rowsFrom: number;
   /** Ascending by number. Runes of blocks above the ledger are left out. */
   readonly runes: Iterable<KnownRune>;
+  readonly limits: LedgerLimits;
 }
+
+type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPageBytes' | 'mergeBelow'>;
 
 /** Returns the network and first height with rows of the ledger in a folder, undefined when there is none. */
 export function readLedgerState(folder: string): { readonly network: string; readonly rowsFrom: number } | undefined {
@@ -89,6 +85,7 @@ export class DiskLedger implements Ledger {
   #journal: Journal;
   readonly #runes = new Map<RuneId, KnownRune>();
   readonly #names = new Set<bigint>();
+  readonly #limits: LedgerLimits;
 
   /** Opens the ledger of a folder, or makes a new one. Throws a DamagedStateError when a file is missing or damaged. */
   static open(options: LedgerOptions): DiskLedger {
@@ -100,8 +97,9 @@ export class DiskLedger implements Ledger {
     }
   }
 
-  private constructor({ folder, network, firstHeight, rowsFrom, runes }: LedgerOptions) {
+  private constructor({ folder, network, firstHeight, rowsFrom, runes, limits }: LedgerOptions) {
     this.#folder = folder;
+    this.#limits = limits;
     const found = readState(folder);
     if (found) {
       this.#state = found;
@@ -196,12 +194,12 @@ export class DiskLedger implements Ledger {
 
   /** True when many records are only in memory, so `sync` is due. */
   get isSyncDue(): boolean {
-    return this.#journal.pendingBytes > MOST_PENDING_BYTES;
+    return exceeds(this.#limits, 'pendingBytes', this.#journal.pendingBytes);
   }
 
   /** True when the journal is so long that pulls begin slowly. */
   get isJournalLong(): boolean {
-    return this.#journal.size > MOST_JOURNAL_BYTES;
+    return exceeds(this.#limits, 'journalBytes', this.#journal.size);
   }
 
   /** Moves the blocks up to a height from the journal to sorted files. */
@@ -218,7 +216,7 @@ export class DiskLedger implements Ledger {
       for (const { block, record } of this.#journal.records()) if (block.height <= last) readRecord(record, target);
     }
     const newest = `outputs-${this.base + 1}-${last}.sorted`;
-    await writeSortedFile(join(folder, newest), table.sorted(), table.count);
+    await writeSortedFile(join(folder, newest), table.sorted(), table.count, this.#limits);
     const state: StateFile = {
       ...this.#state,
       base: last,
@@ -255,13 +253,14 @@ export class DiskLedger implements Ledger {
       for (const name of names) files.push(new SortedFile(join(this.#folder, name)));
       let first = files.length - 1;
       let bytes = files[first]?.size ?? 0;
-      for (; first > 0 && (files[first - 1]?.size ?? 0) < MERGE_BELOW * bytes; first--) bytes += files[first - 1]?.size ?? 0;
+      for (; first > 0 && (files[first - 1]?.size ?? 0) < this.#limits.mergeBelow * bytes; first--) bytes += files[first - 1]?.size ?? 0;
       if (first === files.length - 1) return [...names];
+      countCrossing('mergeBelow');
       const some = files.slice(first);
       const [, from] = /^outputs-([0-9]+)/.exec(names[first] ?? '') ?? [];
       const name = `outputs-${from}-${last}.sorted`;
       const most = some.reduce((sum, { entries }) => sum + entries, 0);
-      await writeSortedFile(join(this.#folder, name), merged(some, first === 0), most);
+      await writeSortedFile(join(this.#folder, name), merged(some, first === 0), most, this.#limits);
       return [...names.slice(0, first), name];
     } finally {
       for (const file of files) file.close();
@@ -300,13 +299,21 @@ const adding = (table: ChangeTable, mints: Map<RuneId, number>): ChangeTarget =>
   mint: (rune, count) => mints.set(rune, (mints.get(rune) ?? 0) + count),
 });
 
-/** Reads the state. Returns undefined when the folder has none. */
+/**
+ * Reads the state. Returns undefined when the folder has none. Throws an OtherFormatError for another version's, and a
+ * DamagedStateError for anything else.
+ */
 function readState(folder: string): StateFile | undefined {
   const path = join(folder, STATE_FILE);
   if (!existsSync(path)) return undefined;
   try {
-    return stateFile.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const state = JSON.parse(readFileSync(path, 'utf8')) as unknown;
+    const { format } = z.looseObject({ format: z.int() }).parse(state);
+    if (format < FORMAT) throw new OtherFormatError(`${folder} has format ${format}, and rows pulled with it may name wrong senders`);
+    if (format > FORMAT) throw new OtherFormatError(`${folder} has format ${format} of a newer version; this version knows ${FORMAT}`);
+    return stateFile.parse(state);
   } catch (error) {
+    if (error instanceof OtherFormatError) throw error;
     throw new DamagedStateError(`${path} cannot be read: ${error instanceof z.ZodError ? misfitOf(error) : messageOf(error)}`);
   }
 }

@@ -1,4 +1,5 @@
 /** Writes and reads an unspent output as bytes: its script and its balances. */
+import { copyOf, type LentBytes, lend, peek } from '../runes/bytes.ts';
 import type { RuneOutput } from '../runes/ledger.ts';
 
 /** Bytes of the longest integer: 128 bits in groups of 7. */
@@ -17,10 +18,11 @@ export class ByteWriter {
     this.bytes = larger;
   }
 
-  put(bytes: Uint8Array): void {
-    this.reserve(bytes.length);
-    this.bytes.set(bytes, this.length);
-    this.length += bytes.length;
+  /** Appends a copy of the bytes, or of their part from `from` to `to`. */
+  put(bytes: Uint8Array | LentBytes, from = 0, to = bytes.length): void {
+    this.reserve(to - from);
+    this.bytes.set((bytes as Uint8Array).subarray(from, to), this.length);
+    this.length += to - from;
   }
 
   /** Removes all bytes. Views of them may change afterwards. */
@@ -62,12 +64,16 @@ export class ByteWriter {
   }
 }
 
-/** Reads what a ByteWriter wrote. */
+/** Reads what a ByteWriter wrote. The bytes may be lent: what a reader returns of them is lent too. */
 export class ByteReader {
+  readonly #bytes: Uint8Array;
+
   constructor(
-    readonly bytes: Uint8Array,
+    bytes: Uint8Array | LentBytes,
     public at = 0,
-  ) {}
+  ) {
+    this.#bytes = peek(bytes as LentBytes);
+  }
 
   integer(): number {
     let value = 0;
@@ -94,14 +100,18 @@ export class ByteReader {
     }
   }
 
-  /** Returns a view of the next bytes. */
-  take(length: number): Uint8Array {
+  get isAtEnd(): boolean {
+    return this.at >= this.#bytes.length;
+  }
+
+  /** Returns the next bytes, which the owner of the buffer may overwrite. */
+  take(length: number): LentBytes {
     this.at += length;
-    return this.bytes.subarray(this.at - length, this.at);
+    return lend(this.#bytes, this.at - length, this.at);
   }
 
   #next(): number {
-    const byte = this.bytes[this.at++];
+    const byte = this.#bytes[this.at++];
     if (byte === undefined) throw new Error('an integer is cut off');
     return byte;
   }
@@ -120,9 +130,9 @@ export function writeOutput(writer: ByteWriter, { script, balances }: RuneOutput
   }
 }
 
-/** Reads what `writeOutput` wrote. The script is a copy. */
+/** Reads what `writeOutput` wrote. The result has copies only. */
 export function readOutput(reader: ByteReader): RuneOutput {
-  const script = reader.take(reader.integer()).slice();
+  const script = copyOf(reader.take(reader.integer()));
   const balances: { rune: number; amount: bigint }[] = [];
   let rune = 0;
   for (let left = reader.integer(); left > 0; left--) {

@@ -1,7 +1,7 @@
 /**
  * A file of the outputs that a range of blocks created or spent, sorted by outpoint. It is never changed.
  *
- *     pages    entries, one after the other; a page has one entry, or at most 4 kB
+ *     pages    entries, one after the other; a page has one entry, or at most `sortedPageBytes`
  *     index    for each page: its first outpoint, where it begins, its checksum
  *     filter   a Bloom filter of all outpoints
  *     footer   numbers and checksum of the rest
@@ -10,13 +10,14 @@
  */
 import { closeSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import { exceeds, type WorkLimits } from '../limits.ts';
 import { OUTPOINT_BYTES } from '../runes/block.ts';
+import { type LentBytes, lend, peek } from '../runes/bytes.ts';
 import { Bloom } from './bloom.ts';
 import { type Change, compareKeys } from './changeTable.ts';
 import { checksum, DamagedStateError, readFully } from './checked.ts';
 import { ByteReader, ByteWriter } from './outputBytes.ts';
 
-const PAGE_BYTES = 4096;
 const INDEX_ENTRY = OUTPOINT_BYTES + 8 + 8;
 const FOOTER_BYTES = 48;
 const MAGIC = Buffer.from('RUNEOUT1');
@@ -28,7 +29,12 @@ const CHUNK_BYTES = 1 << 20;
  * Writes changes that are ascending by key. `most` is an upper bound of their number. Yields to the event loop from time
  * to time.
  */
-export async function writeSortedFile(path: string, changes: Iterable<Change>, most: number): Promise<void> {
+export async function writeSortedFile(
+  path: string,
+  changes: Iterable<Change>,
+  most: number,
+  limits: Pick<WorkLimits, 'sortedPageBytes'>,
+): Promise<void> {
   const file = openSync(path, 'w');
   try {
     const output = new FileOutput(file);
@@ -46,11 +52,12 @@ export async function writeSortedFile(path: string, changes: Iterable<Change>, m
       page.clear();
     };
     for (const { bytes, at, value } of changes) {
-      if (page.length > 0 && page.length + OUTPOINT_BYTES + (value?.length ?? 0) > PAGE_BYTES) endPage();
-      page.put(bytes.subarray(at, at + OUTPOINT_BYTES));
+      const grown = page.length + OUTPOINT_BYTES + (value?.length ?? 0);
+      if (page.length > 0 && exceeds(limits, 'sortedPageBytes', grown)) endPage();
+      page.put(bytes, at, at + OUTPOINT_BYTES);
       page.integer(value === undefined ? 0 : value.length + 1);
       if (value) page.put(value);
-      filter.add(bytes, at);
+      filter.add(peek(bytes), at);
       entries++;
       if (entries % 50_000 === 0) await setImmediate();
     }
@@ -82,7 +89,7 @@ export class SortedFile {
   /** Bytes of all pages, which is where the index begins. */
   readonly size: number;
   readonly entries: number;
-  #page = Buffer.allocUnsafe(2 * PAGE_BYTES);
+  #page = Buffer.alloc(0);
 
   /** Opens a file. Throws a DamagedStateError when it is damaged. */
   constructor(path: string) {
@@ -108,7 +115,7 @@ export class SortedFile {
     }
   }
 
-  /** Returns the value of an output, `'spent'`, or undefined when the file does not have it. */
+  /** Returns the value of an output, `'spent'`, or undefined when the file does not have it. The next call overwrites its bytes. */
   find(key: Uint8Array, at: number): ByteReader | 'spent' | undefined {
     if (this.#pages === 0 || !this.#filter.mayHave(key, at)) return undefined;
     const wanted = key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
@@ -119,9 +126,10 @@ export class SortedFile {
       if (compareKeys(this.#index, middle * INDEX_ENTRY, wanted, at) <= 0) low = middle;
       else high = middle;
     }
-    const reader = new ByteReader(this.#readPage(low));
-    while (reader.at < reader.bytes.length) {
-      const order = compareKeys(reader.bytes as Buffer, reader.at, wanted, at);
+    const page = this.#readPage(low);
+    const reader = new ByteReader(page);
+    while (!reader.isAtEnd) {
+      const order = compareKeys(page, reader.at, wanted, at);
       reader.at += OUTPOINT_BYTES;
       const length = reader.integer();
       if (order === 0) return length === 0 ? 'spent' : reader;
@@ -136,7 +144,7 @@ export class SortedFile {
     for (let page = 0; page < this.#pages; page++) {
       const bytes = this.#readPage(page);
       const reader = new ByteReader(bytes);
-      while (reader.at < bytes.length) {
+      while (!reader.isAtEnd) {
         const at = reader.at;
         reader.at += OUTPOINT_BYTES;
         const length = reader.integer();
@@ -150,15 +158,15 @@ export class SortedFile {
     closeSync(this.#file);
   }
 
-  /** Reads a page and checks it. All pages share one buffer. */
-  #readPage(page: number): Buffer {
+  /** Reads a page and checks it. All pages share one buffer, so the next call overwrites it. */
+  #readPage(page: number): LentBytes {
     const place = page * INDEX_ENTRY + OUTPOINT_BYTES;
     const from = Number(this.#index.readBigUInt64LE(place));
     const to = page + 1 === this.#pages ? this.size : Number(this.#index.readBigUInt64LE(place + INDEX_ENTRY));
     if (this.#page.length < to - from) this.#page = Buffer.allocUnsafe(to - from);
     const bytes = this.#read(this.#page.subarray(0, to - from), from);
     if (checksum(bytes) !== this.#index.readBigUInt64LE(place + 8)) throw this.#damaged();
-    return bytes;
+    return lend(bytes);
   }
 
   #read(into: Buffer, from: number): Buffer {
@@ -192,7 +200,7 @@ export function* merged(files: readonly SortedFile[], isOldest: boolean): Genera
   }
 }
 
-const order = (a: Change, b: Change): number => compareKeys(a.bytes as Buffer, a.at, b.bytes as Buffer, b.at);
+const order = (a: Change, b: Change): number => compareKeys(a.bytes, a.at, b.bytes, b.at);
 
 /** Collects bytes and writes them in large pieces. */
 class FileOutput {

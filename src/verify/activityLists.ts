@@ -13,7 +13,7 @@ import {
   type Pointer,
 } from '../archive/activityTables.ts';
 import { ArchiveError } from '../archive/error.ts';
-import { type LevelRange, LIST_STEPS, levelRanges } from '../archive/levels.ts';
+import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import type { Level } from '../archive/root.ts';
 import { blocksPerFile, ENTRIES_PER_BLOCK, FINEST_BITS, fileBytes, foldCounts, type TableEntry, totalOf } from '../archive/sortedTable.ts';
 import type { OldArchive } from '../archiver/oldArchive.ts';
@@ -84,7 +84,7 @@ export class ActivityVerification {
     const { lists } = archive.root;
     if (lists?.tip !== tip || lists.lowest !== lowest)
       findings.add(`${archivePath(archive.name.root)} has lists of other blocks than the manifest`);
-    this.#levels = levelRanges(tip, LIST_STEPS, lowest).map((range) => ({
+    this.#levels = (lists === undefined ? [] : levelRanges(tip, lists, lowest)).map((range) => ({
       ...range,
       begin: 0,
       pointers: new PointerSum(),

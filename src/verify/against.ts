@@ -9,7 +9,7 @@ import { InputError, UsageError } from '../errors.ts';
 import { digestOfBlocks, readDigests } from '../output/digests.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import { Client, DEFAULTS } from '../pull/client.ts';
-import { baseOf, digestsPaths, findManifest, type Listing, readListing } from '../pull/mirror.ts';
+import { baseOf, digestsPaths, findManifest, impossible, type Listing, readListing } from '../pull/mirror.ts';
 import { VerificationError } from './findings.ts';
 
 /** Heights to show of each list; further ones are only counted. */
@@ -81,6 +81,8 @@ const rulesOf = ({ manifest: { sources = [] } }: Listing): string =>
 function readFolder(root: string): Listing {
   try {
     const found = manifestSchema.parse(JSON.parse(readFileSync(join(root, MANIFEST_PATH), 'utf8')));
+    const wrong = impossible(found);
+    if (wrong !== undefined) throw new Error(`its manifest ${wrong}`);
     const blocks = [...digestsPaths(found)].flatMap((path) => readDigests(readFileSync(join(root, path), 'utf8'), path));
     if (digestOfBlocks(blocks) !== found.digest) throw new Error('its block digests do not match the digest in its manifest');
     return { manifest: found, blocks };

@@ -33,7 +33,7 @@ import { messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { archivePath } from '../pages/paths.ts';
-import { maximumLimit, type Site } from '../pages/site.ts';
+import { type BuiltSite, maximumLimit } from '../pages/site.ts';
 import { sliceRecords } from '../render/recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
 import { countOperations } from '../write/blockSpool.ts';
@@ -61,28 +61,28 @@ class EntrySum {
 
 export class ArchiveVerification {
   readonly archive: OldArchive;
-  readonly #site: Site;
+  readonly #site: BuiltSite;
   readonly #findings: Findings;
   readonly #ranges: readonly { readonly first: number; readonly last: number; readonly sum: EntrySum }[];
   readonly #sizes: { readonly first: number; readonly last: number; readonly bytes: number }[] = [];
-  /** The highest block; -1 without blocks. */
+  /** The last block that was read; -1 without blocks. */
   readonly tip: number;
   /** In layout `files`, the lowest block. */
   readonly lowest: number | undefined;
 
-  private constructor(archive: OldArchive, site: Site, blocks: readonly BlockDigest[], findings: Findings) {
+  private constructor(archive: OldArchive, site: BuiltSite, blocks: readonly BlockDigest[], findings: Findings) {
     this.archive = archive;
     this.#site = site;
-    this.tip = blocks.at(-1)?.height ?? -1;
+    this.tip = site.tip;
     this.lowest = site.layout === 'files' ? (blocks[0]?.height ?? 0) : undefined;
     this.#findings = findings;
     // Layout `files` needs no table of ids.
-    const ranges = site.layout === 'files' ? [] : levelRanges(this.tip);
+    const ranges = site.layout === 'files' ? [] : levelRanges(this.tip, archive.root);
     this.#ranges = ranges.map((range) => ({ ...range, sum: new EntrySum() }));
   }
 
   /** Opens the archive of an output. If its root is damaged, adds a finding and returns undefined. */
-  static open(root: string, site: Site, blocks: readonly BlockDigest[], findings: Findings): ArchiveVerification | undefined {
+  static open(root: string, site: BuiltSite, blocks: readonly BlockDigest[], findings: Findings): ArchiveVerification | undefined {
     return orFinding(findings, () => new ArchiveVerification(OldArchive.in(root), site, blocks, findings));
   }
 
@@ -159,7 +159,7 @@ export class ArchiveVerification {
   /** Checks what follows from all blocks: segments, tables and root. Call it after `checkBlock` of every block. */
   finish(): void {
     const { root, name } = this.archive;
-    const cuts = cut(this.#sizes, this.tip, root.objectSize).map(({ first, last }) => `${first}-${last}`);
+    const cuts = cut(this.#sizes, this.tip, root).map(({ first, last }) => `${first}-${last}`);
     const ranges = new Set(root.segments.map(({ first, last }) => `${first}-${last}`));
     if (cuts.join() !== [...ranges].join()) this.#findings.add(`${archivePath(name.root)} cuts the blocks into wrong segments`);
     if (root.pageSize !== maximumLimit(this.#site)) this.#findings.add(`${archivePath(name.root)} has a wrong page size`);

@@ -37,7 +37,7 @@ export class ArchivedEtchings {
 
   constructor(archive: OldArchive, tip: number, checks: EtchingChecks, findings: Findings) {
     this.#archive = archive;
-    this.#left = levelRanges(tip);
+    this.#left = levelRanges(tip, archive.root);
     this.#checks = checks;
     this.#findings = findings;
   }

@@ -2,31 +2,29 @@
  * Verifies balances and holders: makes all their documents again from the records of the blocks and from the etchings, as
  * a full build does, and compares them with those of the archive.
  */
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, truncateSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, truncateSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DocumentLevel } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
 import { type BalanceForm, writeBalances } from '../archiver/balances.ts';
-import type { LevelWriter } from '../archiver/changes.ts';
-import { documentsOf, type StoredDocument } from '../archiver/documents.ts';
 import { makeListedRecords, planLevels } from '../archiver/listedRecords.ts';
 import { ChangedArchiveError, type OldArchive } from '../archiver/oldArchive.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { messageOf } from '../errors.ts';
 import { listEtchings } from '../etchings/facts.ts';
+import { LIMITS } from '../limits.ts';
 import { archivePath } from '../pages/paths.ts';
 import type { Dialect } from '../pages/site.ts';
 import { State } from '../state/state.ts';
 import { Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
+import { writeAll } from '../write/lineFile.ts';
 import type { ArchiveVerification } from './archive.ts';
 import type { Activity } from './blocks.ts';
+import { ComparedLevel } from './comparedLevel.ts';
 import type { Findings } from './findings.ts';
 import { loadReceived, makeReceived, receivedLine, verifyOutputs } from './outputs.ts';
 import type { ReadEtching } from './supply.ts';
 
-const MEMORY = '1GB';
 /** Records that are loaded into the store at once. */
 const RECORDS_AT_ONCE = 500_000;
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
@@ -58,6 +56,7 @@ export class BalancesVerification {
   static async of(
     archive: ArchiveVerification | undefined,
     { lists, dialect }: Manifest,
+    memoryLimit: string,
     findings: Findings,
   ): Promise<BalancesVerification | undefined> {
     const tables = archive?.archive.root.lists;
@@ -69,7 +68,7 @@ export class BalancesVerification {
     const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
     let store: Store | undefined;
     try {
-      store = await Store.open({ memoryLimit: MEMORY, threads: availableParallelism(), scratch });
+      store = await Store.open({ memoryLimit, threads: availableParallelism(), scratch });
       const state = await State.attach(store, undefined, {}, undefined);
       await state.begin();
       await makeListedRecords(store);
@@ -124,20 +123,27 @@ export class BalancesVerification {
     const before = this.#findings.count;
     await this.#load();
     await this.#loadRunes(etchings);
-    const blocks = { spooled: new Map(), replaced: new Set<number>(), tip: this.#tip, objectSize };
+    const blocks = {
+      spooled: new Map(),
+      replaced: new Set<number>(),
+      tip: this.#tip,
+      objectSize,
+      limits: { ...LIMITS, listPage: lists.page, listLevels: lists },
+    };
     const form: BalanceForm = {
       tip: this.#tip,
-      page: balances.page,
+      page: lists.page,
+      levels: lists,
       old: undefined,
       scratch: this.#scratch,
-      writer: (kind, range) => new ComparedLevel(kind, range, balances[kind], this.#archive, this.#findings),
+      writer: (kind, range) => new ComparedLevel(WHAT[kind], range, balances[kind], this.#archive, this.#findings),
     };
     try {
       const expected = await writeBalances(planLevels(blocks, undefined), form, this.#store);
       if (this.#findings.count === before && JSON.stringify(expected) !== JSON.stringify(balances))
         this.#findings.add(`${name} has other levels of balances, or other unbalanced runes, than a build makes`);
-      if (this.#findings.count === 0 && lists.outputs !== undefined)
-        await verifyOutputs(lists.outputs, this.#archive, this.#tip, this.#scratch, this.#findings, this.#store);
+      if (this.#findings.count === before && lists.outputs !== undefined)
+        await verifyOutputs(lists, lists.outputs, this.#archive, this.#scratch, this.#findings, this.#store);
     } catch (error) {
       if (!(error instanceof ChangedArchiveError)) throw error;
       this.#findings.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));
@@ -160,7 +166,7 @@ export class BalancesVerification {
       etchings.map((one) => [one.id, one.number, one.name, one.spaced_name, one.divisibility, one.block_height, one.tx_index]),
     );
     await this.#store.run(`INSERT INTO state.runes (id, number, name, spaced_name, divisibility, block_height, tx_index) FROM read_runes;
-      INSERT INTO state.blocks (block_height) VALUES (${this.#tip})`);
+      INSERT INTO state.tip (block_height) VALUES (${this.#tip})`);
     await listEtchings('etchings', this.#store);
   }
 
@@ -173,53 +179,10 @@ export class BalancesVerification {
 function append(file: string, lines: readonly string[]): void {
   const handle = openSync(file, 'a');
   try {
-    writeSync(handle, lines.join(''));
+    writeAll(handle, Buffer.from(lines.join('')));
   } finally {
     closeSync(handle);
   }
 }
 
-const WHAT = { changes: 'balances of the address', holders: 'holders of the rune with the ordinal' } as const;
-
-/** Compares expected documents with those of a level of the archive, up to the first difference. */
-class ComparedLevel implements LevelWriter {
-  readonly #what: string;
-  readonly #level: DocumentLevel | undefined;
-  readonly #documents: Iterator<StoredDocument>;
-  readonly #findings: Findings;
-  #isDifferent = false;
-
-  constructor(
-    kind: 'changes' | 'holders',
-    { first, last }: LevelRange,
-    levels: readonly DocumentLevel[],
-    archive: OldArchive,
-    findings: Findings,
-  ) {
-    this.#what = `in the blocks ${first} to ${last}, the archive has wrong ${WHAT[kind]}`;
-    this.#level = levels.find((level) => level.first === first && level.last === last);
-    this.#documents = this.#level === undefined ? [].values() : documentsOf(archive, this.#level);
-    this.#findings = findings;
-  }
-
-  #differ(key: string): void {
-    this.#findings.add(`${this.#what} ${key}`);
-    this.#isDifferent = true;
-  }
-
-  add({ key, values }: StoredDocument): void {
-    if (this.#isDifferent) return;
-    const { value, done } = this.#documents.next();
-    const found: StoredDocument | undefined = done === true ? undefined : value;
-    if (found?.key !== key) this.#differ(found !== undefined && found.key < key ? found.key : key);
-    else if (found.values.join('\t') !== values.join('\t')) this.#differ(key);
-  }
-
-  finish(): DocumentLevel | undefined {
-    const { value, done } = this.#isDifferent ? { value: undefined, done: true } : this.#documents.next();
-    if (done !== true && value !== undefined) this.#differ(value.key);
-    if (this.#level === undefined) return undefined;
-    const { first, last, files } = this.#level;
-    return { first, last, files };
-  }
-}
+const WHAT = { addresses: 'balances of the address', holders: 'holders of the rune with the ordinal' } as const;

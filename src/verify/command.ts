@@ -3,7 +3,8 @@
  */
 
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
-import type { Log } from '../cli/log.ts';
+import { count, type Log } from '../cli/log.ts';
+import { MEMORY_LIMIT, memoryLimitOf } from '../cli/memoryLimit.ts';
 import { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { describeSources } from '../contract/sources.ts';
@@ -21,6 +22,7 @@ export const VERIFY_COMMAND: Command = {
       value: 'MIRROR',
       about: 'Then compares its blocks with those of another mirror: a folder, or https://host[/prefix].',
     },
+    MEMORY_LIMIT,
     LOG,
     HELP,
   ],
@@ -41,7 +43,7 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
   const against = flags.one('against');
   const other = against === undefined ? undefined : parseAgainst(against);
   const clock = new Stopwatch();
-  const { manifest, files, blocks } = await verify(dir, Progress.of(flags, log));
+  const { manifest, files, blocks, unbalanced } = await verify(dir, Progress.of(flags, log), memoryLimitOf(flags));
   const number = (n: number) => n.toLocaleString('en-US');
   log.info(
     'verified',
@@ -66,5 +68,11 @@ export async function runVerify(flags: Flags, log: Log): Promise<void> {
     ...(manifest.sources === undefined ? [] : [['source', describeSources(manifest.sources)] as const]),
     ...costRows(clock),
   ]);
+  if (unbalanced.length > 0) {
+    const named = unbalanced.slice(0, 3).map(({ rune, address }) => `${rune} (${address})`);
+    log.notice(
+      `the records of ${count(unbalanced.length, 'rune')} do not add up: addresses send more than they received, such as ${named.join(', ')}. The records are as the input has them; see docs/rows.md`,
+    );
+  }
   if (other !== undefined) await compareWith(dir, { manifest, blocks }, other, log);
 }

@@ -9,7 +9,7 @@ import { etchingPaths, namesFiles } from '../etchings/files.ts';
 import { namesOf } from '../etchings/names.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { etchingsPath } from '../pages/paths.ts';
-import { maximumLimit, type Site } from '../pages/site.ts';
+import { type BuiltSite, maximumLimit } from '../pages/site.ts';
 import type { FileSink } from '../write/pageFiles.ts';
 import { readRegularFile } from '../write/regularFile.ts';
 import type { ArchiveVerification } from './archive.ts';
@@ -20,13 +20,22 @@ import { checkList, type EtchingChecks, type ReadEtching, readPage, SupplyRecoun
 
 export class EtchingsVerification {
   readonly #root: string;
+  readonly #tip: number;
   readonly #total: number;
   readonly #checks: EtchingChecks;
   readonly #archived: ArchivedEtchings | undefined;
   readonly #findings: Findings;
 
-  private constructor(root: string, total: number, checks: EtchingChecks, archive: ArchiveVerification | undefined, findings: Findings) {
+  private constructor(
+    root: string,
+    { tip }: BuiltSite,
+    total: number,
+    checks: EtchingChecks,
+    archive: ArchiveVerification | undefined,
+    findings: Findings,
+  ) {
     this.#root = root;
+    this.#tip = tip;
     this.#total = total;
     this.#checks = checks;
     this.#archived = archive && new ArchivedEtchings(archive.archive, archive.tip, checks, findings);
@@ -36,7 +45,7 @@ export class EtchingsVerification {
   /** Returns undefined for an output without etchings. */
   static of(
     root: string,
-    site: Site,
+    site: BuiltSite,
     { lists, sources = [] }: Manifest,
     archive: ArchiveVerification | undefined,
     findings: Findings,
@@ -44,7 +53,7 @@ export class EtchingsVerification {
     const facts = lists?.etchings;
     if (facts === undefined) return undefined;
     const checks = { site, hasCounts: facts.counts === true, recount: new SupplyRecount(), sources };
-    return new EtchingsVerification(root, facts.total, checks, archive, findings);
+    return new EtchingsVerification(root, site, facts.total, checks, archive, findings);
   }
 
   /** Counts the records of a block. Heights must ascend. */
@@ -58,9 +67,9 @@ export class EtchingsVerification {
    * etchings, oldest first.
    */
   finish(blocks: readonly BlockDigest[], sink: Pick<FileSink, 'file'>): readonly ReadEtching[] {
-    const all = this.#archived === undefined ? this.#readFiles(blocks.at(-1)?.height ?? -1) : this.#archived.finish(this.#total);
+    const all = this.#archived === undefined ? this.#readFiles(this.#tip) : this.#archived.finish(this.#total);
     if (this.#findings.count > 0) return all;
-    checkList(all, this.#checks, blocks, this.#findings);
+    checkList(all, this.#checks, blocks, this.#tip, this.#findings);
     if (this.#archived !== undefined) return all;
     const runes = all.map((etching, ordinal) => ({ ordinal, names: namesOf(etching) }));
     for (const [path, content] of namesFiles(runes, this.#total)) sink.file(path, content);

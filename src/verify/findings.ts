@@ -3,15 +3,24 @@
  */
 import { CliError, EXIT } from '../errors.ts';
 
+const BUILD_AGAIN = 'Build again with the same flags and --full, or remove the folder and build again.';
+
+/** Advice for records that are not those of the chain. */
+export const PULL_ANEW =
+  'The input has wrong rows, or lacks blocks. An older version of this program may have written it: pull anew into an empty folder, and build from that with --full.';
+
 /** Findings to show; further ones are only counted. */
 const SHOWN = 20;
 
 export class Findings {
   readonly #shown: string[] = [];
+  readonly #advice = new Set<string>();
   count = 0;
 
-  add(finding: string): void {
+  /** Adds a finding. `advice` says what to do about it, if another build does not help. */
+  add(finding: string, advice = BUILD_AGAIN): void {
     this.count += 1;
+    this.#advice.add(advice);
     if (this.#shown.length < SHOWN) this.#shown.push(finding);
   }
 
@@ -22,7 +31,7 @@ export class Findings {
     throw new VerificationError(`${dir} failed verification: ${this.count} finding(s)`, [
       ...this.#shown,
       ...(rest > 0 ? [`… and ${rest} more`] : []),
-      'Build again with the same flags and --full, or remove the folder and build again.',
+      ...this.#advice,
     ]);
   }
 }

@@ -3,18 +3,23 @@
  * what its records say that it received, and all outputs of an address add up to its balances, rune by rune. Two outputs
  * of an address with the same runes and amounts could still stand for each other.
  */
-import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DocumentLevel } from '../archive/documents.ts';
-import { type OutputTables, parseAddressOutput, parseOutput, type UnspentOutput } from '../archive/outputTables.ts';
-import { documentsOf, mergeDocuments } from '../archiver/documents.ts';
+import { type DocumentLevel, keyOfAddress } from '../archive/documents.ts';
+import { levelRanges } from '../archive/levels.ts';
+import type { ListTables } from '../archive/listTables.ts';
+import { type OutputTables, parseOutput } from '../archive/outputTables.ts';
+import { MOST_INFLATED } from '../archive/root.ts';
+import { type AddressForm, AddressOutputs, sortKeySql } from '../archiver/addressOutputs.ts';
+import { documentsOf } from '../archiver/documents.ts';
 import type { OldArchive } from '../archiver/oldArchive.ts';
-import { joinAddress, joinOutput } from '../archiver/outputs.ts';
 import { changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../archiver/unitSql.ts';
-import { type Store, text } from '../store/duckdb.ts';
+import { archivePath } from '../pages/paths.ts';
+import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
+import { LineFile } from '../write/lineFile.ts';
 import type { Activity } from './blocks.ts';
-import type { Findings } from './findings.ts';
+import { ComparedLevel } from './comparedLevel.ts';
+import { type Findings, PULL_ANEW } from './findings.ts';
 
 const COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
 
@@ -41,47 +46,22 @@ export const loadReceived = (file: string, store: Store): Promise<void> =>
   store.run(`INSERT INTO received_outputs FROM ${readLines(file, COLUMNS)}`);
 
 /**
- * Compares the outputs of an archive with the records up to the block `tip`. Needs the tables `received_outputs`,
- * `listed_records` and `state.runes`. Throws a ChangedArchiveError when a file is damaged.
+ * Compares the outputs of an archive with the records up to its tip. `lists` are all lists of its root. Needs the tables
+ * `received_outputs`, `listed_records` and `state.runes`. Throws a ChangedArchiveError when a file is damaged.
  */
 export async function verifyOutputs(
+  lists: ListTables,
   tables: OutputTables,
   archive: OldArchive,
-  tip: number,
   scratch: string,
   findings: Findings,
   store: Store,
 ): Promise<void> {
-  const byOutpoint = join(scratch, 'outputs.ndjson');
-  const byAddress = join(scratch, 'addresses.ndjson');
-  const isReadable =
-    (await writeLines(byOutpoint, tables.outputs, archive, joinOutput, ({ key, values }) => [parseOutput(key, values)])) &&
-    (await writeLines(byAddress, tables.addresses, archive, joinAddress, ({ key, values }) =>
-      values.map((value) => {
-        const output = parseAddressOutput(value, decodeURIComponent(key));
-        return typeof output === 'string' ? undefined : output;
-      }),
-    ));
-  if (!isReadable) {
+  const before = findings.count;
+  if (!(await readOutputs(tables, archive, scratch, store))) {
     findings.add('the archive has outputs that are spent but were never made, or that cannot be read');
     return;
   }
-  await store.run(`CREATE TEMP TABLE read_outputs AS FROM ${readLines(byOutpoint, COLUMNS)};
-    CREATE TEMP TABLE read_addresses AS FROM ${readLines(byAddress, COLUMNS)}`);
-  await addFirst(
-    'SELECT "output" AS name FROM (FROM read_addresses EXCEPT ALL FROM read_outputs)',
-    'the outputs of an address have',
-    '',
-    findings,
-    store,
-  );
-  await addFirst(
-    'SELECT "output" AS name FROM (SELECT * FROM read_outputs WHERE address IS NOT NULL EXCEPT ALL FROM read_addresses)',
-    'the outputs of an address lack',
-    '',
-    findings,
-    store,
-  );
   const sums = (select: string, group: string) =>
     `SELECT ${group}, ${joinedParts('upper', 'lower')} FROM (SELECT ${group}, ${sumsOf('units', '1')} FROM (${select}) GROUP BY ${group})`;
   const digits = digitsOf('upper', 'lower');
@@ -100,58 +80,95 @@ export async function verifyOutputs(
   const held = sums('SELECT address, rune AS id, units FROM read_outputs WHERE address IS NOT NULL', 'id, address');
   await addFirst(
     `SELECT address || ' and the rune ' || id AS name FROM (SELECT id, address, ${digits} AS units FROM (${held})) AS held
-     FULL JOIN (SELECT id, address, ${digits} AS units FROM (${changesIn(0, tip)}) WHERE upper <> 0 OR lower <> 0) AS balance USING (id, address)
+     FULL JOIN (SELECT id, address, ${digits} AS units FROM (${changesIn(0, lists.tip)}) WHERE upper <> 0 OR lower <> 0) AS balance USING (id, address)
      WHERE held.units IS DISTINCT FROM balance.units`,
     'the outputs of the address',
     ' do not add up to its balance',
     findings,
     store,
+    `Build again with the same flags and --full. If that does not help: ${PULL_ANEW}`,
   );
+  if (findings.count === before) await verifyAddresses(lists, tables, archive, scratch, findings, store);
 }
 
 /** Adds a finding about the first row of a query. */
-async function addFirst(sql: string, before: string, after: string, findings: Findings, store: Store): Promise<void> {
+async function addFirst(sql: string, before: string, after: string, findings: Findings, store: Store, advice?: string): Promise<void> {
   const [row] = await store.rows(`SELECT min(name) AS name FROM (${sql}) HAVING count(*) > 0`, { name: text });
-  if (row !== undefined) findings.add(`${before} ${row.name}${after}`);
+  if (row !== undefined) findings.add(`${before} ${row.name}${after}`, advice);
 }
 
-interface Document {
-  readonly key: string;
-  readonly values: readonly string[];
-}
-
-/** Writes a line for each rune of the outputs of all levels. Returns false if a document is not one that a build makes. */
-async function writeLines(
-  file: string,
-  levels: readonly DocumentLevel[],
-  archive: OldArchive,
-  joinValues: (documents: readonly (readonly string[])[]) => readonly string[],
-  parse: (document: Document) => readonly (UnspentOutput | undefined)[],
-): Promise<boolean> {
-  const handle = openSync(file, 'w');
+/**
+ * Makes the tables `read_outputs` (a row for each rune of the unspent outputs), `read_values` (made outputs) and
+ * `read_spent` from the documents by outpoint. Returns false if one is not a document that a build makes.
+ */
+async function readOutputs({ outputs }: OutputTables, archive: OldArchive, scratch: string, store: Store): Promise<boolean> {
+  const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));
+  if (runes === undefined || values === undefined || spent === undefined) return false;
   try {
-    for await (const document of mergeDocuments(
-      levels.map((level) => documentsOf(archive, level)),
-      joinValues,
-    )) {
-      if (document.values.length === 0) continue;
-      const outputs = parse(document);
-      const lines: string[] = [];
-      for (const one of outputs) {
-        if (one === undefined || one.runes.length === 0) return false;
-        const { output, place, address = null, runes } = one;
-        const [height, hash, tx_index, timestamp] = place;
-        for (const [rune, , , , , units] of runes) {
-          lines.push(`${JSON.stringify({ output, height, hash, tx_index, timestamp, address, rune, units })}\n`);
+    for (const level of outputs) {
+      const { first } = level;
+      for (const document of documentsOf(archive, level)) {
+        const output = document.key;
+        const one = parseOutput(output, document.values);
+        if (one === undefined) {
+          spent.add(JSON.stringify({ first, output }));
+          continue;
         }
+        if (one.runes.length === 0) return false;
+        const [height, hash, tx_index, timestamp] = one.place;
+        const place = { output, height, hash, tx_index, timestamp, address: one.address ?? null };
+        for (const [rune, , , , , units] of one.runes) runes.add(JSON.stringify({ ...place, rune, units }));
+        const text = { place: `${height},${JSON.stringify(hash)},${tx_index},${timestamp}`, runes: document.values.slice(1).join() };
+        values.add(JSON.stringify({ first, output, height, key: one.address === undefined ? null : keyOfAddress(one.address), ...text }));
       }
-      writeSync(handle, lines.join(''));
     }
-    return true;
   } catch (error) {
     if (error instanceof SyntaxError) return false;
     throw error;
   } finally {
-    closeSync(handle);
+    for (const lines of [runes, values, spent]) lines.close();
   }
+  await store.run(`CREATE OR REPLACE TEMP TABLE read_spent AS FROM ${readLines(spent.file, `first: 'BIGINT', "output": 'VARCHAR'`)};
+    CREATE OR REPLACE TEMP TABLE read_values AS
+      FROM ${readLines(values.file, `first: 'BIGINT', "output": 'VARCHAR', height: 'BIGINT', key: 'VARCHAR', place: 'VARCHAR', runes: 'VARCHAR'`, MOST_INFLATED)};
+    CREATE OR REPLACE TEMP TABLE read_outputs AS FROM ${readLines(runes.file, COLUMNS)} ANTI JOIN read_spent USING ("output")`);
+  const { wrong } = await store.row(
+    `SELECT count(*) AS wrong FROM read_spent AS s LEFT JOIN read_values AS v ON v."output" = s."output" AND v.first < s.first WHERE v.first IS NULL`,
+    { wrong: int },
+  );
+  return wrong === 0;
 }
+
+/** Compares the lists of addresses with those that a build makes of the documents by outpoint. */
+async function verifyAddresses(
+  lists: ListTables,
+  tables: OutputTables,
+  old: OldArchive,
+  scratch: string,
+  findings: Findings,
+  store: Store,
+): Promise<void> {
+  const before = findings.count;
+  const ranges = levelRanges(lists.tip, lists, lists.lowest);
+  const writer: AddressForm['writer'] = (kind, range) => new ComparedLevel(WHAT[kind], range, tables[kind], old, findings);
+  const form: AddressForm = { old: undefined, known: [], writer, page: lists.page, heights: HEIGHTS, ranges, scratch };
+  const addresses = await AddressOutputs.begin(form, store);
+  const expected: Record<'addresses' | 'starts', DocumentLevel[]> = { addresses: [], starts: [] };
+  for (const range of ranges) {
+    const made = await addresses.write(range, [], {
+      made: `SELECT key, ${sortKeySql('height', '"output"')} AS sort, place, 0 AS number, '' AS id, runes AS rune, NULL AS units
+        FROM read_values WHERE first = ${range.first} AND key IS NOT NULL`,
+      removed: `SELECT key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page
+        FROM read_values SEMI JOIN (SELECT "output" FROM read_spent WHERE first = ${range.first}) USING ("output") WHERE key IS NOT NULL`,
+      cancelled: undefined,
+    });
+    for (const kind of ['addresses', 'starts'] as const) if (made[kind] !== undefined) expected[kind].push(made[kind]);
+  }
+  const { addresses: found, starts } = tables;
+  if (findings.count === before && JSON.stringify(expected) !== JSON.stringify({ addresses: found, starts }))
+    findings.add(`${archivePath(old.name.root)} has other levels of outputs than a build makes`);
+}
+
+const HEIGHTS = 'SELECT "output", height AS block_height FROM read_values';
+
+const WHAT = { addresses: 'outputs of the address', starts: 'starts of pages of the address' } as const;

@@ -9,6 +9,7 @@ import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from '../bulk
 import { COLUMNS } from '../bulk/rows.ts';
 import type { Progress } from '../cli/progress.ts';
 import { BuildError, messageOf } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
 import type { Site } from '../pages/site.ts';
@@ -18,8 +19,6 @@ import { readFiles } from '../store/files.ts';
 import type { ComparingSink } from './comparingSink.ts';
 import type { Findings } from './findings.ts';
 
-const MEMORY = '1GB';
-
 /**
  * Compares the Parquet files below `root` and their list with these blocks (heights ascending). The digests of the
  * blocks must already match their pages. Returns the paths of all files that the output must have.
@@ -28,6 +27,7 @@ export async function verifyRanges(
   root: string,
   site: Site,
   blocks: readonly BlockDigest[],
+  memoryLimit: string,
   sink: ComparingSink,
   findings: Findings,
   progress: Progress,
@@ -37,7 +37,7 @@ export async function verifyRanges(
   const stamps = new Map<number, FileStamp>();
   const ranges = byRange(blocks);
   try {
-    store = await Store.open({ memoryLimit: MEMORY, threads: availableParallelism(), scratch });
+    store = await Store.open({ memoryLimit, threads: availableParallelism(), scratch });
     let done = 0;
     for (const [first, inRange] of ranges) {
       progress.show(done, ranges.size, 'Parquet files');
@@ -105,7 +105,7 @@ async function otherBlock(path: string, blocks: readonly BlockDigest[], site: Si
   const digests = new Map(blocks.map(({ height, digest }) => [height, digest]));
   const rows = `(SELECT *, event_index AS ord FROM ${readFiles('parquet', [path])})`;
   let found: string | undefined;
-  for await (const batch of renderBatches(store, { ...site, layout: 'files', dialect: 'contract' }, blocks, rows)) {
+  for await (const batch of renderBatches(store, { ...site, layout: 'files', dialect: 'contract' }, blocks, LIMITS, rows)) {
     for (const { height, digest } of batch.blocks) {
       if (digest !== digests.get(height))
         found ??= `its rows of block ${height} have the digest ${digest}, but the pages have ${digests.get(height)}`;

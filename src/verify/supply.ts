@@ -89,32 +89,34 @@ export function readPage(text: string, tip: number, { site, hasCounts, recount }
   });
 }
 
-/** Checks that the list is complete and in order, and that it has counts when it can. */
+/** Checks that the list is complete and in order, and that it has counts when it can. `tip` is the last block that was read. */
 export function checkList(
   all: readonly ReadEtching[],
   { hasCounts, recount, sources }: EtchingChecks,
   blocks: readonly BlockDigest[],
+  tip: number,
   findings: Findings,
 ): void {
-  const tip = blocks.at(-1)?.height ?? -1;
   for (const [i, etching] of all.entries()) {
     const before = all[i - 1];
     if (before !== undefined && !isBefore(before, etching)) findings.add(`the etching ${etching.id} is not in order`);
-    if (etching.block_height > tip) findings.add(`the etching ${etching.id} is above the highest block`);
+    if (etching.block_height > tip) findings.add(`the etching ${etching.id} is above the last block that was read`);
   }
   const known = new Set(all.map(({ id }) => id));
   for (const id of recount.ids) if (!known.has(id)) findings.add(`the rune ${id} has records but no etching`);
   const heights = new Set(blocks.map(({ height }) => height));
   const isWhole =
-    all.some(({ number }) => number === 0) && all.every(({ block_height }) => heights.has(block_height)) && !hasGap(all, blocks, sources);
+    all.some(({ number }) => number === 0) &&
+    all.every(({ block_height }) => heights.has(block_height)) &&
+    !hasGap(all, blocks, tip, sources);
   if (isWhole !== hasCounts) findings.add(`the etchings ${hasCounts ? 'have' : 'lack'} counts of mints and burns, against the rule`);
 }
 
 /** True when some block between the first that was read and the tip was not, and the output does not have it. */
-function hasGap(all: readonly ReadEtching[], blocks: readonly BlockDigest[], sources: Sources): boolean {
+function hasGap(all: readonly ReadEtching[], blocks: readonly BlockDigest[], tip: number, sources: Sources): boolean {
   const read = joinRuns(sources.flatMap((source) => source.blocks));
-  const [first, tip] = [read[0]?.[0], blocks.at(-1)?.height];
-  if (first === undefined || tip === undefined) return false;
+  const first = read[0]?.[0];
+  if (first === undefined) return false;
   const low = Math.max(
     first,
     all.reduce((least, { block_height }) => Math.min(least, block_height), tip),

@@ -4,7 +4,9 @@
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ListTables } from '../archive/listTables.ts';
 import type { Progress } from '../cli/progress.ts';
+import { DEFAULT_MEMORY, halfOf } from '../contract/memorySize.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
@@ -34,6 +36,7 @@ import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { EtchingsVerification } from './etchings.ts';
 import { Findings } from './findings.ts';
+import { LedgerVerification } from './ledger.ts';
 import { verifyRanges } from './ranges.ts';
 import { Recount } from './stats.ts';
 
@@ -43,10 +46,12 @@ export interface Verified {
   readonly files: number;
   /** Heights ascending. */
   readonly blocks: readonly BlockDigest[];
+  /** Runes with balances below zero, and one address of each. Only of records that are not from a node. */
+  readonly unbalanced: readonly { readonly rune: string; readonly address: string }[];
 }
 
 /** Verifies an output folder. Throws a VerificationError with the findings, or an InputError if it is not an output. */
-export async function verify(root: string, progress: Progress): Promise<Verified> {
+export async function verify(root: string, progress: Progress, memoryLimit = DEFAULT_MEMORY): Promise<Verified> {
   const findings = new Findings();
   const manifest = readManifest(root, findings);
   const site = siteOf(manifest);
@@ -57,11 +62,14 @@ export async function verify(root: string, progress: Progress): Promise<Verified
   const sink = new ComparingSink(root, findings);
   const archive = site.listRoot === undefined ? undefined : ArchiveVerification.open(root, site, blocks, findings);
   if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);
-  const balances = site.layout === 'archive' ? await BalancesVerification.of(archive, manifest, findings) : undefined;
+  const balances = site.layout === 'archive' ? await BalancesVerification.of(archive, manifest, halfOf(memoryLimit), findings) : undefined;
+  let ledger: LedgerVerification | undefined;
   try {
-    return await verifyBlocks(root, manifest, blocks, { own, sink, archive, balances }, findings, progress);
+    ledger = await LedgerVerification.of(manifest, halfOf(memoryLimit), findings);
+    return await verifyBlocks(root, manifest, blocks, { own, sink, archive, balances, ledger, memoryLimit }, findings, progress);
   } finally {
     balances?.close();
+    ledger?.close();
   }
 }
 
@@ -71,6 +79,8 @@ interface Checks {
   readonly sink: ComparingSink;
   readonly archive: ArchiveVerification | undefined;
   readonly balances: BalancesVerification | undefined;
+  readonly memoryLimit: string;
+  readonly ledger: LedgerVerification | undefined;
 }
 
 /** Checks the pages of all blocks, and everything that follows from them. */
@@ -78,7 +88,7 @@ async function verifyBlocks(
   root: string,
   manifest: Manifest,
   blocks: readonly BlockDigest[],
-  { own, sink, archive, balances }: Checks,
+  { own, sink, archive, balances, ledger, memoryLimit }: Checks,
   findings: Findings,
   progress: Progress,
 ): Promise<Verified> {
@@ -108,6 +118,7 @@ async function verifyBlocks(
     recount.add(records);
     etchings?.add(block.height, records);
     await balances?.add(block.height, records);
+    await ledger?.add(records);
     totals.transactions += found.transactions;
     if (found.digest !== block.digest)
       findings.add(`block ${block.height}: its records have the digest ${found.digest}, expected ${block.digest}`);
@@ -122,17 +133,21 @@ async function verifyBlocks(
   if (findings.count === 0) archive?.finish();
   if (findings.count === 0) activity?.finish();
   const archived = archive?.paths ?? [];
+  let unbalanced: Verified['unbalanced'] = [];
   // The other checks have read every file, so this only counts them.
   const files = sink.files + archived.length;
   const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
-  const bulk = site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, own, findings, progress) : [];
+  const bulk = site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, memoryLimit, own, findings, progress) : [];
   if (findings.count === 0) {
     const facts = manifest.lists?.etchings;
     const { lists } = listsOf(facts && { total: facts.total, hasCounts: facts.counts === true }, archive?.archive.root.lists);
+    checkTip(manifest, blocks.at(-1), archive?.archive.root.lists, findings);
     compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), lists }, manifest, findings);
     recount.finish(manifest.site_url);
     const before = findings.count;
     const runes = etchings?.finish(blocks, own) ?? [];
+    if (findings.count === before) unbalanced = (await ledger?.finish(runes)) ?? [];
+    // Lists of wrong records are wrong too, so they say nothing more.
     if (findings.count === before) await balances?.finish(runes);
     const search = [...searchFiles(etchings === undefined ? recount.runes : runes)];
     for (const [path, text] of search) own.file(path, Buffer.from(text));
@@ -150,7 +165,7 @@ async function verifyBlocks(
     reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);
-  return { manifest, files, blocks };
+  return { manifest, files, blocks, unbalanced };
 }
 
 function readManifest(root: string, findings: Findings): Manifest {
@@ -197,6 +212,17 @@ function readBlocks(root: string, manifest: Manifest, sink: ComparingSink, findi
     }
   }
   return all;
+}
+
+/** Checks the last block of a manifest. `last` is the highest block with records, and `lists` are those of the archive. */
+function checkTip({ tip }: Manifest, last: BlockDigest | undefined, lists: ListTables | undefined, findings: Findings): void {
+  if (last !== undefined && (tip === undefined || (tip.height === last.height && tip.hash !== last.hash)))
+    findings.add(`${MANIFEST_PATH} has the tip ${JSON.stringify(tip) ?? 'none'}, but block ${last.height} has the hash ${last.hash}`);
+  const listed = lists?.outputs?.tipHash;
+  if (listed !== undefined && listed !== tip?.hash)
+    findings.add(
+      `${MANIFEST_PATH} has the tip ${JSON.stringify(tip) ?? 'none'}, but the outputs are those after a block with the hash ${listed}`,
+    );
 }
 
 function compare(found: Partial<Manifest>, manifest: Manifest, findings: Findings): void {

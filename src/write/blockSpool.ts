@@ -4,7 +4,7 @@
  *
  * For each block, the spool has its pages and then its line of the directory.
  */
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { renderEntry } from '../archive/directory.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { OPERATIONS } from '../pages/lists.ts';
@@ -12,6 +12,7 @@ import { maximumLimit, type Site } from '../pages/site.ts';
 import { sliceRecords } from '../render/recordBytes.ts';
 import type { Batch, BatchBlock } from '../render/servedOrder.ts';
 import { gzipMember } from './compress.ts';
+import { writeAll } from './lineFile.ts';
 
 /** Where a block is in a spool. All sizes are in bytes. */
 export interface SpooledBlock {
@@ -22,9 +23,6 @@ export interface SpooledBlock {
   /** Size of the line of the directory that follows the pages. */
   readonly entry: number;
 }
-
-/** Pages that are written at once. */
-const MEMBERS_AT_ONCE = 256;
 
 /** Counts the records of each operation in some pages of a block, in the order of OPERATIONS. Absent operations are left out. */
 export function countOperations(
@@ -71,14 +69,13 @@ export class BlockSpool {
     const entry = Buffer.from(renderEntry({ height, hash, records, pages: members.map(({ length }) => length), operations }));
     const bytes = members.reduce((sum, { length }) => sum + length, 0);
     const place = { file: this.#file, offset: this.#offset, bytes, entry: entry.length };
-    // In portions, because a block may have a hundred megabytes.
-    for (let i = 0; i < members.length; i += MEMBERS_AT_ONCE) this.#append(Buffer.concat(members.slice(i, i + MEMBERS_AT_ONCE)));
+    for (const member of members) this.#append(member);
     this.#append(entry);
     return place;
   }
 
   #append(content: Uint8Array): void {
-    for (let written = 0; written < content.length; ) written += writeSync(this.#handle, content, written);
+    writeAll(this.#handle, content);
     this.#offset += content.length;
   }
 

@@ -5,9 +5,9 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { type BuildError, codeOf, messageOf } from '../errors.ts';
+import { exceeds, type WorkLimits } from '../limits.ts';
 import type { Site } from '../pages/site.ts';
 import { program } from '../program.ts';
-import { BATCH_RECORDS } from '../render/batches.ts';
 import type { Batch } from '../render/servedOrder.ts';
 import { BatchWriter, type WriterTarget, type WrittenBatch, type WrittenBlock } from './batchWriter.ts';
 import { writeFailure } from './failure.ts';
@@ -29,6 +29,7 @@ export interface Written {
 /** Distributes batches over writer threads. */
 export class WriterPool {
   readonly #site: Site;
+  readonly #limits: Pick<WorkLimits, 'batchRecords'>;
   readonly #targets: readonly [WriterTarget, ...WriterTarget[]];
   #own: BatchWriter | undefined;
   readonly #writers: Writer[] = [];
@@ -43,8 +44,9 @@ export class WriterPool {
   /**
    * Starts at most one thread per target, when needed. With one target, everything is written in this thread.
    */
-  constructor(site: Site, targets: readonly [WriterTarget, ...WriterTarget[]]) {
+  constructor(site: Site, targets: readonly [WriterTarget, ...WriterTarget[]], limits: Pick<WorkLimits, 'batchRecords'>) {
     this.#site = site;
+    this.#limits = limits;
     this.#targets = targets;
   }
 
@@ -54,7 +56,7 @@ export class WriterPool {
    */
   async submit(batch: Batch): Promise<void> {
     for (const { records } of batch.blocks) this.#submitted += records;
-    if (this.#targets.length === 1 || this.#submitted < BATCH_RECORDS) {
+    if (this.#targets.length === 1 || !exceeds(this.#limits, 'batchRecords', this.#submitted)) {
       this.#writeHere(batch);
       return;
     }

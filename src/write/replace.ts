@@ -1,20 +1,9 @@
 /**
  * Replaces files atomically, and links files that have the same content.
  */
-import {
-  closeSync,
-  constants,
-  copyFileSync,
-  linkSync,
-  lstatSync,
-  openSync,
-  readSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, copyFileSync, linkSync, lstatSync, openSync, readSync, renameSync, rmSync, type Stats } from 'node:fs';
 import { codeOf } from '../errors.ts';
+import { writeAll } from './lineFile.ts';
 import { openRegularFile, readRegularFile } from './regularFile.ts';
 
 /** Suffix of a file that will replace another. A full build removes those that a killed build left behind. */
@@ -46,8 +35,7 @@ export function replaceFile(target: string, write: (temporary: string) => void):
 export function writeNew(path: string, bytes: Uint8Array): void {
   const handle = openSync(path, 'wx');
   try {
-    let written = 0;
-    while (written < bytes.length) written += writeSync(handle, bytes, written);
+    writeAll(handle, bytes);
   } catch (error) {
     rmSync(path, { force: true });
     throw error;

@@ -1,8 +1,10 @@
 /** Random histories of balances: every build answers as the oracle says, equals a full build, and verifies. SEED repeats a run. */
+
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
+import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
 import { DIALECTS } from '../../src/pages/site.ts';
 import { fileServer } from '../support/archives.ts';
 import { BALANCE_CHANGES, BalanceHistory } from '../support/balanceHistory.ts';
@@ -20,16 +22,26 @@ it('balances and holders are those of the oracle after any change, and an increm
       fc.array(fc.array(fc.constantFrom(...BALANCE_CHANGES), { minLength: 1, maxLength: 4 }), { minLength: 2, maxLength: 6 }),
       fc.constantFrom(...DIALECTS),
       fc.constantFrom(4096, 2 * 1024 * 1024),
-      fc.integer({ min: 1, max: 6 }),
-      async (number, steps, dialect, objectSize, rankingPage) => {
-        // Every second history is wrong and has a ranking at once, so that each run of the tests has all kinds.
+      fc.integer({ min: 1, max: 5 }),
+      fc.constantFrom(LIMITS.listLevels, { steps: [64, 16, 4], unsettled: 3 }, { steps: [16, 4, 2], unsettled: 3 }),
+      async (number, steps, dialect, objectSize, listPage, listLevels) => {
+        // Every second history is wrong, has a lowest level at once, and lists of several pages, so that each run has all kinds.
         const isWrong = seen.runs % 2 === 0;
         seen.runs += 1;
+        const limits = limitsWith({ listPage: isWrong ? 1 : listPage, listLevels });
         const random = randomFor(`balances ${number}`);
         const history = new BalanceHistory(random, isWrong);
         const work = temporaryFolder();
         const [out, input] = [join(work, 'out'), join(work, 'in')];
-        const options = { inputs: [input], dialect, layout: 'archive', pageSizes: [2, 4], lists: true, objectSize, rankingPage } as const;
+        const options = {
+          inputs: [input],
+          dialect,
+          layout: 'archive',
+          pageSizes: [2, 4],
+          lists: true,
+          objectSize,
+          limits,
+        } as const;
         for (const [i, changes] of [isWrong ? (['leap'] as const) : [], ...steps].entries()) {
           for (const change of changes) history[change]();
           history.write(input);
@@ -57,7 +69,7 @@ it('balances and holders are those of the oracle after any change, and an increm
             }
           };
           for (const rune of history.runes) {
-            const expected = history.holders(rune, rankingPage);
+            const expected = history.holders(rune, limits);
             if (expected.block_height !== undefined) seen.large += 1;
             const name = [rune.id, String(rune.number), rune.name.toLowerCase()][Math.floor(random() * 3)] ?? '';
             await windows(`etchings/${name}/holders`, expected);
@@ -73,11 +85,7 @@ it('balances and holders are those of the oracle after any change, and an increm
           for (const path of ['etchings/NOSUCHRUNE/holders', 'etchings/1:7/holders', 'addresses/nobody/balances'])
             await windows(path, { results: [] });
 
-          const ranked = Math.floor((history.tip - 7) / 144) * 144 - 1;
-          const wrong = history.runes.filter(({ id, height }) => {
-            const sums = history.sums(height <= ranked ? ranked : undefined).get(id) ?? new Map<string, bigint>();
-            return [...sums.values()].some((units) => units < 0n);
-          });
+          const wrong = history.runes.filter(({ id }) => [...(history.sums().get(id)?.values() ?? [])].some((units) => units < 0n));
           if (wrong.length > 0) seen.unbalanced += 1;
           const { unbalanced } = manifest.lists?.balances ?? {};
           expect(unbalanced?.runes ?? []).toEqual(wrong.slice(0, 20).map(({ id }) => id));
@@ -89,5 +97,6 @@ it('balances and holders are those of the oracle after any change, and an increm
   );
   expect(seen.runs).toBe(HISTORIES);
   expect(seen.large).toBeGreaterThan(0);
+  expect(crossings.get('listPage')).toBeGreaterThan(0);
   expect(seen.unbalanced).toBeGreaterThan(0);
 }, 3_600_000);

@@ -145,7 +145,7 @@ describe('data', () => {
       true,
     ],
   ])('whose sources %s', async (_, blocks, hasCounts) => {
-    const sources = JSON.stringify({ sources: [{ rules: 'ord', blocks }] });
+    const sources = JSON.stringify({ sources: [{ rules: 'bitcoin-indexer', blocks }] });
     const { manifest } = await mirrorOf({ 'a.csv': ledger(ROWS), 'runes.csv': runes(...BOTH), 'blocks.json': sources });
     expect(manifest.lists?.etchings).toEqual({ total: 2, ...(hasCounts ? { counts: true } : {}) });
   });

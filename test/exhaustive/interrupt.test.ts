@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { runProcess, start } from '../support/cli.ts';
-import { ndjson, record } from '../support/records.ts';
+import { hex, ndjson, record } from '../support/records.ts';
+import { randomFor } from '../support/seed.ts';
 
 /** A folder with input that takes seconds to build. */
 function workFolder(): string {
@@ -48,5 +49,53 @@ it('while it writes, the next build completes the output', async () => {
   });
   expect(await runProcess('build', ['--no-sync'], work)).toMatchObject({ code: 0, stderr: '' });
   await testBuild(join(work, 'fresh'), { inputs: [join(work, 'input')] });
+  expect(tree(join(work, 'dist'))).toEqual(tree(join(work, 'fresh')));
+});
+
+/** CPU time that a process has used, in seconds; undefined when it has ended. */
+function cpuOf(pid: number): number | undefined {
+  try {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    return fields[0] === 'Z' ? undefined : (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return undefined;
+  }
+}
+
+it('at any moment, a build ends soon, also one of many ids that end alike', async () => {
+  const work = temporaryFolder();
+  const END = '0123456789ab';
+  const block = (height: number, transactions: number) =>
+    Array.from({ length: transactions }, (_, i) => {
+      const tx_id = `0x${hex(`${height} ${i}`).slice(0, -END.length)}${END}`;
+      return record(height, transactions - i, { location: { tx_id, output: tx_id } });
+    });
+  const args = ['--no-sync', '--layout', 'archive', '--object-size', '100KB'];
+  writeFiles(work, { 'input/a.ndjson': ndjson(Array.from({ length: 40 }, (_, height) => block(height, 250)).flat()) });
+  expect(await runProcess('build', args, work)).toMatchObject({ code: 0 });
+  writeFiles(work, { 'input/b.ndjson': ndjson(block(40, 20)) });
+  const random = randomFor('interrupt');
+  for (let i = 0; i < 8; i += 1) {
+    const child = start('build', i % 2 === 0 ? args : [...args, '--full'], work);
+    const closed = once(child, 'close');
+    let isOver = false;
+    closed.then(() => {
+      isOver = true;
+    });
+    const [pid, moment] = [child.pid ?? 0, random() * 4];
+    // Moments are CPU time of the build, so that they are the same on a slow machine.
+    while ((cpuOf(pid) ?? Number.POSITIVE_INFINITY) < moment) await sleep(5);
+    const before = cpuOf(pid) ?? 0;
+    child.kill('SIGTERM');
+    let used = 0;
+    for (let now = cpuOf(pid); now !== undefined && !isOver; now = cpuOf(pid)) {
+      used = now - before;
+      await sleep(5);
+    }
+    await closed;
+    expect(used).toBeLessThan(1.5);
+  }
+  expect(await runProcess('build', args, work)).toMatchObject({ code: 0 });
+  await testBuild(join(work, 'fresh'), { inputs: [join(work, 'input')], layout: 'archive', objectSize: 100 * 1024, lists: true });
   expect(tree(join(work, 'dist'))).toEqual(tree(join(work, 'fresh')));
 });

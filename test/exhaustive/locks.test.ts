@@ -15,9 +15,16 @@ describe('two builds at once', () => {
       await testBuild(join(work, `fresh-${name}`), { inputs: [join(work, `${name}.ndjson`)] });
     }
     const flags = (name: string) => ['--input', `${name}.ndjson`, '--out', 'out', '--cache', `cache-${name}`];
-    const codes = await Promise.all(names.map(async (name) => (await runProcess('build', flags(name), work)).code));
-    expect(codes).toContain(0);
-    expect(codes.every((code) => code === 0 || code === 3)).toBe(true);
+    const ended = await Promise.all(names.map((name) => runProcess('build', flags(name), work)));
+    expect(ended.map(({ code }) => code)).toContain(0);
+    for (const { code, stderr } of ended.filter((one) => one.code !== 0)) {
+      expect([code, stderr]).toEqual([
+        3,
+        expect.stringMatching(
+          /another build is using the output folder out |another build changed the output folder out while this one read its input/,
+        ),
+      ]);
+    }
     expect(names.map((name) => tree(join(work, `fresh-${name}`)))).toContainEqual(tree(join(work, 'out')));
   });
 });

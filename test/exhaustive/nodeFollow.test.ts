@@ -79,7 +79,7 @@ it('builds new blocks, a reorganisation, and what came while the node or the bui
   writeFileSync(join(to, 'pulled/broken.json'), '{"nothing": 1}');
   const longer = extended(branch, 2, random);
   node.replace(longer.slice(0, 24));
-  while (!said.includes('the build failed (exit code 2); the next block tries again')) await sleep(20);
+  while (!said.includes('the build failed (exit code 2); trying again in 60 s')) await sleep(20);
   expect(said).toContain('broken.json has an unrecognised format');
   writeFileSync(join(to, 'pulled/broken.json'), '[]');
   node.replace(longer);

@@ -39,7 +39,9 @@ it(`a pull from a node is killed ${KILLS} times, then ${KILLS} times in reorgani
     await testPull(from, to, { confirmations: CONFIRMATIONS });
     expect(await pulledRows(to)).toEqual(memoryRows(memoryOf(chain)));
     for (let killed = 0; killed < KILLS; killed++) {
-      chain = extended(chain.slice(0, chain.length - 1 - random(CONFIRMATIONS)), 1 + random(20), random);
+      // A branch is at least as long as what it replaces, so each fork stays within the last blocks that were pulled.
+      const depth = 1 + random(CONFIRMATIONS);
+      chain = extended(chain.slice(0, chain.length - depth), depth + random(20), random);
       node.replace(chain);
       await kill();
       // A branch may go below what the last whole pull had, but not deeper than this.

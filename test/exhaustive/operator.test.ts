@@ -56,7 +56,10 @@ it.each(Object.entries(SOURCES))('README.md: a mirror from %s', async (address, 
   try {
     for (const [script = '', ...args] of [pull, ...builds, ['verify']]) {
       const given = args.map((arg) => arg.replace(address, source.url));
-      expect(await runProcess(script, given, work)).toMatchObject({ code: 0, stderr: '' });
+      // The invented records of the database do not add up, which verification notes.
+      const isNoted = script === 'verify' && address.startsWith('postgres:');
+      const stderr = isNoted ? expect.stringMatching(/^Note: the records of \d+ runes do not add up: .*\n$/) : '';
+      expect(await runProcess(script, given, work)).toMatchObject({ code: 0, stderr });
     }
   } finally {
     await source.close();

@@ -1,31 +1,26 @@
 /** Random chains of blocks: every build answers what the ledger of ord's rules has unspent, and equals a full build. SEED repeats a run. */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { renderRoot } from '../../src/archive/root.ts';
+import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/archiver/documents.ts';
+import { nameOf, OldArchive } from '../../src/archiver/oldArchive.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
+import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
 import { addressOf } from '../../src/runes/address.ts';
 import { runeIdText } from '../../src/runes/ledger.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
-import { fileServer } from '../support/archives.ts';
-import { temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { VerificationError } from '../../src/verify/findings.ts';
+import { gzipMember } from '../../src/write/compress.ts';
+import { fileServer, MANIFEST } from '../support/archives.ts';
+import { RecordingLog, temporaryFolder, testBuild, tree } from '../support/build.ts';
 import { hash256, type MemoryChain, outpointOf } from '../support/memoryLedger.ts';
-import { csv } from '../support/nodeRows.ts';
+import { changeSpent, csv, writeRows } from '../support/nodeRows.ts';
 import { check } from '../support/outputs.ts';
 import { extended, memoryOf } from '../support/runeChains.ts';
 import { randomFor } from '../support/seed.ts';
 
 const CHAINS = Number(process.env['CHAINS'] ?? 1);
-
-/** Writes the rows of a chain as files from a node, one for each block. */
-function writeRows({ rows, ledger }: Pick<MemoryChain, 'rows' | 'ledger'>, folder: string): void {
-  mkdirSync(folder, { recursive: true });
-  const files = new Map<string, string>([['runes.csv', csv([...ledger.byId.values()].map(({ row }) => row))]]);
-  for (const height of new Set(rows.map((row) => row.block_height))) {
-    files.set(`ledger-${height}.csv`, csv(rows.filter((row) => row.block_height === height)));
-  }
-  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name));
-  for (const [name, text] of files) writeFileSync(join(folder, name), text);
-}
 
 interface Expected {
   readonly output: string;
@@ -52,60 +47,122 @@ function unspentOf({ ledger, rows }: MemoryChain): Map<string, Expected> {
   );
 }
 
-it('unspent outputs are those of the ledger after any reorganisation, and an incremental build equals a full one', async () => {
+/** Asks for every window of the lists of some addresses that some limits cut, and for windows beyond the end. */
+async function checkLists(
+  ask: (path: string) => Promise<unknown>,
+  unspent: ReadonlyMap<string, Expected>,
+  asOf: object,
+  random: (below: number) => number,
+) {
+  const addresses = new Set([...unspent.values()].flatMap(({ address = [] }) => address));
+  expect(addresses.size).toBeGreaterThan(0);
+  const place = ({ output }: Expected) =>
+    Buffer.from(outpointOf(output.slice(0, 64), 0))
+      .reverse()
+      .toString('hex')
+      .slice(8) + output.slice(65).padStart(10, '0');
+  for (const address of [...addresses, 'bcrt1qnobody']) {
+    const all = [...unspent.values()].filter((one) => one.address === address);
+    all.sort((a, b) => b.location.block_height - a.location.block_height || (place(a) < place(b) ? -1 : 1));
+    const limit = 1 + random(6);
+    const windows = Array.from({ length: Math.ceil(all.length / limit) + 1 }, (_, i) => [i * limit, limit] as const);
+    for (const [offset, most] of [...windows, [0, 6], [random(all.length + 2), 6]] as const) {
+      expect(await ask(`addresses/${address}/outputs?offset=${offset}&limit=${most}`), `${address} ${offset} ${most}`).toEqual({
+        ...asOf,
+        limit: most,
+        offset,
+        total: all.length,
+        results: all.slice(offset, offset + most),
+      });
+    }
+  }
+}
+
+/** The kinds of documents by address in an archive. */
+function kindsIn(out: string): string[] {
+  const archive = OldArchive.in(out);
+  const keys = archive.root.lists?.outputs?.addresses.flatMap((level) => [...documentsOf(archive, level)].map(({ key }) => key)) ?? [];
+  return keys.map((key) => (key.includes(' ~') ? 'removal' : key.includes(' ') ? 'page' : 'list'));
+}
+
+/** Levels and pages that short chains fill. The lists of four addresses become long and short again. */
+const TINY = [
+  { listPage: 2, listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 14 },
+  { listPage: 3, listLevels: { steps: [12, 4, 2], unsettled: 1 }, spentBlocks: 7 },
+  { listPage: 5, listLevels: { steps: [40, 4], unsettled: 3 }, spentBlocks: 60 },
+];
+
+it.each([
+  ['usual limits', undefined, 150],
+  ['tiny limits', TINY, 30],
+] as const)(
+  'with %s, unspent outputs are those of the ledger after any reorganisation, and an incremental build equals a full one',
+  async (name, tiny, begin) => {
+    for (let number = 0; number < CHAINS; number += 1) {
+      const next = randomFor(`outputs ${name} ${number}`);
+      const random = (below: number) => Math.floor(next() * below);
+      const work = temporaryFolder();
+      const [out, input] = [join(work, 'out'), join(work, 'in')];
+      const limits = tiny === undefined ? LIMITS : limitsWith(tiny[number % tiny.length] ?? {});
+      const common = { inputs: [input], dialect: 'hiro', layout: 'archive', pageSizes: [3, 6], lists: true } as const;
+      const options = { ...common, objectSize: random(2) === 0 ? 4096 : 1024 * 1024, limits };
+      const busy = tiny === undefined ? 4 : 12;
+      let chain = extended([], begin + random(20), random, 40, busy);
+      const steps = tiny === undefined ? [0, 0, 1, 3, 20, 0] : [0, 0, 1, 0, 3, 0, 6, 0, 2, 0];
+      crossings.clear();
+      const kinds = new Set<string>();
+      for (const [step, depth] of steps.entries()) {
+        // Some blocks spend much, so that whole pages are removed.
+        const thrift = random(3) === 0 ? 2 : 40;
+        if (step > 0) chain = extended(chain.slice(0, chain.length - depth), depth + 1 + random(step === 5 ? 30 : 3), random, thrift, busy);
+        const memory = memoryOf(chain);
+        writeRows(memory, input);
+        await testBuild(out, options);
+        const full = join(work, `full-${step}`);
+        const { manifest } = await testBuild(full, options);
+        expect(tree(out), `step ${step}`).toEqual(tree(full));
+        await check(out);
+        expect(manifest.lists?.outputs).toEqual({});
+
+        const tip = memory.rows.at(-1)!;
+        const asOf = { block_height: tip.block_height, block_hash: tip.block_hash };
+        const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
+        const ask = async (path: string): Promise<unknown> => (await mirror.answer(new Request(`http://host/runes/v1/${path}`)))?.json();
+        const unspent = unspentOf(memory);
+        const made = new Set(memory.rows.filter(({ operation }) => operation === 'receive').map((row) => `${row.tx_id}:${row.output}`));
+        expect(made.size).toBeGreaterThan(unspent.size);
+        for (const output of [...made, `${'ab'.repeat(32)}:0`]) {
+          if (random(unspent.has(output) ? 2 : 8) > 0) continue;
+          expect(await ask(`outputs/${output}`)).toEqual({ ...asOf, ...(unspent.get(output) ?? { output, runes: [] }) });
+        }
+        await checkLists(ask, unspent, asOf, random);
+        for (const kind of kindsIn(out)) kinds.add(kind);
+      }
+      if (tiny !== undefined)
+        for (const limit of ['listPage', 'listLevels', 'spentBlocks'] as const)
+          expect([limit, crossings.has(limit)]).toEqual([limit, true]);
+      expect([...kinds].sort()).toEqual(tiny === undefined ? ['list'] : ['list', 'page', 'removal']);
+    }
+  },
+  240_000 * CHAINS,
+);
+
+it('spent outputs that change without a record change the build as a full one does', async () => {
   for (let number = 0; number < CHAINS; number += 1) {
-    const next = randomFor(`outputs ${number}`);
+    const next = randomFor(`spent ${number}`);
     const random = (below: number) => Math.floor(next() * below);
     const work = temporaryFolder();
     const [out, input] = [join(work, 'out'), join(work, 'in')];
-    const options = { inputs: [input], dialect: 'hiro', layout: 'archive', pageSizes: [3, 6], lists: true, objectSize: 4096 } as const;
-    let chain = extended([], 150 + random(20), random, 40);
-    for (let step = 0; step < 6; step += 1) {
-      const depth = [0, 0, 1, 3, 20, 0][step] ?? 0;
-      if (step > 0) chain = extended(chain.slice(0, chain.length - depth), depth + 1 + random(step === 5 ? 30 : 3), random, 40);
-      const memory = memoryOf(chain);
-      writeRows(memory, input);
+    const options = { inputs: [input], layout: 'archive', pageSizes: [3, 6], lists: true, objectSize: 4096 } as const;
+    const { rows, ledger } = memoryOf(extended([], 205 + random(20), random, 10));
+    const highest = rows.at(-1)?.block_height ?? 0;
+    // The last step has changes in the first blocks too, below those whose spent outputs a state keeps.
+    for (const [step, depth] of [0, 3, 30, 250].entries()) {
+      const changed = rows.map((row) => (row.block_height <= highest - depth ? row : changeSpent(row, random)));
+      writeRows({ rows: changed, ledger }, input);
       await testBuild(out, options);
-      const full = join(work, `full-${step}`);
-      const { manifest } = await testBuild(full, options);
-      expect(tree(out)).toEqual(tree(full));
-      await check(out);
-      expect(manifest.lists?.outputs).toEqual({});
-
-      const tip = memory.rows.at(-1)!;
-      const asOf = { block_height: tip.block_height, block_hash: tip.block_hash };
-      const mirror = new FetchMirror(fileServer(out).fetchFile, 0);
-      const ask = async (path: string): Promise<unknown> => (await mirror.answer(new Request(`http://host/runes/v1/${path}`)))?.json();
-      const unspent = unspentOf(memory);
-      const made = new Set(memory.rows.filter(({ operation }) => operation === 'receive').map((row) => `${row.tx_id}:${row.output}`));
-      expect(made.size).toBeGreaterThan(unspent.size);
-      for (const output of [...made, `${'ab'.repeat(32)}:0`]) {
-        if (!unspent.has(output) && random(4) > 0) continue;
-        expect(await ask(`outputs/${output}`)).toEqual({ ...asOf, ...(unspent.get(output) ?? { output, runes: [] }) });
-      }
-      const addresses = new Set([...unspent.values()].flatMap(({ address = [] }) => address));
-      expect(addresses.size).toBeGreaterThan(0);
-      for (const address of [...addresses, 'bcrt1qnobody']) {
-        const all = [...unspent.values()].filter((one) => one.address === address);
-        const place = ({ output }: Expected) =>
-          Buffer.from(outpointOf(output.slice(0, 64), 0))
-            .reverse()
-            .toString('hex')
-            .slice(8) + output.slice(65).padStart(10, '0');
-        all.sort((a, b) => b.location.block_height - a.location.block_height || (place(a) < place(b) ? -1 : 1));
-        for (const [offset, limit] of [
-          [0, 6],
-          [random(all.length + 2), 1 + random(6)],
-        ] as const) {
-          expect(await ask(`addresses/${address}/outputs?offset=${offset}&limit=${limit}`)).toEqual({
-            ...asOf,
-            limit,
-            offset,
-            total: all.length,
-            results: all.slice(offset, offset + limit),
-          });
-        }
-      }
+      await testBuild(join(work, `full-${step}`), options);
+      expect(tree(out), `step ${step}`).toEqual(tree(join(work, `full-${step}`)));
     }
   }
 }, 240_000);
@@ -130,6 +187,90 @@ describe('an archive of rows from a node', () => {
     await expect(check(join(work, 'out'))).rejects.toMatchObject({
       details: [expect.stringMatching(/do not add up to its balance/), expect.any(String)],
     });
+  });
+
+  it.each([
+    [44, 'is taken from the state', false],
+    [45, 'is gone, and the build is a full one', true],
+  ] as const)('whose tip is block %i and which is reorganised: what block 24 spent %s', async (tip, _, isLost) => {
+    const work = temporaryFolder();
+    const next = randomFor('outputs of a reorganised chain');
+    const draw = (below: number) => Math.floor(next() * below);
+    let old = extended([], tip + 1, draw, 40, 12);
+    const isFit = ({ rows }: MemoryChain) => {
+      const heights = new Set(rows.map(({ block_height }) => block_height));
+      return rows.some(({ block_height, spent }) => block_height === 24 && spent !== null) && heights.has(39) && heights.has(tip);
+    };
+    while (!isFit(memoryOf(old))) old = extended([], tip + 1, draw, 40, 12);
+    // Levels are 0 to 23, 24 to 39, and newer ones. The state has what the newest 21 blocks spent.
+    const limits = limitsWith({ listPage: 3, listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 20 });
+    const log = new RecordingLog();
+    const common = { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits, log } as const;
+    writeRows(memoryOf(old), join(work, 'in'));
+    await testBuild(join(work, 'out'), common);
+    expect(log.notices).toEqual([]);
+    // Block 39 is replaced, so the level from block 24 on is made again.
+    writeRows(memoryOf(extended(old.slice(0, 39), tip - 38, draw, 40, 12)), join(work, 'in'));
+    const { wasFull } = await testBuild(join(work, 'out'), common);
+    expect(wasFull).toBe(isLost);
+    const message = 'a block has changed above which the spent outputs are not all known any more; everything is built again';
+    expect(log.notices).toEqual(isLost ? [message] : []);
+    await testBuild(join(work, 'full'), common);
+    expect(tree(join(work, 'out'))).toEqual(tree(join(work, 'full')));
+    await check(join(work, 'out'));
+  });
+
+  it('with wrong documents of an address does not verify', async () => {
+    const work = temporaryFolder();
+    const next = randomFor('wrong lists of outputs');
+    const draw = (below: number) => Math.floor(next() * below);
+    const out = join(work, 'out');
+    const limits = limitsWith({ listPage: 2, listLevels: { steps: [24, 8, 4], unsettled: 2 } });
+    writeRows(memoryOf(extended(extended([], 60, draw, 40, 12), 5, draw, 2, 12)), join(work, 'in'));
+    await testBuild(out, { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits });
+    await check(out);
+    const archive = OldArchive.in(out);
+    const { lists } = archive.root;
+    if (lists?.outputs === undefined) throw new Error('the build has outputs');
+    const { outputs } = lists;
+    const manifest = readFileSync(join(out, MANIFEST), 'utf8');
+    const put = (content: Uint8Array) => {
+      writeFileSync(join(out, 'archive', `${nameOf(content)}.bin`), content);
+      return nameOf(content);
+    };
+
+    /** Changes the first document that a change is about, and verifies. A change returns undefined to leave a document out. */
+    const findingsAfter = async (kind: 'addresses' | 'starts', change: (document: StoredDocument) => StoredDocument | undefined) => {
+      let isDone = false;
+      const changed = outputs[kind].map((level) => {
+        const writer = new DocumentWriter(archive.root.objectSize, put);
+        for (const document of documentsOf(archive, level)) {
+          const other = isDone ? document : change(document);
+          isDone ||= other !== document;
+          if (other !== undefined) writer.add(other);
+        }
+        return writer.finish(level)!;
+      });
+      expect(isDone).toBe(true);
+      const root = { ...archive.root, lists: { ...lists, outputs: { ...outputs, [kind]: changed } } };
+      const content = gzipMember(Buffer.from(renderRoot(root)));
+      const text = manifest.replace(archive.name.root, put(content));
+      writeFileSync(join(out, MANIFEST), text.replace(/("archive": \{[^}]*"bytes": )[0-9]+/, `$1${content.length}`));
+      const error = await check(out).catch((caught: unknown) => caught);
+      return error instanceof VerificationError ? error.details.join('\n') : 'right';
+    };
+    const isPage = ({ key }: StoredDocument) => / \d/.test(key);
+    const hasHead = ({ key, values }: StoredDocument) => !key.includes(' ') && /^\[\d/.test(values[0] ?? '');
+    const cases: [string, (document: StoredDocument) => StoredDocument | undefined][] = [
+      ['a missing page', (one) => (isPage(one) ? undefined : one)],
+      ['a page in another order', (one) => (isPage(one) && one.values.length > 1 ? { ...one, values: [...one.values].reverse() } : one)],
+      ['a removed output less', (one) => (one.key.includes(' ~') ? undefined : one)],
+      ['a wrong count', (one) => (hasHead(one) ? { ...one, values: one.values.map((value) => value.replace(/^\[\d+/, '[99')) } : one)],
+    ];
+    for (const [name, change] of cases)
+      expect(await findingsAfter('addresses', change), name).toContain('has wrong outputs of the address bcrt1');
+    const wrongStarts = await findingsAfter('starts', (one) => ({ ...one, values: [...one.values, 'x'] }));
+    expect(wrongStarts).toContain('has wrong starts of pages of the address bcrt1');
   });
 
   it('has outputs only while all of its rows say what is spent', async () => {

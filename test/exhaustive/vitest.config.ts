@@ -1,4 +1,5 @@
 import { env } from 'node:process';
+import { TINY } from '../support/limits.ts';
 import { tier } from '../support/tier.ts';
 
 /** Files that count files, memory or moments of other processes, so nothing may run beside them. All others run two at a time. */
@@ -9,7 +10,15 @@ const ALONE = ['fullDisk', 'openFiles', 'outputStreams', 'overload', 'replaced',
 /** Files of `npm test` that draw more random cases here. */
 const MORE = ['test/ioErrors.test.ts', 'test/leftOut.test.ts'];
 
-const { test } = tier('test/exhaustive/*.test.ts', { testTimeout: 3_600_000 });
+/** Suites that run once more with tiny limits, and must cross them. */
+const TINY_LIMITS = [
+  ...['histories', 'outputHistories', 'etchingHistories', 'archiveFaults', 'nodeKill', 'nodeChains'].map(
+    (name) => `test/exhaustive/${name}.test.ts`,
+  ),
+  ...['etchings', 'activityLists'].map((name) => `test/${name}.test.ts`),
+];
+
+const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 3_600_000 });
 const { reporters, sequence, ...shared } = test ?? {};
 
 export default {
@@ -24,6 +33,17 @@ export default {
           name: 'more',
           include: MORE,
           env: { FC_RUNS: env['FC_RUNS'] ?? '4', IO_FAULTS: env['IO_FAULTS'] ?? '16' },
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'tiny',
+          include: TINY_LIMITS,
+          setupFiles: ['test/support/seed.ts', 'test/support/crossed.ts'],
+          env: { LIMITS: JSON.stringify(TINY), KILLS: '3' },
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },

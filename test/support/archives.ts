@@ -87,8 +87,10 @@ export function readArchive(out: string): {
 } {
   const bytesOf = (name: string) => readFileSync(join(out, ARCHIVE_FOLDER, `${name}.bin`));
   const { archive } = JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')) as { archive: { root: string; bytes: number } };
-  const text = JSON.parse(gunzipSync(bytesOf(archive.root)).toString()) as Root & { page_size: number; object_size: number };
-  const root: Root = { pageSize: text.page_size, objectSize: text.object_size, segments: text.segments, ids: text.ids };
+  const text = JSON.parse(gunzipSync(bytesOf(archive.root)).toString()) as Root &
+    Record<'page_size' | 'object_size' | 'segment_blocks', number>;
+  const { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks, steps, unsettled, segments, ids } = text;
+  const root: Root = { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids };
   const blocks = root.segments.flatMap((segment) => {
     const content = bytesOf(segment.file);
     let offset = 0;

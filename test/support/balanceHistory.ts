@@ -4,6 +4,7 @@
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Limits } from '../../src/limits.ts';
 import type { Random } from './history.ts';
 import { hex } from './records.ts';
 
@@ -34,6 +35,9 @@ const FIRST = 3990;
 const MOST = 2n ** 128n - 1n;
 /** Some need escapes in JSON, CSV or keys, and the last two are ordered by bytes otherwise than by UTF-16. */
 const ADDRESSES = [...Array.from({ length: 9 }, (_, i) => `bc1q${i}`), '3"x', 'a%b*(1)', 'A b', 'Äé', '\ue000x', '😀'];
+
+/** The limits that change answers. */
+type ListLimits = Pick<Limits, 'listPage' | 'listLevels'>;
 
 export class BalanceHistory {
   readonly #random: Random;
@@ -238,15 +242,29 @@ export class BalanceHistory {
     return all;
   }
 
-  /** The list of holders of a rune. `page` is the number of balances in a page of a ranking. */
-  holders(rune: Rune, page: number): { readonly block_height?: number; readonly results: readonly object[] } {
-    const day = Math.floor((this.tip - 7) / 144) * 144 - 1;
-    const ranked = [...(this.sums(day).get(rune.id) ?? [])].filter(([, units]) => units !== 0n);
-    const isLarge = ranked.length >= page;
-    const all = isLarge ? ranked : [...(this.sums().get(rune.id) ?? [])];
+  /**
+   * The list of holders of a rune. `page` is the number of entries in a document. In the newest two levels, a rune with more changes than a
+   * page has no list, if its list was longer than a page before.
+   */
+  holders(
+    rune: Rune,
+    { listPage: page, listLevels: { steps, unsettled } }: ListLimits,
+  ): { readonly block_height?: number; readonly results: readonly object[] } {
+    const at = (height: number) => this.sums(height).get(rune.id) ?? new Map<string, bigint>();
+    const lengthAt = (height: number) => [...at(height).values()].filter((units) => units > 0n).length;
+    const ends = [...steps.map((step) => Math.max(Math.floor((this.tip + 1 - unsettled) / step) * step, 0) - 1), this.tip];
+    const [ranked = -1] = ends.slice(-3);
+    let [below, height]: [number, number | undefined] = [ranked, undefined];
+    for (const end of ends.slice(-2)) {
+      const [before, after] = [at(below), at(end)];
+      const changed = [...after].filter(([address, units]) => (before.get(address) ?? 0n) !== units).length;
+      if (changed > page && lengthAt(below) > page) height ??= lengthAt(ranked) > page ? ranked : below;
+      below = end;
+    }
+    const all = [...at(height ?? this.tip)].filter(([, units]) => units > 0n);
     all.sort(([a, x], [b, y]) => (x === y ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : x > y ? -1 : 1));
-    const results = all.filter(([, units]) => units > 0n).map(([address, units]) => ({ balance: shown(units, rune.decimals), address }));
-    return isLarge ? { block_height: day, results } : { results };
+    const results = all.map(([address, units]) => ({ balance: shown(units, rune.decimals), address }));
+    return height === undefined ? { results } : { block_height: height, results };
   }
 
   /** The list of balances of an address. */

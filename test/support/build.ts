@@ -11,6 +11,7 @@ import { build } from '../../src/pipeline/build.ts';
 import type { BuildOptions } from '../../src/pipeline/options.ts';
 import type { BuildResult } from '../../src/pipeline/report.ts';
 import { type Store, text } from '../../src/store/duckdb.ts';
+import { TEST_LIMITS } from './limits.ts';
 
 /** The recorded data set; see test/fixtures/README.md. */
 export const CONFORMANCE = new URL('../fixtures/conformance/', import.meta.url).pathname;
@@ -68,8 +69,7 @@ export async function testBuild(out: string, options: TestBuild): Promise<BuildR
       objectSize: (layout === 'files' ? 0.125 : 8) * 1024 * 1024,
       // Few tests need lists, which take a quarter of a build's time.
       lists: false,
-      rankingPage: 600,
-      sortedAtOnce: 2_000_000,
+      limits: TEST_LIMITS,
       ...rest,
     },
     log,

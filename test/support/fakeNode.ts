@@ -12,7 +12,7 @@ import { hashText, outpointText, uint32At } from '../../src/runes/bytes.ts';
 import type { PreviousOutput } from '../../src/runes/indexBlock.ts';
 import { ROOT } from './cli.ts';
 import { hash256, sealed } from './memoryLedger.ts';
-import { blockBytes, type Transaction } from './runeBlocks.ts';
+import { blockBytes, compact, type Transaction } from './runeBlocks.ts';
 
 export interface FakeBlock {
   readonly hash: string;
@@ -45,8 +45,10 @@ export interface Fault {
   readonly delay?: number;
   /** Sends the body byte by byte with this pause, in milliseconds. */
   readonly trickle?: number;
-  /** Answers both interfaces as while Core is starting. */
-  readonly warmingUp?: boolean;
+  /** Answers both interfaces as while Core is starting, with this step. */
+  readonly warmingUp?: string;
+  /** Closes the connection without an answer. */
+  readonly reset?: boolean;
 }
 
 export interface FakeNodeOptions {
@@ -57,8 +59,16 @@ export interface FakeNodeOptions {
   credentials?: string | undefined;
   /** As 270100 for 27.1. */
   version?: number;
-  /** Blocks below this height are pruned. Undefined: the node does not prune. */
+  /** Blocks below this height are pruned, by hand. Undefined: the node does not prune. */
   prunedBelow?: number | undefined;
+  /** Blocks below this height are not downloaded yet: the node began with a snapshot (assumeutxo). */
+  notDownloadedBelow?: number;
+  /** Requests that are accepted at once: threads and work queue. Unlimited by default. */
+  queue?: number;
+  /** Requests that are answered at once, each in the time that a real node takes (`costOf`). Undefined: no time. */
+  threads?: number;
+  /** Methods that the user may call (`rpcwhitelist`). All by default. */
+  allowed?: readonly string[];
   isSyncing?: boolean;
   /** Height of the last header, if it is above the chain's tip. */
   headers?: number | undefined;
@@ -69,7 +79,11 @@ export interface FakeNodeOptions {
 /** Answers that more than one test wants, as Core gives them. */
 export const FAULTS = {
   workQueue: { status: 503, headers: { 'content-type': 'text/html; charset=ISO-8859-1' }, body: 'Work queue depth exceeded' },
-  warmingUp: { warmingUp: true },
+  loading: { warmingUp: 'Loading P2P addresses…' },
+  warmingUp: { warmingUp: 'Verifying blocks…' },
+  /** A node that is stopping. */
+  stopping: { status: 503, body: '' },
+  reset: { reset: true },
   redirect: { status: 302, headers: { location: 'https://elsewhere.example/' } },
   html: { status: 200, headers: { 'content-type': 'text/html' }, body: '<!doctype html><title>Router</title>' },
   forbidden: { status: 403 },
@@ -83,6 +97,10 @@ class RpcFailure extends Error {
     super(message);
   }
 }
+
+const failed = (message: string): never => {
+  throw new RpcFailure(-5, message);
+};
 
 interface Reply {
   status: number;
@@ -118,9 +136,16 @@ export class FakeNode {
   readonly #outputs = new Map<string, PreviousOutput>();
   #chain: readonly FakeBlock[] = [];
   #tip = 0;
+  #running = 0;
+  #working = 0;
+  readonly #idle: (() => void)[] = [];
+  /** Requests that were refused because the queue was full. */
+  refused = 0;
+  /** Bytes of the largest answer. */
+  largest = 0;
 
   private constructor(blocks: readonly FakeBlock[], options: FakeNodeOptions) {
-    this.options = { network: 'main', rest: true, version: 290_000, ...options };
+    this.options = { network: 'main', rest: true, version: 310_000, ...options };
     this.replace(blocks);
     this.#server = createServer((request, response) => void this.#serve(request, response));
   }
@@ -183,6 +208,14 @@ export class FakeNode {
       fault.times = (fault.times ?? 1) - 1;
       if (fault.times <= 0) this.faults.splice(this.faults.indexOf(fault), 1);
     }
+    if (fault?.reset) return void response.destroy();
+    if (++this.#running > (this.options.queue ?? Infinity)) {
+      this.refused += 1;
+      await send(response, bareWith(FAULTS.workQueue), {});
+      this.#running -= 1;
+      return;
+    }
+    response.once('close', () => this.#running--);
     const reply = question
       ? this.#rpc(question, request.headers.authorization, fault?.warmingUp)
       : path === '/'
@@ -190,11 +223,43 @@ export class FakeNode {
         : this.options.rest && path.startsWith('/rest/')
           ? this.#rest(path.slice('/rest'.length), fault?.warmingUp)
           : bare(404);
+    this.largest = Math.max(this.largest, reply.body.length);
+    if (this.options.threads !== undefined)
+      await this.#work(
+        costOf(call, question?.params, (hash) => this.#known.get(hash)),
+        this.options.threads,
+      );
     await send(response, fault?.status === undefined ? reply : bareWith(fault), fault ?? {});
   }
 
-  #rest(path: string, warmingUp = false): Reply {
-    if (warmingUp) return text(503, 'Service temporarily unavailable: Loading block index…');
+  /** Takes one of the threads for a time, in milliseconds. */
+  async #work(ms: number, threads: number): Promise<void> {
+    while (this.#working >= threads) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    this.#working += 1;
+    await pause(ms);
+    this.#working -= 1;
+    this.#idle.shift()?.();
+  }
+
+  #rest(path: string, warmingUp: string | undefined): Reply {
+    if (warmingUp !== undefined) return text(503, `Service temporarily unavailable: ${warmingUp}`);
+    const [, spender] = /^\/spenttxouts\/([0-9a-f]{64})\.bin$/.exec(path) ?? [];
+    if (spender !== undefined && (this.options.version ?? 0) >= 300_000) {
+      const block = this.#known.get(spender);
+      if (!block) return text(404, `${spender} not found`);
+      if (this.#isPruned(block)) return text(404, `${spender} undo not available`);
+      return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: this.#spentOutputs(block) };
+    }
+    const [, number, start = ''] = /^\/headers\/(\d+)\/([0-9a-f]{64})\.bin$/.exec(path) ?? [];
+    if (number !== undefined) {
+      if (Number(number) > 2000) return text(400, 'Header count is invalid or out of acceptable range (1-2000)');
+      const from = this.#known.get(start);
+      const first = from && this.#at(from.height) === from ? from.height : this.#tip + 1;
+      const headers = Array.from({ length: Math.max(Math.min(Number(number), this.#tip + 1 - first), 0) }, (_, i) =>
+        this.#header(this.#at(first + i)),
+      );
+      return { status: 200, headers: { 'content-type': 'application/octet-stream' }, body: Buffer.concat(headers) };
+    }
     const [, call = '', argument = '', format = ''] =
       /^\/(chaininfo|blockhashbyheight|block(?:\/notxdetails)?)(?:\/([^/.]*))?(?:\.(\w+))?$/.exec(path) ?? [];
     if (call === '') return bare(404);
@@ -209,18 +274,20 @@ export class FakeNode {
     if (!/^[0-9a-fA-F]{64}$/.test(argument)) return text(400, `Invalid hash: ${argument}`);
     const block = this.#known.get(argument.toLowerCase());
     if (!block) return text(404, `${argument} not found`);
-    if (this.#isPruned(block)) return text(404, `${argument} not available (pruned data)`);
+    const why = this.#whyMissing(block);
+    if (why !== undefined) return text(404, `${argument} not available (${why})`);
     return formatted(format, block.bytes, () => this.#jsonBlock(block, call === 'block' ? 3 : 1));
   }
 
-  #rpc({ id, method, params }: RpcQuestion, authorization: string | undefined, warmingUp = false): Reply {
+  #rpc({ id, method, params }: RpcQuestion, authorization: string | undefined, warmingUp: string | undefined): Reply {
     const { credentials } = this.options;
     const [, sent = ''] = /^Basic (.*)$/.exec(authorization ?? '') ?? [];
     if (credentials === undefined || Buffer.from(sent, 'base64').toString() !== credentials) {
       return { ...bare(401), headers: { 'www-authenticate': 'Basic realm="jsonrpc"' } };
     }
+    if (this.options.allowed?.includes(method) === false) return bare(403);
     try {
-      if (warmingUp) throw new RpcFailure(-28, 'Loading block index…');
+      if (warmingUp !== undefined) throw new RpcFailure(-28, warmingUp);
       return json({ result: this.#result(method, params), error: null, id });
     } catch (error) {
       if (!(error instanceof RpcFailure)) throw error;
@@ -244,6 +311,8 @@ export class FakeNode {
         if (!block) throw new RpcFailure(-8, 'Block height out of range');
         return block.hash;
       }
+      case 'getblockheader':
+        return hex(this.#header(this.#known.get(String(first)) ?? failed('Block not found')));
       case 'getblock': {
         const block = this.#stored(first, 'Block not found');
         return Number(second) === 0 ? hex(block.bytes) : this.#jsonBlock(block, Number(second));
@@ -269,7 +338,8 @@ export class FakeNode {
   #stored(hash: unknown, missing: string): FakeBlock {
     const block = this.#known.get(String(hash));
     if (!block) throw new RpcFailure(-5, missing);
-    if (this.#isPruned(block)) throw new RpcFailure(-1, 'Block not available (pruned data)');
+    const why = this.#whyMissing(block);
+    if (why !== undefined) throw new RpcFailure(-1, `Block not available (${why})`);
     return block;
   }
 
@@ -286,7 +356,7 @@ export class FakeNode {
       initialblockdownload: isSyncing,
       size_on_disk: 1,
       pruned: prunedBelow !== undefined,
-      ...(prunedBelow === undefined ? {} : { pruneheight: prunedBelow, automatic_pruning: true }),
+      ...(prunedBelow === undefined ? {} : { pruneheight: prunedBelow, automatic_pruning: false }),
       warnings: '',
     };
   }
@@ -297,6 +367,29 @@ export class FakeNode {
 
   #isPruned({ height }: FakeBlock): boolean {
     return height < (this.options.prunedBelow ?? 0);
+  }
+
+  #header(block: FakeBlock | undefined): Uint8Array {
+    return (block?.bytes ?? new Uint8Array()).subarray(0, 80);
+  }
+
+  #whyMissing(block: FakeBlock): string | undefined {
+    if (this.#isPruned(block)) return 'pruned data';
+    return block.height < (this.options.notDownloadedBelow ?? 0) ? 'not fully downloaded' : undefined;
+  }
+
+  /** Value and script of each output that a block spends, by transaction and input. The coinbase has none. */
+  #spentOutputs(block: FakeBlock): Uint8Array {
+    const { bytes, inputs, transactions } = this.#parse(block);
+    const parts: Uint8Array[] = [compact(transactions.length)];
+    transactions.forEach(({ firstInput, inputs: count }, index) => {
+      parts.push(compact(index === 0 ? 0 : count));
+      for (let i = 0; i < (index === 0 ? 0 : count); i++) {
+        const { script = new Uint8Array() } = this.#previous(outpointText(bytes, inputs[firstInput + i] ?? 0)) ?? {};
+        parts.push(Buffer.from('2202000000000000', 'hex'), compact(script.length), script);
+      }
+    });
+    return Buffer.concat(parts);
   }
 
   #txids(block: FakeBlock): string[] {
@@ -339,6 +432,7 @@ export class FakeNode {
       confirmations: this.#at(block.height) === block ? this.#tip - block.height + 1 : -1,
       height: block.height,
       size: block.bytes.length,
+      coinbase_tx: { version: 2, locktime: 0, sequence: 0, coinbase: '51' },
       tx: verbosity < 2 ? txids : txids.map((_, index) => this.#jsonTransaction(block, index, hasPrevious)),
     };
   }
@@ -360,7 +454,8 @@ export class FakeNode {
             generated: false,
             height: previous.height,
             value: 0.00000546,
-            scriptPubKey: { asm: '', hex: hex(previous.script), type: 'witness_v1_taproot' },
+            // Core shows the bytes of a push in both.
+            scriptPubKey: { asm: hex(previous.script), hex: hex(previous.script), type: 'witness_v1_taproot' },
           },
         }),
         sequence: 0xffffffff,
@@ -368,6 +463,20 @@ export class FakeNode {
     });
     return { txid: hashText(txids, 32 * index), version: 2, vin };
   }
+}
+
+/**
+ * Milliseconds that Bitcoin Core 31 takes for a call, measured in a block of 0.93 MB with 4,920 transactions. It reads
+ * and parses the whole block for each transaction.
+ */
+function costOf(call: string, params: readonly unknown[] = [], blockOf: (hash: string) => FakeBlock | undefined): number {
+  const [, hash = ''] = /([0-9a-f]{64})\.\w+$/.exec(call) ?? [];
+  const megabytes = (of: unknown) => (blockOf(String(of))?.bytes.length ?? 0) / 930_000;
+  if (call.startsWith('/rest/spenttxouts/')) return 6.9 * megabytes(hash);
+  if (call.startsWith('/rest/block/')) return (call.endsWith('.json') ? 262 : 1.3) * megabytes(hash);
+  if (call === 'getblock') return (Number(params[1]) === 3 ? 343 : 4) * megabytes(params[0]);
+  if (call === 'getrawtransaction') return 28.6 * megabytes(params[2]);
+  return 0.15;
 }
 
 interface RpcQuestion {

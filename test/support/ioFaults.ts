@@ -65,3 +65,63 @@ export async function withFault(
   }
   return calls;
 }
+
+/** A change of the disk. Folders are synced too. */
+export interface Step {
+  readonly does: 'write' | 'sync' | 'rename' | 'remove';
+  readonly path: string;
+  /** The new path of a rename. */
+  readonly to?: string;
+}
+
+/** Runs `work`. Returns what it did below a folder, in order. DuckDB writes its files past node:fs. */
+export async function recordSteps(folder: string, work: () => Promise<unknown>): Promise<Step[]> {
+  const steps: Step[] = [];
+  const paths = new Map<number, string>();
+  const wrapped = fs as unknown as Record<string, (...args: unknown[]) => unknown>;
+  const promises = fs.promises as unknown as { open: (...args: unknown[]) => Promise<{ sync: () => Promise<void> }> };
+  const { open } = promises;
+  const real: Record<string, unknown> = {};
+  const pathOf = (file: unknown): string => (typeof file === 'number' ? (paths.get(file) ?? '') : String(file));
+  const add = (does: Step['does'], file: unknown, to?: unknown): void => {
+    const path = pathOf(file);
+    if (path === folder || path.startsWith(`${folder}/`)) steps.push({ does, path, ...(to === undefined ? {} : { to: String(to) }) });
+  };
+  const wrap = (name: string, after: (args: unknown[], result: unknown) => void): void => {
+    const call = wrapped[name] as (...args: unknown[]) => unknown;
+    real[name] = call;
+    wrapped[name] = (...args) => {
+      const result = call(...args);
+      after(args, result);
+      return result;
+    };
+  };
+  wrap('openSync', ([path], handle) => void paths.set(handle as number, String(path)));
+  wrap('writeSync', ([file]) => add('write', file));
+  wrap('ftruncateSync', ([file]) => add('write', file));
+  wrap('fsyncSync', ([file]) => add('sync', file));
+  wrap('renameSync', ([from, to]) => add('rename', from, to));
+  wrap('rmSync', ([path]) => add('remove', path));
+  wrap('writeFileSync', ([file, , options]) => {
+    add('write', file);
+    if ((options as { flush?: boolean } | undefined)?.flush === true) add('sync', file);
+  });
+  promises.open = async (...args) => {
+    const handle = await open(...args);
+    const sync = handle.sync.bind(handle);
+    handle.sync = async () => {
+      await sync();
+      add('sync', args[0]);
+    };
+    return handle;
+  };
+  syncBuiltinESMExports();
+  try {
+    await work();
+  } finally {
+    Object.assign(fs, real);
+    promises.open = open;
+    syncBuiltinESMExports();
+  }
+  return steps;
+}

@@ -1,15 +1,19 @@
 /** A ledger in memory, and indexing of raw blocks with it. */
 import { hash } from 'node:crypto';
-import { type Block, BlockError, readBlock } from '../../src/runes/block.ts';
+import { type Block, BlockError, HEADER_BYTES, readBlock } from '../../src/runes/block.ts';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../src/runes/indexBlock.ts';
 import { type Changes, type Ledger, type NewRune, type RuneId, type RuneOutput, runeIdText } from '../../src/runes/ledger.ts';
-import type { Network } from '../../src/runes/networks.ts';
+import { NETWORKS, type Network } from '../../src/runes/networks.ts';
+import { targetOf } from '../../src/runes/proofOfWork.ts';
 import type { LedgerRow } from '../../src/runes/rows.ts';
 
 export const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
 
-/** Returns a copy of a block whose header names its transactions and the block before. The fixtures' headers are made up. */
+/**
+ * Returns a copy of a block whose header names its transactions and the block before, with the work that regtest asks for.
+ * The fixtures' headers are made up.
+ */
 export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(32)): Uint8Array {
   const copy = Uint8Array.from(bytes);
   copy.set(previous, 4);
@@ -25,7 +29,16 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
     if (!(error instanceof BlockError)) throw error;
   }
   copy.set(last, 36);
-  return copy;
+  return mined(copy);
+}
+
+/** Gives a header the target of regtest, and changes its nonce until its hash meets it: two hashes on average. */
+function mined(bytes: Uint8Array): Uint8Array {
+  const header = Buffer.from(bytes.buffer, bytes.byteOffset, HEADER_BYTES);
+  header.writeUInt32LE(NETWORKS.regtest.difficulty.limit, 72);
+  const target = targetOf(NETWORKS.regtest.difficulty.limit);
+  for (let nonce = 0; BigInt(`0x${hashText(hash256(header))}`) > target; nonce++) header.writeUInt32LE(nonce, 76);
+  return bytes;
 }
 
 /** Returns the 36 bytes of an outpoint. */
@@ -109,7 +122,7 @@ export class MemoryChain {
     };
     const changes = indexBlock(block, { height, network, ledger, hash256, previousOutput, emit: (row) => rows.push(row) });
     ledger.apply(changes);
-    this.rows.push(...rows);
+    for (const row of rows) this.rows.push(row);
     return { block, rows, changes };
   }
 }

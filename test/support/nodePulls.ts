@@ -22,7 +22,7 @@ export async function pulledRows(to: string): Promise<string[]> {
   const folder = join(to, 'pulled');
   const files = filesBelow(folder).filter((path) => /^[0-9]+\/.*\.parquet$/.test(path));
   if (files.length === 0) return [];
-  const store = await Store.open({ memoryLimit: '200MB', threads: 1, scratch: temporaryFolder() });
+  const store = await Store.open({ memoryLimit: '700MB', threads: 1, scratch: temporaryFolder() });
   try {
     const all = readFiles(
       'parquet',

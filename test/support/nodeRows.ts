@@ -1,5 +1,6 @@
 /** Rows that the protocol makes of raw blocks, as the files of a ledger export. Most of them lack an address. */
-
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { NETWORKS } from '../../src/runes/networks.ts';
 import type { LedgerRow, RuneRow } from '../../src/runes/rows.ts';
 import { MemoryChain, outpointOf } from './memoryLedger.ts';
@@ -55,3 +56,24 @@ export const exportOf = ({ ledger, runes }: ReturnType<typeof rowsWithoutAddress
   'ledger.csv': csv(ledger),
   'runes.csv': csv(runes),
 });
+
+/** Writes the rows of a chain as files from a node, one for each block. */
+export function writeRows({ rows, ledger }: Pick<MemoryChain, 'rows' | 'ledger'>, folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  const files = new Map<string, string>([['runes.csv', csv([...ledger.byId.values()].map(({ row }) => row))]]);
+  for (const height of new Set(rows.map((row) => row.block_height))) {
+    files.set(`ledger-${height}.csv`, csv(rows.filter((row) => row.block_height === height)));
+  }
+  for (const name of readdirSync(folder)) if (!files.has(name)) rmSync(join(folder, name));
+  for (const [name, text] of files) writeFileSync(join(folder, name), text);
+}
+
+/** Returns a row that lost some of the outputs it spends, or that has another address for one; its other cells stay. */
+export function changeSpent(row: LedgerRow, random: (below: number) => number): LedgerRow {
+  if (row.spent === null) return row;
+  const spent = row.spent.split(',');
+  const at = random(spent.length);
+  if (random(2) === 0) spent.splice(at, 1);
+  else spent[at] = `${spent[at]?.split(':').slice(0, 2).join(':')}:bcrt1other${random(3)}`;
+  return { ...row, spent: spent.join() || null };
+}

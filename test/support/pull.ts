@@ -6,7 +6,9 @@ import type { Manifest } from '../../src/contract/schemas.ts';
 import { CliError } from '../../src/errors.ts';
 import type { PullResult } from '../../src/pull/pull.ts';
 import { NodeUrl, type PullRequest, pullFrom } from '../../src/pull/session.ts';
+import { NETWORKS } from '../../src/runes/networks.ts';
 import { CONFORMANCE_INPUTS, RecordingLog, temporaryFolder, testBuild } from './build.ts';
+import { TEST_LIMITS } from './limits.ts';
 import { type Activity, hex, record } from './records.ts';
 
 export interface TestPull extends Partial<Omit<PullRequest, 'from' | 'to'>> {
@@ -26,7 +28,11 @@ export async function testPull(from: string, to: string, options: TestPull = {})
     pauseMs: 2,
     cookie: undefined,
     follow: undefined,
+    memoryLimit: '700MB',
+    limits: TEST_LIMITS,
     signal: new AbortController().signal,
+    // Made-up chains have little work, those of mainnet too.
+    difficulty: NETWORKS.regtest.difficulty,
   };
   const source = from.startsWith('core:') ? new NodeUrl(new URL(from.slice(5))) : new URL(from);
   return pullFrom({ ...defaults, ...request, from: source, to }, log, new Progress(log, false));

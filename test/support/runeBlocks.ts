@@ -15,7 +15,7 @@ export interface Transaction {
 const uint = (value: number, bytes: number): Uint8Array => Uint8Array.from({ length: bytes }, (_, i) => Math.floor(value / 256 ** i) % 256);
 
 /** An integer in Bitcoin's shortest form. */
-const compact = (value: number): Uint8Array =>
+export const compact = (value: number): Uint8Array =>
   value < 0xfd
     ? uint(value, 1)
     : value < 2 ** 16

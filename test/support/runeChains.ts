@@ -50,9 +50,15 @@ export function memoryOf(blocks: readonly FakeBlock[]): MemoryChain {
 
 /**
  * Returns these blocks and more of them, with random transactions. `random` returns an integer below its argument. Each block
- * may spend one in `thrift` of the outputs.
+ * may spend one in `thrift` of the outputs, and has fewer than `busy` transactions.
  */
-export function extended(blocks: readonly FakeBlock[], count: number, random: (below: number) => number, thrift = 1): FakeBlock[] {
+export function extended(
+  blocks: readonly FakeBlock[],
+  count: number,
+  random: (below: number) => number,
+  thrift = 1,
+  busy = 4,
+): FakeBlock[] {
   const memory = memoryOf(blocks);
   const all = [...blocks];
   for (let i = 0; i < count; i++) {
@@ -60,7 +66,7 @@ export function extended(blocks: readonly FakeBlock[], count: number, random: (b
     const unspent = thrift === 1 ? outputs : outputs.filter(() => random(thrift) === 0);
     const ids = [...memory.ledger.byId.values()].map(({ row }) => row.id);
     // Some blocks are empty. An edict cannot name a rune of block 0, so that one is.
-    const transactions = Array.from({ length: all.length === 0 ? 0 : random(4) }, () => generateTransaction(random, unspent, ids));
+    const transactions = Array.from({ length: all.length === 0 ? 0 : random(busy) }, () => generateTransaction(random, unspent, ids));
     const before = all.at(-1)?.hash ?? '00'.repeat(32);
     // The time is random, so no two branches have the same block.
     const made = Buffer.from(blockBytes(all.length, transactions));

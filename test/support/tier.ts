@@ -40,6 +40,7 @@ const SLOW: readonly string[] = [
   ...[
     'kill',
     'histories',
+    'rehearsal',
     'pullKill',
     'nodeChains',
     'archive',

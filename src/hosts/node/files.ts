@@ -10,25 +10,21 @@ import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
 import { codeOf, messageOf } from '../../errors.ts';
 import { etagOfDigest } from '../../http/headers.ts';
+import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 import type { Files, OpenFile } from '../../pages/files.ts';
 import { archiveNameOf } from '../../pages/paths.ts';
 import { OpenFiles } from './openFiles.ts';
-
-/** Larger files are streamed; smaller ones are cheaper to read at once. */
-const STREAM_FROM_BYTES = 256 * 1024;
 
 /** A cached file may be kept as bytes and as text. Its compressed form is small. */
 const COPIES_IN_MEMORY = 2;
 /** Overhead of a cache entry, besides its content. */
 const BYTES_PER_ENTRY = 600;
-const MAX_CACHED_BYTES = 128 * 1024 * 1024;
 
 /** A file may change twice within this time and keep the same modification time. */
 const TOO_FRESH_MS = 100;
 
-/** How long the result of a folder check stays valid, in milliseconds, and how many results are kept. */
+/** How long the result of a folder check stays valid, in milliseconds. */
 const FOLDER_MS = 1000;
-const MOST_FOLDERS = 10_000;
 
 /**
  * A slow disk would block all other requests. If a small file takes longer than this, the next files are read in other
@@ -182,12 +178,15 @@ export class BuiltFiles implements Files<BuiltFile> {
   /** By path, least recently used first. */
   readonly #cached = new Map<string, BuiltFile>();
   #cachedBytes = 0;
-  readonly #opened = new OpenFiles();
+  readonly #opened: OpenFiles;
+  readonly #limits: ServerLimits;
   #slowReads = 0;
   #readsInThreads = 0;
 
-  constructor(dir: string) {
+  constructor(dir: string, limits = SERVER_LIMITS) {
     this.#dir = dir;
+    this.#limits = limits;
+    this.#opened = new OpenFiles(limits);
   }
 
   /**
@@ -235,7 +234,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     }
     if (cached !== undefined) this.#drop(path, cached);
     await this.#check(path, real, stats, reading);
-    const isLarge = stats.size >= STREAM_FROM_BYTES;
+    const isLarge = exceeds(this.#limits, 'streamedBytes', stats.size);
     const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#read(real, reading));
     if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#cache(path, file);
     return file;
@@ -285,7 +284,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     // The build's folder may be a link that is switched to another build while the server runs.
     const root = (await realpath(this.#dir)) ?? real;
     const isInside = real === root || real.startsWith(root.endsWith(sep) ? root : root + sep);
-    if (this.#folders.size >= MOST_FOLDERS) this.#folders.clear();
+    if (exceeds(this.#limits, 'folders', this.#folders.size + 1)) this.#folders.clear();
     this.#folders.set(folder, { isInside, until: now + FOLDER_MS });
     return isInside;
   }
@@ -297,7 +296,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     this.#cached.set(path, file);
     this.#cachedBytes += weightOf(file);
     for (const [oldest, other] of this.#cached) {
-      if (this.#cachedBytes <= MAX_CACHED_BYTES) return;
+      if (!exceeds(this.#limits, 'fileBytes', this.#cachedBytes)) return;
       this.#drop(oldest, other);
     }
   }

@@ -6,11 +6,12 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { codeOf } from '../../errors.ts';
-import { errorBody } from '../../http/errors.ts';
+import { type ErrorStatus, errorBody } from '../../http/errors.ts';
 import { ALLOWED_METHODS, ERROR_HEADERS } from '../../http/headers.ts';
+import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 
-/** Limits of the local server. Times are in milliseconds. */
-export interface Limits {
+/** Limits of the local server, and times in milliseconds. */
+export interface Limits extends ServerLimits {
   /** From the start of a connection or request until its headers are complete. */
   readonly headersMs: number;
   /** From the same start until the body is complete. Bodies are discarded, because no API request has one. */
@@ -24,25 +25,19 @@ export interface Limits {
   readonly stalledMs: number;
   /** Interval between checks of the connections. */
   readonly checkEveryMs: number;
-  /** Maximum number of open connections; further ones are closed at once. */
-  readonly connections: number;
 }
 
 /** Open files that connections may not use up, because pages have to be opened too. */
 const RESERVED_FILES = 100;
-const MAX_CONNECTIONS = 20_000;
 
 export const LIMITS: Limits = {
+  ...SERVER_LIMITS,
   headersMs: 10_000,
   requestMs: 20_000,
   idleMs: 65_000,
   stalledMs: 30_000,
   checkEveryMs: 1000,
-  connections: MAX_CONNECTIONS,
 };
-
-/** Maximum size of the request line and headers together. It equals Node's default, but the documents promise it. */
-const HEADER_BYTES = 16_384;
 
 /** How long a client may take to read an error answer before the connection is cut. */
 const ERROR_GRACE_MS = 1000;
@@ -56,14 +51,14 @@ export const serverOptions = (limits: Limits): ServerOptions => ({
   requestTimeout: limits.requestMs,
   keepAliveTimeout: limits.idleMs,
   connectionsCheckingInterval: limits.checkEveryMs,
-  maxHeaderSize: HEADER_BYTES,
+  maxHeaderSize: limits.headerBytes,
   requireHostHeader: false,
   noDelay: true,
 });
 
 /** Applies the limits that cannot be set when the server is created. */
 export function limitServer(server: Server, limits: Limits): void {
-  server.maxConnections = Math.min(limits.connections, connectionsOf(openFilesLimit()));
+  server.maxConnections = Math.min(limits.connections, connectionsOf(openFilesLimit(limits)));
   server.timeout = limits.stalledMs;
   server.on('timeout', (socket) => socket.destroy());
   server.on('connection', (socket: Socket) => cutWhenStalled(socket, limits));
@@ -92,9 +87,6 @@ function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: Limits): vo
   socket.once('close', () => clearInterval(timer));
 }
 
-/** Maximum number of requests on a connection that wait for earlier answers; one more closes the connection. */
-const MAX_PENDING = 1000;
-
 /** Pending answers of each connection, in the order of their requests. */
 const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
 
@@ -102,13 +94,13 @@ const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
  * Processes the requests of a connection one after another. A client may pipeline many requests without reading
  * answers. In parallel they would slow down other clients and keep a body each in memory.
  */
-export function inTurn(work: (request: IncomingMessage, response: ServerResponse) => void): RequestListener {
+export function inTurn(work: (request: IncomingMessage, response: ServerResponse) => void, limits: Limits): RequestListener {
   return (request, response) => {
     const { socket } = request;
     const answers = waiting.get(socket) ?? new Set();
     waiting.set(socket, answers);
     answers.add(response);
-    if (answers.size > MAX_PENDING) socket.destroy();
+    if (exceeds(limits, 'pending', answers.size)) socket.destroy();
     const end = () => {
       if (!answers.delete(response)) return;
       const [next] = answers;
@@ -125,9 +117,9 @@ export function inTurn(work: (request: IncomingMessage, response: ServerResponse
 const connectionsOf = (openFiles: number): number => Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2));
 
 /** Returns how many files this process may have open, connections included. */
-function openFilesLimit(): number {
+function openFilesLimit({ connections }: Limits): number {
   const soft = Number(readLimits()?.open_files?.soft);
-  return Number.isInteger(soft) && soft > 0 ? soft : MAX_CONNECTIONS + RESERVED_FILES;
+  return Number.isInteger(soft) && soft > 0 ? soft : connections + RESERVED_FILES;
 }
 
 function readLimits(): { readonly open_files?: { readonly soft?: unknown } } | undefined {
@@ -148,11 +140,11 @@ function refuse(error: Error, socket: Duplex): void {
     return;
   }
   const status = STATUS_OF[codeOf(error) ?? ''] ?? 400;
-  refuseWith(status, STATUS_CODES[status] ?? 'Bad Request', socket);
+  refuseWith(status, MESSAGES[status] ?? 'the request is not valid HTTP', socket);
 }
 
 /** Sends an error without node:http and closes the connection. */
-function refuseWith(status: number, message: string, socket: Duplex, more: Readonly<Record<string, string>> = {}): void {
+function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: Readonly<Record<string, string>> = {}): void {
   if (!socket.writable) {
     socket.destroy();
     return;
@@ -166,4 +158,15 @@ function refuseWith(status: number, message: string, socket: Duplex, more: Reado
   setTimeout(() => socket.destroy(), ERROR_GRACE_MS).unref();
 }
 
-const STATUS_OF: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+/** Errors of Node's parser and timeouts. All others are a 400. */
+const STATUS_OF: Readonly<Record<string, ErrorStatus>> = {
+  HPE_HEADER_OVERFLOW: 431,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+};
+
+const MESSAGES: Readonly<Partial<Record<ErrorStatus, string>>> = {
+  408: 'the request took too long',
+  413: 'the chunk extensions of the body are too long',
+  431: 'the request line and headers are too long',
+};

@@ -4,9 +4,7 @@
  */
 import { closeSync, openSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
-
-/** Files that are open at once, of the thousand that a process may usually have. */
-const MOST_OPEN = 256;
+import { exceeds, type ServerLimits } from '../../limits.ts';
 
 const readInThread = promisify(read);
 
@@ -20,6 +18,11 @@ interface Opened {
 export class OpenFiles {
   /** By path, least recently used first. */
   readonly #opened = new Map<string, Opened>();
+  readonly #limits: ServerLimits;
+
+  constructor(limits: ServerLimits) {
+    this.#limits = limits;
+  }
 
   /** Whether a file is open. */
   has(path: string): boolean {
@@ -30,7 +33,7 @@ export class OpenFiles {
   open(path: string, real: string): void {
     this.#opened.set(path, { handle: openSync(real, 'r'), reads: 0, isClosed: false });
     for (const [oldest, file] of this.#opened) {
-      if (this.#opened.size <= MOST_OPEN) return;
+      if (!exceeds(this.#limits, 'openFiles', this.#opened.size)) return;
       this.#opened.delete(oldest);
       end(file);
     }

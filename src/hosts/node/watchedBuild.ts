@@ -3,6 +3,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { FormatError } from '../../archive/format.ts';
 import { InputError, messageOf } from '../../errors.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/paths.ts';
 import { type BuiltSite, siteOf } from '../../pages/site.ts';
@@ -20,7 +21,11 @@ export class WatchedBuild {
     this.#dir = dir;
     this.#path = join(dir, MANIFEST_PATH);
     this.#stamp = this.#stampNow();
-    this.#site = readSite(this.#path);
+    try {
+      this.#site = readSite(this.#path);
+    } catch (error) {
+      throw error instanceof FormatError ? new InputError(`${this.#path} cannot be read: ${error.message}`) : error;
+    }
   }
 
   /** Returns the manifest as last read, without checking the file. */
@@ -30,7 +35,7 @@ export class WatchedBuild {
 
   /**
    * Returns the current manifest: reads the file when it has changed. The check takes microseconds. Throws an
-   * InputError when the file is missing.
+   * InputError when the file is missing, and a FormatError when it has another format version.
    */
   now(): BuiltSite {
     const stamp = this.#stampNow();
@@ -69,6 +74,7 @@ function readSite(path: string): BuiltSite {
   try {
     return siteOf(JSON.parse(text));
   } catch (error) {
+    if (error instanceof FormatError) throw error;
     throw new InputError(`${path} cannot be read as a manifest: ${messageOf(error)}`, [`Run ${plainCall('build')} again.`]);
   }
 }

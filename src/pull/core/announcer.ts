@@ -39,8 +39,11 @@ export class Announcer {
     }
     if (isBehind && !this.#wasBehind)
       log.notice(`${name} is behind: its last block is ${chain.blocks}, and block ${height} was pulled before`);
-    if (chain.isSyncing && !this.#wasSyncing)
-      log.notice(`${name} is still syncing: it has ${chain.blocks} of ${chain.headers} blocks. Run the pull again when it has more`);
+    if (chain.isSyncing && !this.#wasSyncing) {
+      const state =
+        chain.blocks < chain.headers ? `it has ${chain.blocks} of ${chain.headers} blocks` : `its last block, ${chain.blocks}, is old`;
+      log.notice(`${name} is still syncing: ${state}. Run the pull again when it has more`);
+    }
     this.#isFirst = false;
     this.#wasBehind = isBehind;
     this.#wasSyncing = chain.isSyncing;

@@ -4,7 +4,8 @@ import { hex64 } from '../../contract/schemas.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
 import { PassingError } from '../client.ts';
 import { HIGHEST } from '../source.ts';
-import { parsed } from './calls.ts';
+import { parsed, RpcError } from './calls.ts';
+import { JsonPicker } from './jsonPicker.ts';
 
 /** Largest block that Bitcoin's rules allow, in bytes. */
 export const LARGEST_BLOCK = 4_000_000;
@@ -14,12 +15,6 @@ export const ENVELOPE_BYTES = 1000;
 
 /** Largest answer about the chain or the node, in bytes. */
 export const SMALL_ANSWER = 1_000_000;
-
-/**
- * Largest JSON of a block or transaction that is read, in bytes. A block of 1.6 MB has about 13 MB; the largest block has
- * less than 64 MB, even if all scripts are opcodes, or all inputs spend multisignature outputs.
- */
-export const LARGEST_JSON = 128 * 1024 * 1024;
 
 const height = z.int().min(0).max(HIGHEST);
 
@@ -34,17 +29,9 @@ export const chainInfo = z.object({
 });
 export const hashAnswer = z.object({ blockhash: hex64 });
 export const networkInfo = z.object({ version: z.int() });
-export const transaction = z.object({ txid: z.string(), vin: z.array(z.unknown()) });
-export const jsonBlock = z.object({ tx: z.array(transaction) });
 /** An output script in hex. One of more than 10,000 bytes cannot be spent. */
 const script = z.string().regex(/^(?:[0-9a-f]{2}){0,10000}$/);
-const spendingInput = z.object({ prevout: z.object({ height, scriptPubKey: z.object({ hex: script }) }).optional() });
-
-/** An input of a transaction in the block, by its index. */
-export interface WantedOutput {
-  readonly txid: string;
-  readonly input: number;
-}
+const previousOutput = z.object({ prevout: z.object({ height, scriptPubKey: z.object({ hex: script }) }) });
 
 export function bytesOf(hex: string): Uint8Array {
   const bytes = Buffer.from(hex, 'hex');
@@ -53,15 +40,54 @@ export function bytesOf(hex: string): Uint8Array {
   return bytes;
 }
 
-/** Picks the spent outputs out of the inputs of transactions. Returns undefined if the inputs do not have them. */
-export function pick(inputs: ReadonlyMap<string, readonly unknown[]>, wanted: readonly WantedOutput[]): PreviousOutput[] | undefined {
-  const found: PreviousOutput[] = [];
-  for (const { txid, input } of wanted) {
-    const raw = inputs.get(txid)?.[input];
-    if (raw === undefined) throw new PassingError(`lack input ${input} of transaction ${txid}`);
-    const { prevout } = parsed(raw, spendingInput);
-    if (!prevout) return undefined;
-    found.push({ script: bytesOf(prevout.scriptPubKey.hex), height: prevout.height });
+/** A wanted output: the id of the transaction that spends it, the input, and the path of this transaction in JSON. */
+export interface WantedInput {
+  readonly txid: string;
+  readonly input: number;
+  readonly path: readonly (string | number)[];
+}
+
+/** Picks the outputs that inputs spend out of JSON with their transactions, which it reads in parts. */
+export class PreviousOutputs {
+  readonly #wanted: readonly WantedInput[];
+  readonly #picker: JsonPicker;
+
+  /** `envelope` is the path of the result in the JSON. */
+  constructor(wanted: readonly WantedInput[], envelope: readonly string[]) {
+    this.#wanted = wanted;
+    const paths = wanted.flatMap(({ path, input }) => {
+      const at = [...envelope, ...path];
+      const previous = [...at, 'vin', input, 'prevout'];
+      return [
+        [...at, 'txid'],
+        [...at, 'vin', input],
+        [...previous, 'height'],
+        [...previous, 'scriptPubKey', 'hex'],
+      ];
+    });
+    this.#picker = new JsonPicker([['error', 'code'], ['error', 'message'], ...paths]);
   }
-  return found;
+
+  get feed(): (chunk: Uint8Array) => void {
+    return this.#picker.feed;
+  }
+
+  /**
+   * Returns the outputs in the order of the wanted inputs; undefined if the node's version does not have them in its JSON.
+   * Throws an RpcError if the JSON is an error, and a PassingError if it is damaged.
+   */
+  end(): PreviousOutput[] | undefined {
+    this.#picker.end();
+    const [code, message = '', ...values] = this.#picker.values;
+    if (code !== undefined) throw new RpcError(Number(code), message);
+    const found: PreviousOutput[] = [];
+    for (const [i, { txid, input }] of this.#wanted.entries()) {
+      const [id, place, height, hex] = values.slice(4 * i);
+      if (id !== txid || place === undefined) throw new PassingError(`lack input ${input} of transaction ${txid}`);
+      if (height === undefined && hex === undefined) return undefined;
+      const { prevout } = parsed({ prevout: { height: Number(height), scriptPubKey: { hex } } }, previousOutput);
+      found.push({ script: bytesOf(prevout.scriptPubKey.hex), height: prevout.height });
+    }
+    return found;
+  }
 }

@@ -7,7 +7,7 @@ import { misfitOf } from '../../contract/schemas.ts';
 import { InputError } from '../../errors.ts';
 import { Client, type ClientOptions, isPassing, PassingError } from '../client.ts';
 import type { Credentials } from './credentials.ts';
-import { type Answer, Transport } from './transport.ts';
+import { type Answer, type Question, Transport } from './transport.ts';
 
 /** Error codes of Bitcoin Core (src/rpc/protocol.h). */
 export const RPC_CODES = { misc: -1, notFound: -5, parameter: -8, warmingUp: -28 } as const;
@@ -28,14 +28,24 @@ class WarmingUpError extends Error {
   override readonly name = 'WarmingUpError';
 }
 
+/** The node has more requests than it takes at once. */
+class FullQueueError extends PassingError {
+  override readonly name = 'FullQueueError';
+}
+
 /** The server at the URL does not answer as Bitcoin Core. */
 export class WrongServerError extends InputError {}
 
 /** The node does not accept the credentials. */
 export class CredentialsError extends InputError {}
 
+/** The node does not answer this machine, or does not let this user call a method. */
+export class ForbiddenError extends InputError {}
+
 export interface CallOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'> {
   readonly url: URL;
+  /** Most requests at once. */
+  readonly concurrency: number;
   /** Called with messages for users, such as about a retry. */
   readonly onNotice: (message: string) => void;
 }
@@ -53,18 +63,25 @@ export class Calls {
   readonly #client: Client;
   readonly #transport: Transport;
   #isWarmingUp = false;
+  /** Most requests at once. */
+  #atOnce: number;
+  #running = 0;
+  /** Functions that let the next request begin. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: CallOptions) {
     const { url, onNotice } = options;
     this.name = `Bitcoin Core ${url.host}`;
     this.#options = options;
+    this.#atOnce = options.concurrency;
     this.#client = new Client({ ...options, headers: {}, rate: 0, onRetry: (why) => onNotice(`${why}; trying again`) });
     this.#transport = new Transport(url, options);
   }
 
   /**
    * Runs `step` until it succeeds. Retries it a number of times after a PassingError, and without limit while the node
-   * is starting. `what` names the request in messages.
+   * is starting. Halves the number of requests at once when the node's queue is full: other programs use it too.
+   * `what` names the request in messages.
    */
   async persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     return this.#client.persist(`${what} of ${this.name}`, async () => {
@@ -74,6 +91,11 @@ export class Calls {
           this.#isWarmingUp = false;
           return result;
         } catch (error) {
+          if (error instanceof FullQueueError && this.#atOnce > 1) {
+            this.#atOnce = Math.ceil(this.#atOnce / 2);
+            this.#options.onNotice(`${what} of ${this.name} ${error.message}; sending ${this.#atOnce} at once from now on`);
+            continue;
+          }
           if (!(error instanceof WarmingUpError)) throw error;
           if (!this.#isWarmingUp) this.#options.onNotice(`${this.name} is starting (${quoted(error.message)}); waiting for it`);
           this.#isWarmingUp = true;
@@ -83,9 +105,9 @@ export class Calls {
     });
   }
 
-  /** Asks the REST interface. Returns answers of status 200 and 404. `limit` bounds the body, in bytes. */
-  async rest(path: string, limit: number): Promise<Answer> {
-    const answer = await this.#transport.send({ method: 'GET', path: `/rest${path}`, limit });
+  /** Asks the REST interface. Returns answers of status 200 and 404. `limit` bounds the body, in bytes; `sink` may receive it. */
+  async rest(path: string, limit: number, sink?: Question['sink']): Promise<Answer> {
+    const answer = await this.#send({ method: 'GET', path: `/rest${path}`, limit, sink });
     const { status, body } = answer;
     const starting = /^Service temporarily unavailable: (.*)/.exec(status === 503 ? textOf(body) : '');
     if (starting) throw new WarmingUpError(starting[1]);
@@ -96,15 +118,21 @@ export class Calls {
   }
 
   /**
-   * Calls a method of the RPC interface. `limit` bounds the answer, in bytes. Throws an RpcError if the node answers with
-   * an error, a CredentialsError if it does not accept the credentials, and a WrongServerError if it has no RPC interface.
+   * Calls a method of the RPC interface. `limit` bounds the answer, in bytes. If `sink` is given, it receives the answer,
+   * and the result is undefined. Throws an RpcError if the node answers with an error, a CredentialsError if it does not
+   * accept the credentials, and a WrongServerError if it has no RPC interface.
    */
-  async rpc(method: string, params: readonly unknown[], limit: number, credentials: Credentials | undefined): Promise<unknown> {
+  async rpc(
+    method: string,
+    params: readonly unknown[],
+    limit: number,
+    credentials: Credentials | undefined,
+    sink?: Question['sink'],
+  ): Promise<unknown> {
     const header = credentials?.header;
-    let answer = await this.#post(method, params, limit, header);
-    if (answer.status === 401 && header !== undefined && credentials?.refresh(header)) {
-      answer = await this.#post(method, params, limit, credentials.header);
-    }
+    const ask = (authorization: string | undefined) => this.#post(method, params, authorization, { limit, sink });
+    let answer = await ask(header);
+    if (answer.status === 401 && header !== undefined && credentials?.refresh(header)) answer = await ask(credentials.header);
     const { status, headers, body } = answer;
     const hide = (text: string) => credentials?.hide(text) ?? text;
     if (status === 401) {
@@ -117,6 +145,7 @@ export class Calls {
     const isJson = /^application\/json\b/.test(headers['content-type'] ?? '');
     if (!isJson) this.#refuse(answer, hide);
     if (!isJson && status !== 200) throw this.wrongServer(`answers an RPC call with status ${status}`);
+    if (sink !== undefined && status === 200) return undefined;
     const { result, error } = parseJson(body, envelope);
     if (error?.code === RPC_CODES.warmingUp) throw new WarmingUpError(hide(error.message));
     if (error) throw new RpcError(error.code, hide(error.message));
@@ -127,15 +156,34 @@ export class Calls {
     this.#transport.close();
   }
 
-  #post(method: string, params: readonly unknown[], limit: number, authorization: string | undefined): Promise<Answer> {
+  #post(
+    method: string,
+    params: readonly unknown[],
+    authorization: string | undefined,
+    answer: Pick<Question, 'limit' | 'sink'>,
+  ): Promise<Answer> {
     const headers = { 'content-type': 'application/json', ...(authorization === undefined ? {} : { authorization }) };
     const body = JSON.stringify({ jsonrpc: '1.0', id: 1, method, params });
-    return this.#transport.send({ method: 'POST', path: '/', headers, body, limit });
+    return this.#send({ method: 'POST', path: '/', headers, body, ...answer });
+  }
+
+  /** Sends a request when no more than the allowed number are running. */
+  async #send(question: Question): Promise<Answer> {
+    while (this.#running >= this.#atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#running += 1;
+    try {
+      return await this.#transport.send(question);
+    } finally {
+      this.#running -= 1;
+      this.#waiting.shift()?.();
+    }
   }
 
   /** Throws for answers that are the same in both interfaces: failures that pass, redirects and web pages. */
   #refuse({ status, headers, body }: Answer, hide = (text: string) => text): void {
-    if (isPassing(status)) throw statusError(status, hide(textOf(body)));
+    const text = hide(textOf(body));
+    if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);
+    if (isPassing(status)) throw statusError(status, text);
     if (status >= 300 && status < 400) {
       throw new InputError(`${this.name} redirects to ${quoted(hide(headers.location ?? ''))}`, [
         'Bitcoin Core never does, and redirects are not followed, because they could send credentials to another host. Check the URL.',
@@ -152,8 +200,8 @@ export class Calls {
     ]);
   }
 
-  #forbidden(status: number): InputError {
-    return new InputError(`${this.name} refuses requests of this machine or user (status ${status})`, [
+  #forbidden(status: number): ForbiddenError {
+    return new ForbiddenError(`${this.name} refuses requests of this machine or user (status ${status})`, [
       'Check rpcallowip, rpcbind and rpcwhitelist in bitcoin.conf.',
     ]);
   }
@@ -179,7 +227,8 @@ export function parsed<T>(value: unknown, schema: z.ZodType<T>): T {
 
 /** Returns the error for a status that another attempt may change. */
 export function statusError(status: number, text: string): PassingError {
-  return new PassingError(`was answered with status ${status}${text === '' ? '' : ` ${quoted(text)}`}`);
+  const why = text !== '' ? ` ${quoted(text)}` : status === 503 ? ': the node is stopping, or too busy' : '';
+  return new PassingError(`was answered with status ${status}${why}`);
 }
 
 /** Returns the beginning of a body, which has text. */

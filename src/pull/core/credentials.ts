@@ -4,10 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SECRETS } from '../../cli/environment.ts';
 import { codeOf, InputError } from '../../errors.ts';
 
-const USER_VARIABLE = 'CORE_RPC_USER';
-const PASSWORD_VARIABLE = 'CORE_RPC_PASSWORD';
+const { rpcUser: USER_VARIABLE, rpcPassword: PASSWORD_VARIABLE } = SECRETS;
 
 /** Folders of Bitcoin Core's cookie file below its data folder, by the default port of each test network. */
 const COOKIE_FOLDERS: Readonly<Record<string, string>> = { '38332': 'signet', '48332': 'testnet4', '18443': 'regtest' };

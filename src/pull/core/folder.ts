@@ -45,13 +45,14 @@ export class NodeFolder {
   }
 
   /**
-   * Writes the list of the blocks that were read, up to a height. Returns their range. Call it before `removeAbove`, so
+   * Writes the list of the blocks that were read, up to a height of the ledger. Returns their range. Call it before `removeAbove`, so
    * that the list never has a block without a file.
    */
   list(height: number): Heights[] {
     const { rowsFrom } = this.#ledger;
     const heights = rowsFrom <= height ? [{ first: rowsFrom, last: height }] : [];
-    updateBlocksFile(this.#path, allBy('ord'), heights, heights);
+    const hash = this.#ledger.hashAt(height);
+    updateBlocksFile(this.#path, allBy('ord'), heights, heights, heights.length === 0 || hash === undefined ? undefined : { height, hash });
     return heights;
   }
 

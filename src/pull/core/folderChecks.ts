@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { CliError, InputError } from '../../errors.ts';
-import { DamagedStateError } from '../../unspent/checked.ts';
+import { DamagedStateError, OtherFormatError } from '../../unspent/checked.ts';
 import { originsOf } from '../blocksFile.ts';
 import type { WantedBlocks } from '../plan.ts';
 import { hundredOf, listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
@@ -49,6 +49,11 @@ export const lost = (what: string, folder: string): InputError =>
 /** Converts errors of the ledger's files to errors with advice. Returns other errors unchanged. */
 export function withAdvice(error: unknown, folder: string): unknown {
   if (error instanceof DamagedStateError) return lost(error.message, folder);
+  if (error instanceof OtherFormatError) {
+    return new InputError(error.message, [
+      `Remove ${folder} and pull again: the pull reads all blocks anew. Or use the version of this program that wrote it.`,
+    ]);
+  }
   const isSystemError = error instanceof Error && !(error instanceof CliError) && 'syscall' in error;
   return isSystemError ? writeError(folder, error) : error;
 }

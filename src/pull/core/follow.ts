@@ -1,8 +1,9 @@
 /** Follows a node: waits for blocks, pulls them, and runs a build after each pull. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { execPath } from 'node:process';
+import { env, execPath } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withoutSecrets } from '../../cli/environment.ts';
 import { count, type Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import { BuildError, EXIT, messageOf, UsageError } from '../../errors.ts';
@@ -15,6 +16,9 @@ const LOOK_MS = 1000;
 
 /** Milliseconds until the next request to a node that did not answer. */
 const LOST_MS = 10_000;
+
+/** Milliseconds until a failed build is tried again: the build of a killed pull may still have the lock. */
+const FAILED_MS = 60_000;
 
 export interface FollowOptions {
   /** The folder `pulled`, which is the input of builds. */
@@ -30,10 +34,11 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
   let built = pull.hasRows && (await build(options, log));
   log.info('following', `Following ${node.name}; a new block is pulled and built when the node has it.`);
   let seen: string | undefined;
+  let retryAt = Number.POSITIVE_INFINITY;
   while (!signal.aborted) {
     try {
       const chain = await node.chain();
-      if (chain.bestHash !== seen) {
+      if (chain.bestHash !== seen || performance.now() >= retryAt) {
         const clock = performance.now();
         const { blocks, records, replaced, heights } = await pull.run(progress);
         if (pull.hasRows && (blocks > 0 || replaced > 0 || !built)) {
@@ -53,6 +58,7 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
         }
         await pull.settle();
         seen = chain.bestHash;
+        retryAt = built || !pull.hasRows ? Number.POSITIVE_INFINITY : performance.now() + FAILED_MS;
       }
       await pause(LOOK_MS, signal);
     } catch (error) {
@@ -78,7 +84,10 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, unde
  */
 export async function build({ folder, args, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;
-  const child = spawn(execPath, [program.runner, 'build', '--input', folder, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(execPath, [program.runner, 'build', '--input', folder, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: withoutSecrets(env),
+  });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
@@ -94,7 +103,7 @@ export async function build({ folder, args, signal }: FollowOptions, log: Log): 
     ];
     if (code === EXIT.done || signal.aborted) return code === EXIT.done;
     if (code === EXIT.usage) throw new UsageError(`the arguments for the build are wrong: ${said.trim()}`);
-    log.notice(`the build failed (${killed ?? `exit code ${code}`}); the next block tries again. It said:\n${said.trimEnd()}`);
+    log.notice(`the build failed (${killed ?? `exit code ${code}`}); trying again in ${FAILED_MS / 1000} s. It said:\n${said.trimEnd()}`);
     return false;
   } finally {
     signal.removeEventListener('abort', stop);

@@ -10,10 +10,11 @@ import { join } from 'node:path';
 import type { Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import { BuildError, InputError } from '../../errors.ts';
+import { exceeds, type WorkLimits } from '../../limits.ts';
 import type { Block } from '../../runes/block.ts';
-import { hashText } from '../../runes/bytes.ts';
 import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS, type Network } from '../../runes/networks.ts';
+import { type DifficultyRules, PERIOD, WorkChecker, WorkError } from '../../runes/proofOfWork.ts';
 import type { Store } from '../../store/duckdb.ts';
 import { DiskLedger, readLedgerState } from '../../unspent/diskLedger.ts';
 import type { Heights } from '../heights.ts';
@@ -27,10 +28,10 @@ import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './f
 import { hash256 } from './hash256.ts';
 import { knownRunes } from './knownRunes.ts';
 import type { BitcoinNode, ChainInfo } from './node.ts';
+import { RecentBlocks } from './recentBlocks.ts';
 import { RowFiles } from './rowFiles.ts';
 
-/** Most blocks between two commits, and the longest time, in milliseconds. */
-const BLOCKS_PER_COMMIT = 1000;
+/** Longest time between two commits, in milliseconds. */
 const MS_PER_COMMIT = 60_000;
 
 /** How often the chain may change before a block is read. */
@@ -41,9 +42,12 @@ export interface NodePullOptions {
   readonly wanted: WantedBlocks;
   /** The deepest reorganisation that is followed, in blocks. Blocks below are settled. */
   readonly confirmations: number;
-  /** Blocks that are fetched ahead. */
+  /** Blocks that are fetched ahead, and most requests at once. */
   readonly concurrency: number;
+  readonly limits: WorkLimits;
   readonly signal: AbortSignal;
+  /** Instead of the rules of the network. No flag sets them: only tests have chains whose headers are made up. */
+  readonly difficulty?: DifficultyRules;
 }
 
 /** The node changed its chain while it was read. */
@@ -66,6 +70,9 @@ export class NodePull {
   readonly #rows: RowFiles;
   readonly #folder: NodeFolder;
   readonly #announcer: Announcer;
+  readonly #recent: RecentBlocks;
+  /** Knows the headers up to the ledger's last block, unless the ledger went back. */
+  #work: WorkChecker | undefined;
   /** Height of the node's last block, at the last look. */
   #tip = -1;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
@@ -78,11 +85,12 @@ export class NodePull {
     this.#rows = rows;
     this.#folder = new NodeFolder(options.folder, ledger, rows);
     this.#announcer = new Announcer(node.name, log);
+    this.#recent = new RecentBlocks((hash) => node.readBlock(hash));
   }
 
   /** Opens the state of the folder. Throws an InputError when it does not fit the node, the range or the pulled files. */
   static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log): Promise<NodePull> {
-    const { folder } = options;
+    const { folder, limits } = options;
     const chain = await node.chain();
     const network = NETWORKS[chain.network];
     const { firstHeight } = network;
@@ -93,7 +101,7 @@ export class NodePull {
       if (found === undefined) checkNew(folder);
       const rowsFrom = firstWanted(options.wanted, { found: found?.rowsFrom, firstHeight, tip: chain.blocks, folder });
       const runes = await knownRunes(folder, store);
-      const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes });
+      const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
       const rows = new RowFiles(folder, store);
       const pull = new NodePull(options, node, network, ledger, rows, log);
       try {
@@ -125,7 +133,7 @@ export class NodePull {
         const isBehind = this.#isBehind(chain);
         if (!isBehind) await this.#followReorganisation();
         const { height } = this.#ledger;
-        if (round === 0) this.#announcer.announce({ chain, height, last, replaced: this.#totals.replaced, isBehind });
+        if (round === 0 || isBehind) this.#announcer.announce({ chain, height, last, replaced: this.#totals.replaced, isBehind });
         if (isBehind || height >= last) {
           await this.#tidy();
           return { ...this.#totals, heights: this.#folder.list(height) };
@@ -153,23 +161,28 @@ export class NodePull {
 
   /** Reads blocks up to `last`. Throws a ChainMovedError when the chain changes meanwhile. */
   async #read(chain: ChainInfo, last: number, progress: Progress): Promise<void> {
-    const { confirmations, concurrency, signal } = this.#options;
+    const { confirmations, concurrency, limits, signal } = this.#options;
     const begin = this.#ledger.height + 1;
     const settled = Math.min(chain.blocks - confirmations, last);
     let commit = { height: begin - 1, at: performance.now() };
     let unit = this.#unitOf(begin, begin, settled);
+    if (this.#work === undefined || this.#work.hash !== this.#ledger.hash) this.#work = await this.#workBefore(begin);
+    const work = this.#work;
     progress.begin('read');
     try {
       for await (const { height, block, previous } of ahead(begin, last, concurrency, (next) => this.#fetch(next))) {
         signal.throwIfAborted();
-        if (this.#ledger.hash !== undefined && block.previous !== this.#ledger.hash) throw new ChainMovedError();
+        if (block.previous !== (this.#ledger.hash ?? work.hash ?? block.previous)) throw new ChainMovedError();
+        this.#checkWork(height, block, work);
         this.#index(height, block, previous);
         progress.show(height - begin + 1, last - begin + 1, 'blocks');
         if (height < unit.last) continue;
         if (unit.last >= this.#ledger.rowsFrom) await this.#rows.endFile(unit);
         unit = this.#unitOf(height + 1, begin, settled);
         const isDue =
-          this.#ledger.isSyncDue || height - commit.height >= BLOCKS_PER_COMMIT || performance.now() - commit.at > MS_PER_COMMIT;
+          this.#ledger.isSyncDue ||
+          exceeds(limits, 'blocksPerCommit', height - commit.height + 1) ||
+          performance.now() - commit.at > MS_PER_COMMIT;
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
         commit = { height, at: performance.now() };
@@ -184,16 +197,53 @@ export class NodePull {
     progress.end();
   }
 
+  /** Returns a checker that knows the headers before a block from the beginning of their period on. */
+  async #workBefore(height: number): Promise<WorkChecker> {
+    const rules = this.#difficulty;
+    const work = new WorkChecker(rules);
+    if (!rules.retargets || height === 0) return work;
+    const first = height - 1 - ((height - 1) % PERIOD);
+    for (const [i, header] of (await this.#node.headers(first, height - 1)).entries()) {
+      if (header.previous !== (work.hash ?? header.previous)) throw new ChainMovedError();
+      work.add(first + i, header);
+    }
+    if (work.hash !== (this.#ledger.hash ?? work.hash)) throw new ChainMovedError();
+    return work;
+  }
+
+  /** Throws an InputError if a block has less work than its network asks for, or begins another chain. */
+  #checkWork(height: number, block: Block, work: WorkChecker): void {
+    const { firstHash } = this.#difficulty;
+    const what = `block ${height} of ${this.#node.name} (${block.hash})`;
+    const advice = ['Check --from: no node of this network accepts this block. The blocks before it are kept.'];
+    if (height === this.#network.firstHeight && firstHash !== undefined && block.hash !== firstHash)
+      throw new InputError(`${what} is of another chain: its hash should be ${firstHash}`, advice);
+    try {
+      work.check(height, block);
+    } catch (error) {
+      throw error instanceof WorkError ? new InputError(`${what} has no valid proof of work: ${error.message}`, advice) : error;
+    }
+  }
+
+  get #difficulty(): DifficultyRules {
+    return this.#options.difficulty ?? this.#network.difficulty;
+  }
+
   /** Fetches and checks a block, and fetches the outputs that its etchings refer to. */
   async #fetch(height: number): Promise<FetchedBlock> {
-    const hash = await this.#node.hashAt(height);
-    if (hash === undefined) throw new ChainMovedError();
-    const block = await this.#node.readBlock(hash);
+    const reading = this.#readBlock(height);
+    this.#recent.add(height, reading);
+    const block = await reading;
     const wanted = commitmentsOf(block, { height, network: this.#network, ledger: this.#ledger });
-    const places = wanted.map(({ transaction, input }) => ({ txid: hashText(block.txids, 32 * transaction), input }));
-    const outputs = places.length === 0 ? [] : await this.#node.previousOutputs({ hash }, places);
+    const outputs = await this.#node.previousOutputs(block, height, wanted, this.#recent.finder(block, height));
     const previous = new Map(wanted.flatMap((place, i) => (outputs[i] ? [[keyOf(place), outputs[i]] as const] : [])));
     return { height, block, previous };
+  }
+
+  async #readBlock(height: number): Promise<Block> {
+    const hash = await this.#node.hashAt(height);
+    if (hash === undefined) throw new ChainMovedError();
+    return this.#node.readBlock(hash);
   }
 
   /** Applies the next block to the ledger, and adds its rows to the open file. */

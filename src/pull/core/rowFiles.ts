@@ -9,12 +9,13 @@ import { NODE_LEDGER_FIELDS, RUNE_DETAILS, RUNE_FIELDS } from '../../contract/fi
 import { CliError, codeOf, messageOf } from '../../errors.ts';
 import type { LedgerRow, RuneRow } from '../../runes/rows.ts';
 import type { Store } from '../../store/duckdb.ts';
+import { isDiskFull } from '../../store/failures.ts';
 import { readFiles } from '../../store/files.ts';
 import { syncFolder } from '../../write/sync.ts';
 import type { Heights } from '../heights.ts';
 import { writeParquet } from '../parquetFile.ts';
 import { checkDigest, ledgerFile, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
-import { isDiskFull, putInPlace, workFile, writeError } from '../write.ts';
+import { putInPlace, workFile, writeError } from '../write.ts';
 import { CsvFile } from './csvFile.ts';
 import { lost } from './folderChecks.ts';
 

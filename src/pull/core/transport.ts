@@ -15,8 +15,10 @@ export interface Question {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Largest body of the answer, in bytes. */
+  /** Largest body of the answer, in bytes. One that a sink receives may be larger. */
   readonly limit: number;
+  /** Receives the body of an answer with status 200 in parts, which are then not kept. Its errors end the request. */
+  readonly sink?: ((chunk: Uint8Array) => void) | undefined;
 }
 
 export interface Answer {
@@ -90,7 +92,7 @@ export class Transport {
     this.#agent.destroy();
   }
 
-  #attempt({ method, path, headers = {}, body, limit }: Question): Promise<Answer> {
+  #attempt({ method, path, headers = {}, body, limit, sink }: Question): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const request = this.#send({
         ...this.#base,
@@ -118,17 +120,25 @@ export class Transport {
       let size = 0;
       const read = (response: IncomingMessage) => {
         const tooLarge = (bytes: number) => stop(new PassingError(`has ${bytes} bytes or more; the largest valid answer has ${limit}`));
+        const take = response.statusCode === 200 ? sink : undefined;
         const length = Number(response.headers['content-length'] ?? 0);
-        if (length > limit) return tooLarge(length);
+        if (take === undefined && length > limit) return tooLarge(length);
         response.on('data', (chunk: Buffer) => {
           silence.refresh();
           size += chunk.length;
+          if (take !== undefined) {
+            try {
+              return take(chunk);
+            } catch (error) {
+              return stop(error);
+            }
+          }
           if (size > limit) return tooLarge(size);
           chunks.push(chunk);
         });
         response.on('end', () => {
           settle();
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks, size) });
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) });
         });
         response.on('error', () => stop(new PassingError(`was cut off after ${size} bytes`)));
       };

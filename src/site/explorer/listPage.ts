@@ -11,7 +11,7 @@ import { el } from './dom.ts';
 import { pagingOf } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
 import { settings } from './settings.ts';
-import { type Activity, fetchBlockStats, fetchList, type Heights, type Neighbours, neighboursOf, type Result } from './source.ts';
+import { type Activity, type Extent, fetchBlockStats, fetchList, type Neighbours, neighboursOf, type Result } from './source.ts';
 import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 
@@ -165,11 +165,10 @@ function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Res
   return pagePath(stemOf({ kind, block: hex ?? id, ...(operation === undefined ? {} : { operation }) }, settings), page, settings);
 }
 
-/** Renders the answer to an unknown id, with links to what is near it. `heights` are those of the mirror. */
-export function unknownPage(view: ListView, heights: Heights): Node[] {
+/** Renders the answer to an unknown id, with links to what is near it. */
+export function unknownPage(view: ListView, { heights, tip }: Extent): Node[] {
   const { kind, id } = view;
   const other = otherReading(view);
-  const tip = heights.at(-1)?.[1];
   const height = kind === 'block' && isHeight(id) ? Number(id) : undefined;
   const near = height === undefined ? undefined : neighboursOf(height, heights);
   const blocks = [near?.previous, near?.next].flatMap((each) => (each === undefined ? [] : [' ', blockLink(each)]));

@@ -9,7 +9,7 @@ import { listPage, nameOf, unknownPage } from './listPage.ts';
 import { showOverview } from './overview.ts';
 import { rangeOf } from './paging.ts';
 import { announce, linkTo } from './parts.ts';
-import { fetchHeights, fetchList, findByLetters, mirror, neighboursOf } from './source.ts';
+import { fetchExtent, fetchList, findByLetters, mirror, neighboursOf } from './source.ts';
 import { suggestFor } from './suggest.ts';
 import { type FoundView, isMisread, LATEST, type ListView, type Misread, readLookUp, type SubjectView, searchOf, viewOf } from './views.ts';
 
@@ -75,9 +75,9 @@ async function subjectPage(view: SubjectView, signal: AbortSignal): Promise<read
 
 /** Fetches and renders a list. Rejects with the client's errors. */
 async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
-  const latest = asked.id === LATEST ? (await fetchHeights()).at(-1)?.[1] : undefined;
+  const latest = asked.id === LATEST ? (await fetchExtent()).heights.at(-1)?.[1] : undefined;
   const view = latest === undefined ? asked : { ...asked, id: String(latest) };
-  const [result, heights] = await Promise.all([fetchList(view, signal), fetchHeights()]);
+  const [result, extent] = await Promise.all([fetchList(view, signal), fetchExtent()]);
   // The request for heights has no signal, so another view may be open by now.
   signal.throwIfAborted();
   let [known] = result.results;
@@ -87,11 +87,11 @@ async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
   }
   if (known === undefined) {
     announce('Nothing here');
-    return unknownPage(view, heights);
+    return unknownPage(view, extent);
   }
   document.title = `${nameOf(view, known)} · ${SITE}`;
   announce(result.results.length > 0 ? `Records ${rangeOf(result)}` : count(result.total, 'record'));
-  return listPage(view, result, known, neighboursOf(known.location.block_height, heights), signal);
+  return listPage(view, result, known, neighboursOf(known.location.block_height, extent.heights), signal);
 }
 
 const misreadPage = ({ problem: text, instead }: Misread): Node[] => [

@@ -89,7 +89,7 @@ async function unknownRune(id: string, { find, manifest }: Source): Promise<Deta
 
 function headOf({ id, number, etching }: Known, name: string): Node[] {
   const symbol =
-    etching === undefined || etching.symbol === '' ? undefined : el('span', { class: 'symbol', title: 'Symbol' }, etching.symbol);
+    etching === undefined || etching.symbol === '' ? undefined : el('bdi', { class: 'symbol', title: 'Symbol' }, etching.symbol);
   const location = etching?.location;
   const entries: (readonly [string, Node | string])[] = [];
   if (id !== undefined) entries.push(['Id', el('span', { class: 'id' }, el('code', {}, id), copyButton(id, 'rune id'))]);
@@ -99,7 +99,8 @@ function headOf({ id, number, etching }: Known, name: string): Node[] {
     const hasTransaction = !/^(?:0x)?0+$/.test(location.tx_id);
     entries.push(
       ['Etched in block', blockLink(location.block_height)],
-      ['Time', timeInFull(location.timestamp)],
+      // The rune that the protocol itself etched has no time and no transaction.
+      ['Time', location.timestamp === 0 ? 'genesis of runes' : timeInFull(location.timestamp)],
       [
         'Transaction',
         hasTransaction
@@ -141,7 +142,8 @@ function supplyOf({ supply, divisibility, symbol }: Etching, holders: number | u
   return el(
     'section',
     { 'aria-labelledby': 'supply-title' },
-    el('h2', { id: 'supply-title' }, symbol === '' ? 'Supply' : `Supply in ${symbol}`),
+    // A symbol may be any character, also one that turns the text around it.
+    el('h2', { id: 'supply-title' }, ...(symbol === '' ? ['Supply'] : ['Supply in ', el('bdi', {}, symbol)])),
     el('table', { class: 'sums', style: alignmentOf(amounts) }, el('tbody', {}, ...rows)),
     created === undefined ? el('p', { class: 'quiet' }, note) : undefined,
     holders === undefined ? undefined : el('p', {}, `Held by ${groupDigits(holders)} ${holders === 1 ? 'address' : 'addresses'}.`),
@@ -154,7 +156,7 @@ function padded(amount: string, decimals: number): string {
   return decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`;
 }
 
-function mintSection(etching: Etching, { heights, dialect }: Source['manifest']): HTMLElement {
+function mintSection(etching: Etching, { tip, heights, dialect }: Source['manifest']): HTMLElement {
   const mint = mintOf(etching, dialect);
   const { total_mints, minted } = etching.supply;
   const section = (...children: readonly Child[]) =>
@@ -162,7 +164,7 @@ function mintSection(etching: Etching, { heights, dialect }: Source['manifest'])
   if (mint === undefined) return section(el('p', {}, 'Nobody can mint this rune: it was etched without terms of mints.'));
   const { amount, cap, start, end } = mint;
   const mints = total_mints === undefined ? undefined : BigInt(total_mints);
-  const { isOpen, text } = stateOfMint(mint, mints, heights.at(-1)?.[1] ?? 0);
+  const { isOpen, text } = stateOfMint(mint, mints, tip?.height ?? heights.at(-1)?.[1] ?? 0);
   const share = mints === undefined || cap === undefined ? undefined : shareOf(String(mints), String(cap));
   const window = [
     start === undefined ? undefined : `from block ${groupDigits(start)}`,

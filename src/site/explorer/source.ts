@@ -23,11 +23,18 @@ export const mirror = new Mirror(BASE);
 export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<Result> =>
   mirror.activity({ [kind]: id, operation, limit, offset, signal });
 
-/** Fetches the heights of the mirror. Empty on failure: then only the links to neighbour blocks are missing. */
-export const fetchHeights = (): Promise<Heights> =>
+/** The blocks of the mirror. */
+export interface Extent {
+  readonly heights: Heights;
+  /** Height of the last block that was read, with activity or without. */
+  readonly tip: number | undefined;
+}
+
+/** Fetches the blocks of the mirror. None on failure: then only the links to neighbour blocks are missing. */
+export const fetchExtent = (): Promise<Extent> =>
   mirror.manifest().then(
-    ({ heights }) => heights,
-    () => [],
+    ({ heights, tip }) => ({ heights, tip: tip?.height ?? heights.at(-1)?.[1] }),
+    () => ({ heights: [], tip: undefined }),
   );
 
 /** Heights of the nearest blocks of the mirror before and after a block; undefined if there is none. */

@@ -46,7 +46,7 @@ function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): 
   return {
     view: runeView(lettersOf(spacedName) ?? id),
     children: [
-      el('span', { class: 'what', 'aria-hidden': 'true' }, symbol ?? ''),
+      el('bdi', { class: 'what', 'aria-hidden': 'true' }, symbol ?? ''),
       el('span', { class: 'found' }, el('b', {}, spacedName.slice(0, end)), spacedName.slice(end)),
       el('span', { class: 'quiet' }, `#${groupDigits(number)} `, el('code', {}, id)),
     ],

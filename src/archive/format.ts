@@ -1,0 +1,25 @@
+/**
+ * The version of the files of a mirror. The manifest and the root of an archive have it. It rises when a reader of the
+ * version before would misread a file.
+ */
+export const FORMAT = 1;
+
+/** A file of a mirror has a format version that this program does not read. The message says what to do. */
+export class FormatError extends Error {
+  override readonly name = 'FormatError';
+}
+
+/** Says why files of another format version cannot be read, and what to do. Undefined for the version of this program. */
+export function formatFault(format: unknown): string | undefined {
+  if (format === FORMAT) return undefined;
+  const isNewer = Number.isSafeInteger(format) && Number(format) > FORMAT;
+  const found = Number.isSafeInteger(format) ? `format ${format}` : 'no format version';
+  const advice = isNewer ? 'update this program or client module' : 'the mirror has to be built again with this version';
+  return `the files of this mirror have ${found}, and this version of rune-activity-mirror reads format ${FORMAT}: ${advice}`;
+}
+
+/** Throws a FormatError for another format version. */
+export function checkFormat(format: unknown): void {
+  const fault = formatFault(format);
+  if (fault !== undefined) throw new FormatError(fault);
+}

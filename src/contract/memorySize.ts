@@ -1,0 +1,15 @@
+/** Sizes of memory as flags give them. */
+
+/** What a command may use unless it is told otherwise. */
+export const DEFAULT_MEMORY = '1GB';
+
+const UNITS: Readonly<Record<string, number>> = { K: 1, M: 2, G: 3, T: 4 };
+
+/** Returns the bytes of a size such as `500MB` or `1.5 GiB`; undefined for any other text. */
+export function bytesOf(size: string): number | undefined {
+  const [, number, unit = '', binary] = /^([0-9]+(?:[.][0-9]+)?) ?([KMGT])(i?)B$/.exec(size) ?? [];
+  return number === undefined ? undefined : Number(number) * (binary === 'i' ? 1024 : 1000) ** (UNITS[unit] ?? 0);
+}
+
+/** Returns half of a size, for one of two that share it. */
+export const halfOf = (size: string): string => `${Math.floor((bytesOf(size) ?? 0) / 2000)}KB`;

@@ -1,0 +1,101 @@
+/**
+ * Finds a window of a list that is stored as a whole list with pages, and entries of the levels above it
+ * (archive/balanceTables.ts). Only the pages of the window are read: the first entry of each page tells which page an
+ * entry is removed from or inserted into, so the lengths of all pages are known.
+ */
+import type { Entry } from '../archive/balanceTables.ts';
+import { ArchiveError } from '../archive/error.ts';
+import type { Window } from './query.ts';
+
+/** A list without changes. */
+export interface WholeList<Item extends Entry> {
+  readonly total: number;
+  /** The first entry of each page. */
+  readonly firsts: readonly Item[];
+  /** Reads the pages with these numbers. */
+  readonly read: (pages: readonly number[]) => Promise<readonly (readonly Item[])[]>;
+}
+
+/** A window of a list. */
+export interface FoundWindow<Item extends Entry> {
+  /** Length of the list. */
+  readonly total: number;
+  readonly items: readonly Item[];
+}
+
+/** A page of the whole list, with its changes. */
+interface ChangedPage<Item> {
+  readonly size: number;
+  readonly removed: Set<string | number>;
+  readonly inserted: Item[];
+}
+
+/**
+ * Finds a window. `levels` are the entries above the whole list, ascending by height. `pageSize` is the number of entries
+ * in a page, and `compare` orders other entries of equal units. Rejects with an ArchiveError for a list that is damaged.
+ */
+export async function findWindow<Item extends Entry>(
+  { offset, limit }: Window,
+  whole: WholeList<Item>,
+  levels: readonly (readonly Item[])[],
+  pageSize: number,
+  compare: (a: Item, b: Item) => number,
+): Promise<FoundWindow<Item>> {
+  const { firsts } = whole;
+  if (firsts.length !== Math.ceil(whole.total / pageSize)) throw new ArchiveError('a list of the archive is not complete');
+  const order = (a: Item, b: Item): number => (a.units === b.units ? compare(a, b) : a.units > b.units ? -1 : 1);
+  const pages: ChangedPage<Item>[] = firsts.map((_, i) => ({
+    size: Math.min(pageSize, whole.total - i * pageSize),
+    removed: new Set(),
+    inserted: [],
+  }));
+  // Entries of an empty list have a place, too.
+  if (pages.length === 0) pages.push({ size: 0, removed: new Set(), inserted: [] });
+  const pageOf = (item: Item): ChangedPage<Item> | undefined => pages[Math.max(countUpTo(firsts, item, order) - 1, 0)];
+  for (const { item, before } of changesIn(levels)) {
+    if (before > 0n) pageOf({ ...item, units: before })?.removed.add(item.other);
+    if (item.units > 0n) pageOf(item)?.inserted.push(item);
+  }
+
+  const wanted: number[] = [];
+  let [total, first] = [0, 0];
+  for (const [i, { size, removed, inserted }] of pages.entries()) {
+    const length = size - removed.size + inserted.length;
+    if (length < 0) throw new ArchiveError('a list of the archive has other entries than its changes say');
+    if (total < offset + limit && total + length > offset && length > 0) {
+      if (wanted.length === 0) first = total;
+      wanted.push(i);
+    }
+    total += length;
+  }
+  const stored = wanted.filter((i) => (pages[i]?.size ?? 0) > 0);
+  const read = new Map((await whole.read(stored)).map((items, i) => [stored[i], items]));
+  const items = wanted.flatMap((i) => {
+    const { size = 0, removed, inserted = [] } = pages[i] ?? {};
+    const page = read.get(i) ?? [];
+    const kept = page.filter(({ other }) => removed?.has(other) !== true);
+    if (page.length !== size || kept.length !== size - (removed?.size ?? 0))
+      throw new ArchiveError('a page of a list of the archive has other entries than its head says');
+    return [...kept, ...inserted].sort(order);
+  });
+  return { total, items: items.slice(offset - first, offset - first + limit) };
+}
+
+/** Joins the entries of levels: the newest units of each entry, and those before all levels. Those that are equal are left out. */
+function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {
+  const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();
+  for (const item of levels.flat()) changes.set(item.other, { item, before: changes.get(item.other)?.before ?? item.before });
+  return [...changes.values()].filter(({ item, before }) => item.units !== before);
+}
+
+/** Returns how many of some ascending items are equal to an item, or before it. */
+function countUpTo<Item>(items: readonly Item[], item: Item, order: (a: Item, b: Item) => number): number {
+  let [low, high] = [0, items.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const one = items[middle];
+    if (one !== undefined && order(one, item) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,70 @@
+/**
+ * Recognises errors of DuckDB, which have no codes: by their English messages. A message begins with the kind of the
+ * error, such as `IO Error: `. Only this module does so, because a new version of DuckDB may change them.
+ */
+import { CliError, codeOf, messageOf } from '../errors.ts';
+
+/** Characters of a message that are shown. Some quote a whole line of a file. */
+const MOST_SHOWN = 300;
+
+/** Returns the first line of an error's message. */
+export const firstLineOf = (error: unknown): string => messageOf(error).split('\n')[0] ?? '';
+
+export const isDuckDBError = (error: unknown): boolean =>
+  error instanceof Error && !(error instanceof CliError) && /^(?:[A-Za-z]+ )+Error: /.test(error.message);
+
+export const isOutOfMemory = (message: string): boolean => /^Out of Memory Error/.test(message);
+
+export const hasTooManyFiles = (message: string): boolean => /Too many open files/.test(message);
+
+/** True for errors about a full disk, also those of Node.js. */
+export const isDiskFull = (error: unknown): boolean => codeOf(error) === 'ENOSPC' || /No space left|ould not write/.test(messageOf(error));
+
+/** Another process has locked a database file. */
+export const isLocked = (message: string): boolean => /could not set lock|conflicting lock|used by another process/i.test(message);
+
+/** Returns the process that has locked a database file, if the message says it. */
+export const lockOwner = (message: string): string | undefined => /PID (\d+)/.exec(message)?.[1];
+
+/** A database file cannot be opened or written. */
+export const isUnwritable = (message: string): boolean =>
+  !hasTooManyFiles(message) &&
+  /Permission denied|Read-only file system|Cannot open file|No space left|Could not (?:write|create)/i.test(message);
+
+/**
+ * Damage in a database file. Each block of a file has a checksum, which is compared when the block is read, so damage
+ * may be found late.
+ */
+export const isDamage = (message: string): boolean =>
+  /^(?:Serialization Error: |FATAL Error: |IO Error: Corrupt database file)/.test(message);
+
+/** A file cannot be read or written; the message has its path. */
+export const isFileError = (message: string): boolean => /^IO Error: /.test(message);
+
+/** A value cannot be converted to the type of its column. */
+export const isWrongValue = (message: string): boolean => /^(?:Conversion|Invalid Input) Error/.test(message);
+
+/** True for errors about the content of an input file. Any other error may be a bug. */
+export const isAboutFile = (error: unknown): boolean =>
+  !(error instanceof CliError) && /^(?:Invalid Input|IO|Invalid|Not implemented|Serialization) Error: /.test(messageOf(error));
+
+/** Replaces control characters, which could garble a terminal, in text from a file. */
+export const printable = (text: string): string => text.replace(/[\p{Cc}\ufffd]/gu, '?');
+
+/**
+ * Returns an error's message on one line: without the advice about DuckDB's settings, without the lines that it quotes,
+ * and without the path, because callers name the file.
+ */
+export function duckdbMessage(error: unknown): string {
+  const [text = ''] = messageOf(error).split(/\n(?:Try|Possible|Hint|\s*$)/);
+  const line = printable(
+    text
+      .replace(/^[A-Za-z ]+Error: /, '')
+      // A line with an unterminated quote goes on to the end of the file.
+      .replace(/\nOriginal Line: [\s\S]*?(?=\n[A-Z]|$)/, '')
+      .replace(/ in file "[^"]*",?/g, '')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  );
+  return line.length > MOST_SHOWN ? `${line.slice(0, MOST_SHOWN)}… (${line.length} characters)` : line;
+}

@@ -1,0 +1,47 @@
+/**
+ * Writes files of lines.
+ */
+import { closeSync, openSync, writeSync } from 'node:fs';
+
+/** Writes all bytes to an open file. A single write may be short, for example when the disk is nearly full. */
+export function writeAll(handle: number, bytes: Uint8Array): void {
+  for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
+}
+
+/** Characters that are written at once. */
+const AT_ONCE = 64 * 1024;
+
+/** A temporary file of lines, which replaces a file with this name. */
+export class LineFile {
+  readonly file: string;
+  readonly #handle: number;
+  #text = '';
+  /** Lines so far. */
+  count = 0;
+
+  constructor(file: string) {
+    this.file = file;
+    this.#handle = openSync(file, 'w');
+  }
+
+  /** Adds a line, which has no line feed. */
+  add(line: string): void {
+    this.#text += `${line}\n`;
+    this.count += 1;
+    if (this.#text.length >= AT_ONCE) this.#flush();
+  }
+
+  #flush(): void {
+    writeAll(this.#handle, Buffer.from(this.#text));
+    this.#text = '';
+  }
+
+  /** Writes the last lines and closes the file. */
+  close(): void {
+    try {
+      this.#flush();
+    } finally {
+      closeSync(this.#handle);
+    }
+  }
+}

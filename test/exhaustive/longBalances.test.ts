@@ -1,0 +1,152 @@
+/**
+ * Long lists of balances and holders: answers equal those of SQL, and their work does not grow with the list. ENTRIES sets
+ * the lengths, and prints what answers and a new block take: ENTRIES=1000000 npm run test:exhaustive -- longBalances
+ */
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { cpuUsage, env } from 'node:process';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { PartCache } from '../../src/archive/partCache.ts';
+import type { Root } from '../../src/archive/root.ts';
+import { OldArchive } from '../../src/archiver/oldArchive.ts';
+import { answerFromLists } from '../../src/pages/listAnswers.ts';
+import { respond } from '../../src/pages/respond.ts';
+import { siteOf } from '../../src/pages/site.ts';
+import { diskFiles, MANIFEST } from '../support/archives.ts';
+import { temporaryFolder, testBuild, tree } from '../support/build.ts';
+import { LISTS, type ListName, LongBalances, TIP, WIDE } from '../support/longBalances.ts';
+import { check } from '../support/outputs.ts';
+
+const LENGTHS = (env['ENTRIES'] ?? '100,10000').split(',').map(Number);
+const report = (line: string) => {
+  if (env['ENTRIES'] !== undefined) console.log(line);
+};
+
+/** What an answer takes, with nothing but manifest and root in memory. */
+interface Work {
+  reads: number;
+  /** Characters. */
+  inflated: number;
+  /** Values that were parsed, those of directories included. */
+  parsed: number;
+  /** Milliseconds. */
+  cpu: number;
+}
+
+describe.each(LENGTHS)('lists of %i entries', (entries) => {
+  const work = temporaryFolder();
+  const out = join(work, 'out');
+  let lists: LongBalances;
+  const options = () => ({ inputs: [lists.input], layout: 'archive', lists: true, memoryLimit: '2GB', threads: 2 }) as const;
+  const balances = (): NonNullable<NonNullable<Root['lists']>['balances']> => {
+    const tables = OldArchive.in(out).root.lists?.balances;
+    if (tables === undefined) throw new Error('the build has no balances');
+    return tables;
+  };
+
+  beforeAll(async () => {
+    lists = await LongBalances.in(work, entries);
+    const begin = performance.now();
+    await testBuild(out, options());
+    report(`${entries} entries: built in ${((performance.now() - begin) / 1000).toFixed(1)} s`);
+  }, 3_600_000);
+  afterAll(() => lists.close());
+
+  async function ask(path: string): Promise<Work & { readonly body: string }> {
+    const site = siteOf(JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')));
+    const taken: Work = { reads: 0, inflated: 0, parsed: 0, cpu: 0 };
+    const cache = new PartCache();
+    const files = {
+      ...diskFiles(out),
+      read: async (name: string, offset: number, length: number) => {
+        taken.reads += 1;
+        const handle = openSync(join(out, name), 'r');
+        const part = Buffer.alloc(length);
+        const read = readSync(handle, part, 0, length, offset);
+        closeSync(handle);
+        return read === length ? part : undefined;
+      },
+      inflate: async (member: Uint8Array, most: number) => {
+        const text = gunzipSync(member, { maxOutputLength: most }).toString();
+        taken.inflated += text.length;
+        return text;
+      },
+    };
+    // An unknown height reads the root.
+    await respond('/runes/v1/blocks/16777210/activity', site, files, answerFromLists, cache);
+    Object.assign(taken, { reads: 0, inflated: 0 });
+    const parse = vi.spyOn(JSON, 'parse');
+    const before = cpuUsage();
+    const answer = await respond(`/runes/v1/${path}`, site, files, answerFromLists, cache);
+    const { user, system } = cpuUsage(before);
+    taken.parsed = parse.mock.calls.length;
+    parse.mockRestore();
+    if (answer.kind !== 'window') throw new Error(`${path} is answered by ${JSON.stringify(answer)}`);
+    return { ...taken, cpu: (user + system) / 1000, body: answer.body };
+  }
+
+  /** Requires that an answer takes no more than a few pages and heads, and reports what it takes. */
+  function checkWork(what: string, { reads, inflated, parsed, cpu }: Work): void {
+    report(
+      `${entries} entries, ${what}: CPU ${cpu.toFixed(1)} ms, ${reads} reads, ${inflated} characters inflated, ${parsed} values parsed`,
+    );
+    expect([what, reads <= 30, inflated <= 2_000_000]).toEqual([what, true, true]);
+    // A head has a value for each page, a level at most a page of changes, and a window is in few pages.
+    expect([what, parsed <= entries / 600 + 3 * 600 + 5 * 600 + 20]).toEqual([what, true]);
+  }
+
+  async function checkList(name: ListName, height: number, tip: number): Promise<void> {
+    const { total } = await lists.window(name, 0, 1, height);
+    for (const offset of [0, 17, Math.floor(total / 2), Math.max(total - 30, 0), total]) {
+      const expected = await lists.window(name, offset, 60, height);
+      const path = `${LISTS[name]}?limit=60&offset=${offset}`;
+      // The first time, functions are compiled.
+      await ask(path);
+      const answer = await ask(path);
+      const found = JSON.parse(answer.body) as { results: { rune?: { id: string }; address: string; balance: string }[] };
+      const results = found.results.map(({ rune, address, balance }) => [rune?.id ?? address, balance]);
+      expect({ ...found, results }).toEqual({ limit: 60, offset, ...expected, ...(height === tip ? {} : { block_height: height }) });
+      checkWork(`${name}, offset ${offset}`, answer);
+    }
+  }
+
+  async function checkAll(tip: number): Promise<void> {
+    for (const name of Object.keys(LISTS) as ListName[]) {
+      // Too many balances of a long list changed in the newest level. A short list is made again there.
+      const isOld = name === 'holders of a rune etched in the level below' && entries > 600;
+      await checkList(name, isOld ? 4479 : tip, tip);
+    }
+    for (const path of [
+      `etchings/1000:1/holders/bc1qh${Math.floor(entries / 2)}`,
+      `etchings/1001:50/holders/${WIDE}`,
+      `etchings/50/holders/${WIDE}`,
+    ]) {
+      await ask(path);
+      const answer = await ask(path);
+      expect(JSON.parse(answer.body)).toMatchObject({ balance: expect.stringMatching(/^[1-9][0-9]*$/) });
+      checkWork(path, answer);
+    }
+  }
+
+  it('are those of SQL, and no answer takes more than a few pages', () => checkAll(TIP), 3_600_000);
+
+  it('are so after a new block, which writes the newest level only, and what a full build does', async () => {
+    const before = balances();
+    await lists.addBlock();
+    const begin = performance.now();
+    expect(await testBuild(out, options())).toMatchObject({ wasFull: false });
+    const after = balances();
+    for (const kind of ['addresses', 'holders'] as const) {
+      expect(after[kind].slice(0, -1)).toEqual(before[kind].slice(0, -1));
+      const written = after[kind].at(-1)?.files.reduce((sum, { bytes }) => sum + bytes, 0);
+      report(
+        `${entries} entries: the next block took ${((performance.now() - begin) / 1000).toFixed(1)} s, and wrote ${written} bytes of ${kind}`,
+      );
+    }
+    await checkAll(TIP + 1);
+    await testBuild(join(work, 'full'), options());
+    expect(tree(out)).toEqual(tree(join(work, 'full')));
+    await check(out);
+  }, 3_600_000);
+});

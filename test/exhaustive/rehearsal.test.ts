@@ -1,0 +1,17 @@
+/** A short rehearsal of mainnet, with limits that its chain crosses often (test/rehearsal). */
+import { expect, it } from 'vitest';
+import { rehearse } from '../rehearsal/rehearsal.ts';
+import { RecordingLog, temporaryFolder } from '../support/build.ts';
+import { TINY } from '../support/limits.ts';
+import { randomFor } from '../support/seed.ts';
+
+it('a pull, builds, reorganisations and kills with tiny limits leave what an independent model says', async () => {
+  const seed = Math.floor(randomFor('a rehearsal')() * 2 ** 31);
+  // A tip at which every level of the tiny limits has blocks.
+  const options = { blocks: 428, rows: 12, heights: 2, follow: 4, requests: 600, seed, folder: temporaryFolder(), limits: TINY };
+  const { differences, crossed } = await rehearse(options, new RecordingLog());
+  expect([differences.count, differences.first]).toEqual([0, []]);
+  expect(differences.compared).toBeGreaterThan(10_000);
+  // Only some seeds draw a reorganisation below the blocks whose spent outputs are kept.
+  expect(Object.keys(TINY).filter((name) => name !== 'spentBlocks' && !crossed.has(name))).toEqual([]);
+});

@@ -1,0 +1,541 @@
+/**
+ * Invents a chain of regtest that has the shape of mainnet since its first block with runes: runes etched in rushes, runs of
+ * mints, wide transfers, addresses with very many outputs, transactions that spend many old outputs, and spam. The same
+ * options always make the same chain.
+ *
+ * Memory is bounded: the maker forgets outputs at random, which then stay unspent. It only guesses what an output holds, so
+ * some messages move runes that are not there, as on mainnet.
+ */
+import { hash } from 'node:crypto';
+import { randomNumbers } from '../../bench/random.ts';
+import { commitmentOf, nameNumber } from '../../src/runes/name.ts';
+import { BlockWriter, type Spend } from './blockWriter.ts';
+import { addressScript, edictsOf, messageScript, type Rune, SPAM, scriptWithoutAddress, tapscriptOf } from './scripts.ts';
+
+/** Mainnet from the first block with runes to November 2026. */
+export const MAINNET = { blocks: 137_000, rowsPerBlock: 1500 } as const;
+
+/** Rows of a block, about: those of the rates below, and the part of them that etchings and events make, which does not grow. */
+export const ROWS_PER_BLOCK = 12;
+const FIXED_ROWS = 6;
+
+/** Blocks of an epoch in a chain as long as mainnet. A shorter chain has shorter ones. */
+const EPOCH_BLOCKS = 100;
+const EPOCHS = 20;
+/** Epochs of each kind among 20. All others are ordinary. */
+const KINDS = {
+  /** Many etchings. */
+  rush: [3],
+  /** Mints of one rune. */
+  mints: [7, 13],
+  /** Most blocks have nothing. */
+  quiet: [1, 10, 16],
+  /** Many transfers. */
+  busy: [5, 11],
+} as const;
+type Kind = keyof typeof KINDS | 'ordinary';
+
+/** Mean number of transactions of a block. */
+const RATES: Readonly<Record<Kind, Readonly<Record<'etching' | 'mint' | 'edict' | 'plain' | 'split' | 'spam', number>>>> = {
+  ordinary: { etching: 1.55, mint: 0.9, edict: 0.35, plain: 0.35, split: 0.04, spam: 0.4 },
+  rush: { etching: 21, mint: 1, edict: 0.3, plain: 0.3, split: 0.02, spam: 1 },
+  mints: { etching: 0.2, mint: 8, edict: 0.3, plain: 0.3, split: 0.02, spam: 0.3 },
+  quiet: { etching: 0.15, mint: 0.1, edict: 0.05, plain: 0.05, split: 0.01, spam: 0.1 },
+  busy: { etching: 0.3, mint: 0.5, edict: 1.5, plain: 1.5, split: 0.2, spam: 0.5 },
+};
+
+/** Blocks between two events of a kind, in a chain as long as mainnet, and outputs or inputs of each. */
+const EVENTS = {
+  /** Outputs for an address that collects: six-digit numbers of outputs. */
+  collect: { every: 1000, size: 1000 },
+  /** A rune goes to addresses that have nothing else: 90,000 holders. */
+  airdrop: { every: 500, size: 340 },
+  /** A transaction with so many old inputs. */
+  sweep: { every: 100, size: 40 },
+  /** A message of so many edicts. */
+  edicts: { every: 200, size: 60 },
+} as const;
+
+/** A transaction that asks for more than 10,000 rows: edicts to all outputs. */
+const ROWS_SUMMED = { edicts: 101, outputs: 100, times: 3 } as const;
+
+/** Most blocks that a branch may replace. */
+const MOST_UNDONE = 130;
+
+/** Outputs and runes that the maker remembers. */
+const MOST_COINS = 200_000;
+const MOST_OPEN = 2000;
+
+/** Blocks from a commitment to its etching. Six are enough; an etching after four is not valid. */
+const COMMITTED = { early: 8, late: 4 } as const;
+
+/** Share of etchings that have a name, and so a commitment. The others get reserved names. */
+const NAMED = 0.4;
+
+/** Mean age of a spent output, in outputs, unless any is taken. */
+const MEAN_AGE = 150;
+const OLD_SHARE = 0.3;
+
+/** An output that may hold runes. */
+interface Coin {
+  readonly txid: Uint8Array;
+  readonly vout: number;
+  readonly runes: readonly Rune[];
+}
+
+/** A name that a later block etches, and the output that commits to it, once there is one. */
+interface Planned {
+  readonly name: bigint;
+  /** Blocks from the commitment to the etching. */
+  readonly blocks: number;
+  readonly taproot: boolean;
+  commitment?: Spend;
+}
+
+export interface ChainOptions {
+  readonly seed: number;
+  /** Length of the whole chain. Shorter chains have the same kinds of blocks, with smaller events. */
+  readonly blocks: number;
+  /** Rows of a block, about. Etchings and holders are as many as mainnet has, whatever this is. */
+  readonly rows: number;
+}
+
+/** An output that commits to a name, which the simulated node has to know. */
+export interface CommittedOutput {
+  /** In the order of hashing. */
+  readonly txid: Uint8Array;
+  readonly vout: number;
+  readonly height: number;
+  readonly script: Uint8Array;
+}
+
+export interface MadeBlock {
+  readonly height: number;
+  /** In the order of hashing. */
+  readonly hash: Buffer;
+  readonly bytes: Buffer;
+  readonly commitments: readonly CommittedOutput[];
+}
+
+/** What a block changes besides coins. Copied before each block that may be replaced. */
+interface State {
+  height: number;
+  previous: Uint8Array;
+  named: number;
+  addresses: number;
+  /** Runes that may be minted. */
+  open: readonly Rune[];
+  /** By height. */
+  planned: ReadonlyMap<number, readonly Planned[]>;
+  treasury: Readonly<Record<'collect' | 'airdrop', Coin | undefined>>;
+}
+
+const FIRST_NAME = nameNumber('REHEARSALAAAAAA');
+const SYMBOLS = [0x29c9, 0x24, 0x1f600, 0x202e, 0, 0x22, 0x5c, 0x3c, 0xe000, 0x10ffff];
+
+export class ChainMaker {
+  readonly #options: ChainOptions;
+  readonly #scale: number;
+  readonly #load: number;
+  #random: () => number;
+  #coins: Coin[] = [];
+  #state: State = {
+    height: -1,
+    previous: new Uint8Array(32),
+    named: 0,
+    addresses: 0,
+    open: [],
+    planned: new Map(),
+    treasury: { collect: undefined, airdrop: undefined },
+  };
+  /** What undoes each of the last blocks, the newest at the end. */
+  readonly #undo: { readonly state: State; readonly coins: (() => void)[] }[] = [];
+  #salt = 0;
+  /** Height from which on a branch has other transactions, not only other headers. */
+  #changedFrom = Infinity;
+  #writer = new BlockWriter(0, []);
+  #committed: CommittedOutput[] = [];
+
+  constructor(options: ChainOptions) {
+    this.#options = options;
+    this.#scale = options.blocks / MAINNET.blocks;
+    this.#load = Math.max(0, options.rows - FIXED_ROWS) / (ROWS_PER_BLOCK - FIXED_ROWS);
+    this.#random = Math.random;
+  }
+
+  /** Height of the last block that was made. */
+  get height(): number {
+    return this.#state.height;
+  }
+
+  /** Makes the next block. */
+  next(): MadeBlock {
+    const height = this.#state.height + 1;
+    const { seed } = this.#options;
+    const isOther = height >= this.#changedFrom;
+    this.#undo.push({ state: this.#state, coins: [] });
+    if (this.#undo.length > MOST_UNDONE) this.#undo.shift();
+    this.#random = randomNumbers(hash('sha256', `${seed} ${height} ${isOther ? this.#salt : 0}`, 'buffer').readInt32LE(0));
+    this.#state = { ...this.#state, height };
+    this.#committed = [];
+    this.#writer = new BlockWriter(height, this.#coinbase());
+    this.#fill(height);
+    const { bytes, hash: found } = this.#writer.end(this.#state.previous, 1_600_000_000 + 600 * height + this.#salt);
+    this.#state.previous = found;
+    return { height, hash: found, bytes, commitments: this.#committed };
+  }
+
+  /**
+   * Removes all blocks above a height, at most MOST_UNDONE, so that `next` makes another branch: other headers, and from
+   * `changedFrom` on other transactions. `salt` is different for each branch.
+   */
+  rewind(to: number, salt: number, changedFrom: number): void {
+    while (this.#state.height > to) {
+      const undo = this.#undo.pop();
+      if (undo === undefined) throw new Error(`block ${this.#state.height} cannot be undone any more`);
+      for (const step of undo.coins.reverse()) step();
+      this.#state = undo.state;
+    }
+    this.#salt = salt;
+    this.#changedFrom = changedFrom;
+  }
+
+  /** Adds the transactions of a block, in random order. */
+  #fill(height: number): void {
+    const kind = this.#kindOf(height);
+    const rates = RATES[kind];
+    this.#commit(height);
+    const work: (() => void)[] = (this.#state.planned.get(height) ?? []).map((planned) => () => this.#etch(planned));
+    const add = (mean: number, step: () => void) => {
+      for (let left = this.#draw(mean); left > 0; left--) work.push(step);
+    };
+    add(rates.etching * (1 - NAMED), () => this.#etch(undefined));
+    const favourite = this.#favourite(height);
+    add(rates.mint * this.#load, () => this.#mint(kind === 'mints' ? favourite : this.#openRune()));
+    add(rates.edict * this.#load, () => this.#edict(1));
+    add(rates.plain * this.#load, () => this.#plain());
+    add(rates.split * this.#load, () => this.#edict(8));
+    add(rates.spam * this.#load, () => this.#spam());
+    // Each event has a place of its own in its interval.
+    Object.entries(EVENTS).forEach(([name, { every, size }], index) => {
+      const interval = Math.max(20, Math.round(every * this.#scale));
+      if (height < 20 || height % interval !== index * 3) return;
+      const scaled = Math.max(6, Math.round((size * interval) / every));
+      work.push(() => this.#event(name as keyof typeof EVENTS, Math.min(name === 'sweep' || name === 'edicts' ? size : scaled, scaled)));
+    });
+    for (let i = 1; i <= ROWS_SUMMED.times; i++) {
+      if (height !== Math.floor((i * this.#options.blocks) / (ROWS_SUMMED.times + 1))) continue;
+      work.push(() => this.#give('airdrop', ROWS_SUMMED.outputs, ROWS_SUMMED.edicts));
+    }
+    for (let i = work.length - 1; i > 0; i--) {
+      const other = this.#below(i + 1);
+      [work[i], work[other]] = [work[other] ?? NOTHING, work[i] ?? NOTHING];
+    }
+    if (height === 2 || height === 3) work.unshift(() => this.#makeTreasury(height === 2 ? 'airdrop' : 'collect'));
+    for (const step of work) step();
+    const planned = new Map(this.#state.planned);
+    planned.delete(height);
+    this.#state.planned = planned;
+  }
+
+  #kindOf(height: number): Kind {
+    const blocks = Math.max(5, Math.round(EPOCH_BLOCKS * this.#scale));
+    const epoch = Math.floor(height / blocks) % EPOCHS;
+    return (
+      (Object.entries(KINDS).find(([, epochs]) => (epochs as readonly number[]).includes(epoch))?.[0] as Kind | undefined) ?? 'ordinary'
+    );
+  }
+
+  #below(limit: number): number {
+    return Math.floor(this.#random() * limit);
+  }
+
+  #chance(share: number): boolean {
+    return this.#random() < share;
+  }
+
+  /** Returns an integer with this mean. */
+  #draw(mean: number): number {
+    return Math.floor(2 * mean * this.#random() + this.#random());
+  }
+
+  /** Returns a script to receive runes: of one of many addresses, rarely a new one, or one without address. */
+  #script(): Uint8Array {
+    const draw = this.#random();
+    if (draw < 0.05) return scriptWithoutAddress(this.#below(1000));
+    if (draw < 0.2) return this.#newAddress();
+    return addressScript(this.#options.seed, Math.floor(this.#random() ** 2 * Math.max(20, this.#options.blocks * 0.2)));
+  }
+
+  #newAddress(): Uint8Array {
+    return addressScript(this.#options.seed, 1e9 + this.#state.addresses++);
+  }
+
+  #log(undo: () => void): void {
+    this.#undo.at(-1)?.coins.push(undo);
+  }
+
+  #keep(txid: Uint8Array, vout: number, runes: readonly Rune[]): void {
+    const coin = { txid, vout, runes: runes.slice(0, 200) };
+    if (this.#coins.length < MOST_COINS) {
+      this.#coins.push(coin);
+      this.#log(() => this.#coins.pop());
+      return;
+    }
+    const index = this.#below(this.#coins.length);
+    const forgotten = this.#coins[index] ?? coin;
+    this.#coins[index] = coin;
+    this.#log(() => {
+      this.#coins[index] = forgotten;
+    });
+  }
+
+  /** Takes a coin: mostly a young one, or any. */
+  #take(old = this.#chance(OLD_SHARE)): Coin | undefined {
+    const coins = this.#coins;
+    const age = old ? this.#below(coins.length) : Math.floor(-Math.log(1 - this.#random()) * MEAN_AGE * Math.max(1, this.#load));
+    const index = coins.length - 1 - Math.min(age, coins.length - 1);
+    const coin = coins[index];
+    const last = coins.at(-1);
+    if (coin === undefined || last === undefined) return undefined;
+    coins[index] = last;
+    coins.pop();
+    this.#log(() => {
+      coins.push(last);
+      coins[index] = coin;
+    });
+    return coin;
+  }
+
+  /** Returns an input of somebody else, without runes. */
+  #otherInput(): Spend {
+    return { txid: hash('sha256', `other ${this.#random()}`, 'buffer'), vout: this.#below(3) };
+  }
+
+  #coinbase(): Uint8Array[] {
+    const outputs = [scriptWithoutAddress(0)];
+    if (this.#chance(0.01)) outputs.push(addressScript(this.#options.seed, 1), messageScript([2, 1, 6, 1000, 1, 3]));
+    if (this.#chance(0.01)) outputs.push(messageScript(mintOf(this.#openRune())));
+    return outputs;
+  }
+
+  /** Plans the named etchings of a later block, and writes the outputs that commit to names. */
+  #commit(height: number): void {
+    const planned = new Map(this.#state.planned);
+    const target = height + COMMITTED.early;
+    const count = this.#draw(RATES[this.#kindOf(target)].etching * NAMED);
+    planned.set(
+      target,
+      Array.from({ length: count }, () => this.#plan()),
+    );
+    const due = [COMMITTED.early, COMMITTED.late].flatMap((blocks) =>
+      (planned.get(height + blocks) ?? []).filter((one) => one.blocks === blocks),
+    );
+    if (due.length > 0) {
+      const scripts = due.map(({ name, taproot }) => {
+        const key = hash('sha256', `commitment ${name} ${height}`, 'buffer');
+        return taproot ? Buffer.concat([Uint8Array.of(0x51, 32), key]) : Buffer.concat([Uint8Array.of(0, 20), key.subarray(0, 20)]);
+      });
+      const txid = this.#writer.add([this.#otherInput()], [...scripts, this.#script()]);
+      due.forEach((one, vout) => {
+        this.#committed.push({ txid, vout, height, script: scripts[vout] ?? new Uint8Array() });
+        const at = height + one.blocks;
+        planned.set(
+          at,
+          (planned.get(at) ?? []).map((other) => (other === one ? { ...one, commitment: { txid, vout } } : other)),
+        );
+      });
+    }
+    this.#state.planned = planned;
+  }
+
+  #plan(): Planned {
+    const draw = this.#random();
+    const index = this.#state.named++;
+    // A name may be taken already, or too short for its height.
+    const name =
+      draw < 0.03 && index > 0
+        ? FIRST_NAME + BigInt(this.#below(index))
+        : draw < 0.06
+          ? BigInt(this.#below(26 ** (4 + this.#below(6))))
+          : FIRST_NAME + BigInt(index);
+    return { name, blocks: this.#chance(0.04) ? COMMITTED.late : COMMITTED.early, taproot: !this.#chance(0.03) };
+  }
+
+  /** Etches a planned name, or a rune with a reserved name. */
+  #etch(planned: Planned | undefined): void {
+    const id = { block: this.#state.height, tx: this.#writer.transactions };
+    const fields: (bigint | number)[] = [];
+    const hasTerms = this.#chance(0.45);
+    fields.push(2, 1 + (hasTerms ? 2 : 0) + (this.#chance(0.3) ? 4 : 0));
+    if (planned) fields.push(4, planned.name);
+    if (this.#chance(0.8)) fields.push(1, this.#chance(0.02) ? 38 : this.#below(10));
+    if (this.#chance(0.5)) fields.push(3, this.#below(2 ** 14));
+    if (this.#chance(0.7)) fields.push(5, SYMBOLS[this.#below(SYMBOLS.length)] ?? 0x24);
+    if (this.#chance(0.8)) fields.push(6, this.#amount());
+    if (hasTerms) {
+      if (this.#chance(0.95)) fields.push(8, this.#chance(0.5) ? 1 + this.#below(60) : 1_000_000_000);
+      if (this.#chance(0.95)) fields.push(10, this.#chance(0.05) ? 0 : 1 + this.#below(1_000_000));
+      if (this.#chance(0.1)) fields.push(12, this.#state.height + this.#below(20));
+      if (this.#chance(0.1)) fields.push(14, this.#state.height + 10 + this.#below(3000));
+      if (this.#chance(0.1)) fields.push(16, this.#below(20));
+      if (this.#chance(0.1)) fields.push(18, 10 + this.#below(3000));
+    }
+    const pointer = this.#chance(0.3) ? this.#below(3) : undefined;
+    if (pointer !== undefined) fields.push(22, pointer);
+    // A part of the premine goes to an output by an edict of the rune that is etched here.
+    if (this.#chance(0.2)) fields.push(0, 0, 0, this.#below(1000), this.#below(4));
+    const outputs = [this.#script(), messageScript(fields, this.#below(4)), this.#script()];
+    const inputs: Spend[] = [];
+    const commitment = planned?.commitment;
+    if (commitment) {
+      const pushed = this.#chance(0.03) ? planned.name + 1n : planned.name;
+      const annex = this.#chance(0.05) ? [Uint8Array.of(0x50, 1, 2)] : [];
+      inputs.push({ ...commitment, witness: [new Uint8Array(64), tapscriptOf(commitmentOf(pushed)), new Uint8Array(33), ...annex] });
+    }
+    const coin = this.#chance(0.1) ? this.#take() : undefined;
+    if (coin) inputs.push(coin);
+    if (inputs.length === 0) inputs.push(this.#otherInput());
+    const txid = this.#writer.add(inputs, outputs);
+    this.#keep(txid, pointer === 2 ? 2 : 0, [id, ...(coin?.runes ?? [])]);
+    if (hasTerms) {
+      const open = [...this.#state.open, id];
+      if (open.length > MOST_OPEN) open.splice(this.#below(open.length), 1);
+      this.#state.open = open;
+    }
+  }
+
+  #amount(): bigint {
+    if (this.#chance(0.01)) return 2n ** 127n;
+    return BigInt(this.#below(1_000_000)) * 10n ** BigInt(this.#below(12));
+  }
+
+  #openRune(): Rune {
+    const { open, height } = this.#state;
+    if (this.#chance(0.05) || open.length === 0) return { block: this.#below(height + 2), tx: this.#below(50) };
+    return open[Math.floor(this.#random() ** 2 * open.length)] ?? NO_RUNE;
+  }
+
+  /** Returns the rune that a run of blocks mints. */
+  #favourite(height: number): Rune {
+    const { open } = this.#state;
+    const epoch = Math.floor(height / Math.max(5, Math.round(EPOCH_BLOCKS * this.#scale)));
+    return open[(epoch * 7919) % Math.max(1, open.length)] ?? NO_RUNE;
+  }
+
+  #mint(rune: Rune): void {
+    const pointer = this.#chance(0.05) ? [22, 0] : [];
+    const txid = this.#writer.add([this.#otherInput()], [messageScript([...mintOf(rune), ...pointer], this.#below(4)), this.#script()]);
+    // A pointer to the message burns.
+    if (pointer.length === 0) this.#keep(txid, 1, [rune]);
+  }
+
+  /** Moves a part of an output's runes with edicts. */
+  #edict(count: number): void {
+    const coin = this.#take();
+    if (!coin) return;
+    const edicts = Array.from({ length: count }, (_, i) => ({
+      rune: coin.runes[this.#below(coin.runes.length)] ?? NO_RUNE,
+      amount: this.#chance(0.1) ? 0 : 1 + this.#below(count === 1 ? 100_000 : 100),
+      // Rarely to the message, which burns, or to all outputs.
+      output: this.#chance(0.03) ? 1 : this.#chance(0.03) ? 2 + count : i === 0 ? 0 : 1 + i,
+    }));
+    const pointer = this.#chance(0.05) ? [22, this.#chance(0.3) ? 1 : 0] : [];
+    const outputs = [this.#script(), messageScript([...pointer, ...edictsOf(edicts)], this.#below(4))];
+    for (let i = 0; i < count; i++) outputs.push(this.#script());
+    const txid = this.#writer.add([this.#otherInput(), coin], outputs);
+    outputs.forEach((_, vout) => {
+      if (vout !== 1) this.#keep(txid, vout, coin.runes);
+    });
+  }
+
+  /** Moves all runes of an output, without a message. */
+  #plain(): void {
+    const coin = this.#take();
+    if (!coin) return;
+    const outputs = [this.#script(), this.#script()];
+    // Data without meaning stands before the first output, which gets the runes.
+    const isMarked = this.#chance(0.1);
+    if (isMarked) outputs.unshift(Uint8Array.of(0x6a, 4, 1, 2, 3, 4));
+    this.#keep(this.#writer.add([coin, this.#otherInput()], outputs), isMarked ? 1 : 0, coin.runes);
+  }
+
+  /** Malformed and empty messages, with and without runes at stake. */
+  #spam(): void {
+    const inputs: Spend[] = [this.#otherInput()];
+    const coin = this.#chance(0.15) ? this.#take() : undefined;
+    if (coin) inputs.push(coin);
+    const message = SPAM[this.#below(SPAM.length)];
+    this.#writer.add(inputs, [message?.(this.#openRune(), this.#state.height) ?? this.#script(), this.#script()]);
+  }
+
+  #event(name: keyof typeof EVENTS, size: number): void {
+    if (name === 'collect' || name === 'airdrop') this.#give(name, size, 1);
+    else if (name === 'sweep') this.#sweep(size);
+    else this.#manyEdicts(size);
+  }
+
+  /** Etches a rune that later events give away. */
+  #makeTreasury(name: 'collect' | 'airdrop'): void {
+    const id = { block: this.#state.height, tx: this.#writer.transactions };
+    const fields = [2, 1, 1, name === 'collect' ? 0 : 2, 5, 0x29c9, 6, 10n ** 15n];
+    const txid = this.#writer.add([this.#otherInput()], [addressScript(this.#options.seed, 2e9), messageScript(fields)]);
+    this.#state.treasury = { ...this.#state.treasury, [name]: { txid, vout: 0, runes: [id] } };
+  }
+
+  /** Gives amounts from a treasury to all outputs of a transaction: to one address that collects, or to new ones. */
+  #give(name: 'collect' | 'airdrop', outputs: number, edicts: number): void {
+    const coin = this.#state.treasury[name];
+    const [rune] = coin?.runes ?? [];
+    if (!coin || !rune) return;
+    const collector = addressScript(this.#options.seed, 3e9 + (this.#chance(0.2) ? 1 : 0));
+    const scripts = [addressScript(this.#options.seed, 2e9)];
+    for (let i = 0; i < outputs; i++) scripts.push(name === 'collect' ? collector : this.#newAddress());
+    const all = { rune, amount: 1 + this.#below(50), output: outputs + 2 };
+    scripts.push(messageScript([22, 0, ...edictsOf(new Array<typeof all>(edicts).fill(all))], this.#below(4)));
+    const txid = this.#writer.add([coin, this.#otherInput()], scripts);
+    for (let vout = 1; vout <= outputs; vout++) this.#keep(txid, vout, [rune]);
+    this.#state.treasury = { ...this.#state.treasury, [name]: { txid, vout: 0, runes: [rune] } };
+  }
+
+  /** Spends many old outputs at once. */
+  #sweep(size: number): void {
+    const coins = Array.from({ length: size }, () => this.#take(true)).filter((coin) => coin !== undefined);
+    const runes = [...new Map(coins.flatMap((coin) => coin.runes.map((rune) => [`${rune.block}:${rune.tx}`, rune] as const))).values()];
+    const outputs = [this.#script(), this.#script(), this.#script()];
+    if (this.#chance(0.5)) {
+      const edicts = runes.slice(0, 20).map((rune) => ({ rune, amount: this.#below(50), output: this.#below(4) }));
+      outputs.push(messageScript([22, this.#below(3), ...edictsOf(edicts)], this.#below(4)));
+    } else if (this.#chance(0.1)) outputs.push(messageScript([126, 0]));
+    const txid = this.#writer.add(coins, outputs);
+    for (let vout = 0; vout < 3; vout++) this.#keep(txid, vout, runes);
+  }
+
+  /** Spends an output with many runes in a message of many edicts. */
+  #manyEdicts(size: number): void {
+    let best = this.#take(true);
+    for (let tries = 0; tries < 8; tries++) {
+      const other = this.#take(true);
+      if (!other) continue;
+      const [more, less] = best && best.runes.length >= other.runes.length ? [best, other] : [other, best];
+      best = more;
+      if (less) this.#keep(less.txid, less.vout, less.runes);
+    }
+    const coin = best;
+    if (!coin) return;
+    const outputs = Array.from({ length: 5 }, () => this.#script());
+    const edicts = Array.from({ length: size }, () => ({
+      rune: coin.runes[this.#below(coin.runes.length)] ?? NO_RUNE,
+      amount: this.#below(20),
+      output: this.#below(7),
+    }));
+    const txid = this.#writer.add([coin], [...outputs, messageScript(edictsOf(edicts))]);
+    outputs.forEach((_, vout) => {
+      this.#keep(txid, vout, coin.runes);
+    });
+  }
+}
+
+const NOTHING = (): void => undefined;
+const NO_RUNE: Rune = { block: 1, tx: 0 };
+const mintOf = ({ block, tx }: Rune): number[] => [20, block, 20, tx];

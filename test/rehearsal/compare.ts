@@ -1,0 +1,371 @@
+/** Compares the answers of a mirror with the model: every output, balance, holder and supply, and random requests of all kinds. */
+import { setImmediate } from 'node:timers/promises';
+import { randomNumbers } from '../../bench/random.ts';
+import {
+  activityBody,
+  activityOf,
+  balanceOf,
+  etchingBody,
+  holderOf,
+  listedOutput,
+  listOf,
+  outputBody,
+  tipOf,
+  type Window,
+} from './expected.ts';
+import type { Model, TransactionRows } from './model/model.ts';
+import type { Rune } from './model/runes.ts';
+import type { RowStore } from './rows.ts';
+
+/** The largest page of a build. */
+const PAGE = 60;
+
+/** Blocks by which a ranking of holders may be older than the tip, by docs/api.md. */
+const OLDEST_RANKING = 152;
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Answers GETs of a mirror. */
+export interface Mirror {
+  get(target: string): Promise<Answer>;
+}
+
+/** Differences that are kept of each kind of request, so that one fault does not hide another. */
+const MOST_OF_KIND = 4;
+
+/** Counts what is compared, and keeps the first differences. */
+export class Differences {
+  readonly first: string[] = [];
+  readonly #kinds = new Map<string, number>();
+  count = 0;
+  compared = 0;
+
+  constructor(readonly most = 20) {}
+
+  add(height: number, subject: string, expected: string, got: string): void {
+    this.count++;
+    const kind = subject.replace(/[?].*/, '').replace(/[^/]*[0-9A-Z•:][^/]*/g, '*');
+    const known = this.#kinds.get(kind) ?? 0;
+    this.#kinds.set(kind, known + 1);
+    if (this.first.length >= this.most || known >= MOST_OF_KIND) return;
+    const at = [...expected].findIndex((_, i) => expected[i] !== got[i]);
+    const from = Math.max(0, (at === -1 ? expected.length : at) - 60);
+    const part = (text: string) => `${from > 0 ? '…' : ''}${text.slice(from, from + 200)}`;
+    this.first.push(`height ${height}, ${subject}\n  expected ${part(expected)}\n  got      ${part(got)}`);
+  }
+}
+
+/** What a comparison needs. */
+export interface Compared {
+  readonly model: Model;
+  readonly rows: RowStore;
+  readonly mirror: Mirror;
+  readonly differences: Differences;
+}
+
+const path = (...parts: readonly string[]): string => `/runes/v1/${parts.map(encodeURIComponent).join('/').replaceAll('%3A', ':')}`;
+const windowed = (target: string, { offset, limit }: Window): string => `${target}?offset=${offset}&limit=${limit}`;
+
+/** Which part of a list is compared, and the fields before the usual ones. */
+interface ListForm {
+  readonly window?: Window | undefined;
+  readonly first?: Readonly<Record<string, string>> | undefined;
+}
+
+const FIRST_PAGE: Window = { offset: 0, limit: PAGE };
+
+/** Returns the pages of a list. An empty one has one page. */
+const pagesOf = (total: number): Window[] =>
+  Array.from({ length: Math.max(1, Math.ceil(total / PAGE)) }, (_, i) => ({ offset: PAGE * i, limit: PAGE }));
+
+function listBody(window: Window, total: number, entry: (index: number) => string, first: Readonly<Record<string, string>> = {}): string {
+  const count = Math.max(0, Math.min(window.limit, total - window.offset));
+  const results = Array.from({ length: count }, (_, i) => entry(window.offset + i));
+  return listOf(window, total, results, first);
+}
+
+class Comparison {
+  #asked = 0;
+
+  constructor(readonly of: Compared) {}
+
+  get height(): number {
+    return this.of.model.tip.height;
+  }
+
+  /** Checks an answer. `expected` is its body, its total, or undefined for status 404. */
+  async check(target: string, expected: string | { readonly total: number } | undefined): Promise<void> {
+    this.judge(target, await this.ask(target), expected);
+  }
+
+  async ask(target: string): Promise<Answer> {
+    // Answers from files never wait, and nothing else would run: no timer, no signal.
+    if (this.#asked++ % 100 === 0) await setImmediate();
+    return this.of.mirror.get(target).catch((error: unknown) => ({ status: 0, body: String(error) }));
+  }
+
+  judge(target: string, { status, body }: Answer, expected: string | { readonly total: number } | undefined): void {
+    const { differences } = this.of;
+    differences.compared++;
+    if (expected === undefined) {
+      if (status !== 404) differences.add(this.height, target, 'status 404', `status ${status} ${body}`);
+    } else if (typeof expected !== 'string') {
+      const got = /"total":([0-9]+)/.exec(body)?.[1];
+      if (got !== String(expected.total)) differences.add(this.height, target, `total ${expected.total}`, body);
+    } else if (status !== 200 || body !== expected) {
+      differences.add(this.height, target, expected, status === 200 ? body : `status ${status} ${body}`);
+    }
+  }
+
+  /** Checks a window of a list, or all pages of it. `total` is the number of its entries, `entry` makes one. */
+  async list(target: string, total: number, entry: (index: number) => string, { window, first }: ListForm = {}): Promise<void> {
+    for (const one of window ? [window] : pagesOf(total)) {
+      await this.check(windowed(target, one), listBody(one, total, entry, first));
+    }
+  }
+
+  /** Checks a window of the holders of a rune, or all: exact at the tip, or at an older block that the answer names. */
+  async holders(rune: Rune, window?: Window, name = rune.id): Promise<void> {
+    const { model, differences } = this.of;
+    const target = path('etchings', name, 'holders');
+    const first = window ?? FIRST_PAGE;
+    const answer = await this.ask(windowed(target, first));
+    const old = /^\{"block_height":([0-9]+),/.exec(answer.body)?.[1];
+    const height = old === undefined ? this.height : Number(old);
+    if (height > this.height || height < this.height - OLDEST_RANKING) {
+      differences.add(this.height, target, `a ranking of at most ${OLDEST_RANKING} blocks ago`, answer.body);
+      return;
+    }
+    const holders = model.holders(rune, height);
+    const entry = (index: number) => {
+      const { address = '', amount = 0n } = holders[index] ?? {};
+      return holderOf(rune, address, amount);
+    };
+    const tip: Readonly<Record<string, string>> = old === undefined ? {} : { block_height: old };
+    this.judge(windowed(target, first), answer, listBody(first, holders.length, entry, tip));
+    if (window !== undefined) return;
+    for (const page of pagesOf(holders.length).slice(1)) {
+      await this.check(windowed(target, page), listBody(page, holders.length, entry, tip));
+    }
+  }
+
+  async balances(address: string, window?: Window): Promise<void> {
+    const balances = this.of.model.balances(address);
+    const entry = (index: number) => (balances[index] ? balanceOf(balances[index], address) : '');
+    const target = path('addresses', address, 'balances');
+    await this.list(target, balances.length, entry, { window });
+  }
+
+  async outputs(address: string, window?: Window): Promise<void> {
+    const outputs = this.of.model.outputsOf(address);
+    const entry = (index: number) => (outputs[index] ? listedOutput(outputs[index]) : '');
+    const target = path('addresses', address, 'outputs');
+    await this.list(target, outputs.length, entry, { window, first: tipOf(this.of.model) });
+  }
+}
+
+/** Compares all records of a transaction that is told in sums, in any order. */
+async function compareFolded(comparison: Comparison, { model, rows }: Compared, index: number): Promise<void> {
+  const transaction = rows.transaction(index);
+  const target = path('transactions', transaction.txid, 'activity');
+  const got: string[] = [];
+  for (const window of pagesOf(transaction.rows.length)) {
+    const { body } = await comparison.ask(windowed(target, window));
+    const { results = [] } = JSON.parse(body) as { readonly results?: readonly unknown[] };
+    got.push(...results.map((record) => JSON.stringify(record)));
+  }
+  const expected = transaction.rows.map((row) => activityOf(model, row, transaction, true));
+  const text = (records: readonly string[]) => [...records].sort().join('\n');
+  comparison.judge(`${target}, in any order`, { status: 200, body: text(got) }, text(expected));
+}
+
+/**
+ * Compares every unspent output, balance, holder and supply. With `spent`, it also asks for each output that ever was,
+ * otherwise only for those that no list of an address has.
+ */
+export async function compareAll(compared: Compared, spent: boolean): Promise<void> {
+  const comparison = new Comparison(compared);
+  const { model, rows } = compared;
+  const { body } = await comparison.ask(path());
+  const height = /"block_height":[0-9]+/.exec(body)?.[0] ?? body;
+  comparison.judge(path(), { status: 200, body: height }, `"block_height":${model.tip.height}`);
+  for (const index of rows.folded) await compareFolded(comparison, compared, index);
+  const etchings = model.etchings();
+  await comparison.list(path('etchings'), etchings.length, (index) => (etchings[index] ? etchingBody(model, etchings[index]) : ''));
+  // Files are sorted by these texts, so neighbours are read once.
+  const runes = [...model.runes].sort((a, b) => (a.id < b.id ? -1 : 1));
+  for (const rune of runes) await comparison.holders(rune);
+  const addresses = [...model.addresses()].sort();
+  for (const address of addresses) await comparison.balances(address);
+  for (const address of addresses) await comparison.outputs(address);
+  const outpoints: string[] = [];
+  for (const { outpoint, address, spent: isSpent } of model.outputs()) {
+    if (spent || (!isSpent && address === null)) outpoints.push(outpoint);
+  }
+  for (const outpoint of outpoints.sort()) {
+    await comparison.check(path('outputs', outpoint), outputBody(model, outpoint, model.output(outpoint)));
+  }
+}
+
+/** What random requests ask for. */
+export interface Candidates {
+  readonly addresses: readonly string[];
+  readonly runes: readonly Rune[];
+  readonly outpoints: readonly string[];
+  /** Indexes of transactions with rows: from the first on. */
+  readonly transactions: readonly [first: number, end: number];
+  /** The longest lists, which are asked for more often than their number says. */
+  readonly longest: { readonly addresses: readonly string[]; readonly runes: readonly Rune[] };
+}
+
+/** Lists of each kind among the longest. */
+const LONGEST = 10;
+
+/** Returns all that a mirror has. */
+export function allCandidates(model: Model, rows: RowStore): Candidates {
+  const addresses = [...model.addresses()];
+  const outpoints: string[] = [];
+  for (const { outpoint } of model.outputs()) outpoints.push(outpoint);
+  const runes = [...model.runes].sort((a, b) => b.counts.rows - a.counts.rows).slice(0, LONGEST);
+  const longest = addresses
+    .map((address) => ({ address, total: rows.ofAddress(address, 0, 0).total }))
+    .sort((a, b) => b.total - a.total)
+    .slice(0, LONGEST)
+    .map(({ address }) => address);
+  return { addresses, runes: model.runes, outpoints, transactions: [0, rows.transactions], longest: { addresses: longest, runes } };
+}
+
+/** Returns what the last transactions changed, with more outpoints: those of blocks that were replaced, and so are gone. */
+export function newCandidates(model: Model, rows: RowStore, count: number, gone: readonly string[], { longest }: Candidates): Candidates {
+  const first = Math.max(0, rows.transactions - count);
+  const addresses = new Set<string>();
+  const runes = new Set<Rune>();
+  const outpoints = new Set(gone);
+  for (let index = first; index < rows.transactions; index++) {
+    const transaction = rows.transaction(index);
+    for (const { address, rune } of transaction.rows) {
+      const found = model.rune(rune);
+      if (address !== null) addresses.add(address);
+      if (found) runes.add(found);
+    }
+    for (const outpoint of outpointsOf(transaction)) outpoints.add(outpoint);
+  }
+  return { addresses: [...addresses], runes: [...runes], outpoints: [...outpoints], transactions: [first, rows.transactions], longest };
+}
+
+/** Returns the outputs that rows of a transaction name. */
+export const outpointsOf = ({ txid, rows }: TransactionRows): string[] =>
+  rows.flatMap(({ output }) => (output === null ? [] : [`${txid}:${output}`]));
+
+const OPERATIONS = ['etching', 'mint', 'burn', 'send', 'receive'] as const;
+
+/** Compares answers to random requests of all kinds. The same seed and model make the same requests. */
+export async function compareRandom(compared: Compared, candidates: Candidates, count: number, seed: number): Promise<void> {
+  const comparison = new Comparison(compared);
+  const { model, rows } = compared;
+  const next = randomNumbers(seed);
+  const below = (limit: number) => Math.floor(next() * limit);
+  const any = <T>(from: readonly T[], instead: T): T => from[below(from.length)] ?? instead;
+  const { addresses, runes, outpoints, transactions, longest } = candidates;
+  const nobody = `0x${'0'.repeat(64)}`;
+  const windowOf = (total: number): Window => ({
+    limit: next() < 0.3 ? PAGE : 1 + below(PAGE),
+    offset: next() < 0.4 ? 0 : below(total + 3),
+  });
+  const rune = (): Rune | undefined => (next() < 0.2 ? any(longest.runes, undefined) : any(runes, undefined));
+  /** One of the names that requests may use for a rune. */
+  const nameOf = ({ id, number, letters, spacedName }: Rune): string =>
+    any([id, String(number), letters, spacedName, letters.toLowerCase(), spacedName.replaceAll('•', '.')], id);
+  const address = (): string => (next() < 0.2 ? any(longest.addresses, '') : any(addresses, '')) || 'nobody';
+  const hashOf = (hash: string): string => any([`0x${hash}`, hash, hash.toUpperCase()], hash);
+
+  const kinds: (() => Promise<unknown>)[] = [
+    async () => {
+      const [from, end] = transactions;
+      const index = from + below(end - from);
+      const { txid, rows: own } = rows.transaction(index);
+      const window = windowOf(own.length);
+      const expected = activityBody(model, window, rows.ofTransaction(index, window.offset, window.limit));
+      await comparison.check(windowed(path('transactions', hashOf(txid), 'activity'), window), expected);
+    },
+    async () => {
+      const [from, end] = transactions;
+      const height = next() < 0.8 ? rows.transaction(from + below(end - from)).height : below(model.tip.height + 3);
+      const name = height <= model.tip.height && next() < 0.5 ? hashOf(model.block(height).hash) : String(height);
+      const operation = next() < 0.4 ? any([...OPERATIONS], 'mint') : undefined;
+      const window = windowOf(rows.ofBlock(height, 0, 0, operation).total);
+      const target = windowed(path('blocks', name, 'activity'), window) + (operation === undefined ? '' : `&operation_type=${operation}`);
+      await comparison.check(target, activityBody(model, window, rows.ofBlock(height, window.offset, window.limit, operation)));
+    },
+    async () => {
+      const window = windowOf(model.runes.length);
+      const total = model.runes.length;
+      // Numbers ascend with height and index.
+      const entry = (index: number) => {
+        const found = model.runes[total - 1 - index];
+        return found ? etchingBody(model, found) : '';
+      };
+      await comparison.list(path('etchings'), total, entry, { window });
+    },
+    async () => {
+      const found = rune();
+      if (found) await comparison.check(path('etchings', nameOf(found)), etchingBody(model, found));
+      else await comparison.check(path('etchings', '7:999999'), undefined);
+    },
+    async () => {
+      const found = rune();
+      if (!found) return;
+      const window = windowOf(rows.ofRune(found.id, 0, 0).total);
+      const expected = activityBody(model, window, rows.ofRune(found.id, window.offset, window.limit), false);
+      await comparison.check(windowed(path('etchings', nameOf(found), 'activity'), window), expected);
+    },
+    async () => {
+      const owner = address();
+      const found = any(model.balances(owner), undefined)?.rune ?? rune();
+      if (!found) return;
+      const window = windowOf(rows.ofRuneAndAddress(found.id, owner, 0, 0).total);
+      const expected = activityBody(model, window, rows.ofRuneAndAddress(found.id, owner, window.offset, window.limit), false);
+      await comparison.check(windowed(path('etchings', nameOf(found), 'activity', owner), window), expected);
+    },
+    async () => {
+      const found = rune();
+      if (found) await comparison.holders(found, windowOf(Math.min(found.counts.rows, 1000)), nameOf(found));
+    },
+    async () => {
+      const owner = address();
+      const found = next() < 0.7 ? any(model.balances(owner), undefined)?.rune : rune();
+      if (!found) return;
+      const amount = model.holding(found, owner);
+      const expected = amount === null ? undefined : holderOf(found, owner, amount);
+      await comparison.check(path('etchings', nameOf(found), 'holders', owner), expected);
+    },
+    async () => {
+      const owner = address();
+      const window = windowOf(rows.ofAddress(owner, 0, 0).total);
+      const expected = activityBody(model, window, rows.ofAddress(owner, window.offset, window.limit));
+      await comparison.check(windowed(path('addresses', owner, 'activity'), window), expected);
+    },
+    async () => {
+      const owner = address();
+      await comparison.balances(owner, windowOf(model.balances(owner).length));
+    },
+    async () => {
+      const owner = address();
+      await comparison.outputs(owner, windowOf(model.outputsOf(owner).length));
+    },
+    async () => {
+      const outpoint = next() < 0.05 ? `${nobody.slice(2)}:${below(3)}` : any(outpoints, `${nobody.slice(2)}:0`);
+      const written = next() < 0.5 ? outpoint : `0x${outpoint}`;
+      await comparison.check(path('outputs', written), outputBody(model, outpoint, model.output(outpoint)));
+    },
+    async () => {
+      const window = windowOf(2);
+      const target = any([path('transactions', nobody, 'activity'), path('addresses', 'nobody', 'activity')], '');
+      await comparison.check(windowed(target, window), listOf(window, 0, []));
+    },
+  ];
+  for (let i = 0; i < count; i++) await kinds[i % kinds.length]?.();
+}

@@ -1,0 +1,73 @@
+/** Runs commands as a user does, with their time, and the most memory that they and their children have at once. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { residentOf } from '../../bench/load/processes.ts';
+import { CliError, EXIT } from '../../src/errors.ts';
+import type { Limits } from '../../src/limits.ts';
+import { ROOT } from '../support/cli.ts';
+
+/** Milliseconds between two looks at the memory. */
+const LOOK_MS = 250;
+
+/** Limits of the commands, other than the default ones, and a file that gets a line with the limits that each process crossed. */
+export interface Limited {
+  readonly changes: Partial<Limits>;
+  readonly crossed: string;
+}
+
+/** Starts a command in a folder. `more` is added to its environment. */
+export function startCommand(
+  args: readonly string[],
+  cwd: string,
+  limited: Limited | undefined,
+  more: Readonly<Record<string, string>> = {},
+): ChildProcess {
+  const script = limited === undefined ? 'scripts/run.cjs' : 'test/rehearsal/limited.cjs';
+  const env = { ...process.env, ...more, ...(limited === undefined ? {} : { REHEARSAL_LIMITS: JSON.stringify(limited) }) };
+  return spawn(process.execPath, [join(ROOT, script), ...args], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+export interface Measured {
+  readonly seconds: number;
+  /** Most memory at once, in MB. Undefined where the system does not tell. */
+  readonly peakMb: number | undefined;
+}
+
+/** Watches the memory of processes until `end` is called. */
+export class MemoryWatch {
+  #peak: number | undefined;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(readonly pids: () => readonly number[]) {
+    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    this.#timer.unref();
+  }
+
+  /** Returns the most memory at once, in MB. */
+  end(): number | undefined {
+    clearInterval(this.#timer);
+    return this.#peak === undefined ? undefined : Math.round(this.#peak / 1e6);
+  }
+
+  #look(): void {
+    const bytes = residentOf(this.pids());
+    if (bytes !== undefined) this.#peak = Math.max(this.#peak ?? 0, bytes);
+  }
+}
+
+/** Waits for a command to end. Throws a CliError when it fails. */
+export async function measured(name: string, child: ChildProcess): Promise<Measured & { readonly said: string }> {
+  const begin = performance.now();
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (text: Buffer) => {
+      said = (said + text.toString()).slice(-10_000);
+    });
+  }
+  const watch = new MemoryWatch(() => [child.pid ?? 0]);
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  const peakMb = watch.end();
+  if (code !== 0) throw new CliError(`${name} ended with ${signal ?? `exit code ${code}`}`, EXIT.buildFailed, [said.trim()]);
+  return { seconds: (performance.now() - begin) / 1000, peakMb, said };
+}

@@ -1,0 +1,65 @@
+import type { Terms } from './runestone.ts';
+
+/** What transactions changed of a rune since its etching. Replaced as a whole at each change. */
+export interface Counts {
+  /** Number of valid mints, which is the number of `mint` rows. */
+  readonly mints: number;
+  readonly burned: bigint;
+  /** Number of `burn` rows. */
+  readonly burnRows: number;
+  /** Number of all rows. */
+  readonly rows: number;
+  /** Sum on unspent outputs without an address. */
+  readonly unaddressed: bigint;
+}
+
+/** A rune. `block` and `tx` make its id; `height` and `txIndex` say where it was etched, which differs for 1:0 alone. */
+export interface Rune {
+  readonly id: string;
+  readonly block: number;
+  readonly tx: number;
+  readonly number: number;
+  readonly name: bigint;
+  readonly letters: string;
+  readonly spacedName: string;
+  readonly spacers: number;
+  readonly divisibility: number;
+  /** Null when the etching gives none. */
+  readonly symbol: string | null;
+  readonly premine: bigint;
+  readonly terms: Terms | null;
+  readonly turbo: boolean;
+  readonly cenotaph: boolean;
+  readonly height: number;
+  readonly txIndex: number;
+  readonly txid: string;
+  /** Seconds since 1970; 0 for 1:0. */
+  readonly timestamp: number;
+  counts: Counts;
+}
+
+export const NO_COUNTS: Counts = { mints: 0, burned: 0n, burnRows: 0, rows: 0, unaddressed: 0n };
+
+/** Orders runes by id: by block, then by transaction. */
+export function compareRunes(a: Rune, b: Rune): number {
+  return a.block - b.block || a.tx - b.tx;
+}
+
+/** Returns true when a mint in a block of this height would succeed. */
+export function mintable(rune: Rune, height: number): boolean {
+  const { terms, block } = rune;
+  if (terms === null) return false;
+  const since = (offset: bigint | null) => (offset === null ? [] : [BigInt(block) + offset]);
+  const at = (absolute: bigint | null) => (absolute === null ? [] : [absolute]);
+  const now = BigInt(height);
+  return (
+    [...since(terms.offsetStart), ...at(terms.heightStart)].every((start) => now >= start) &&
+    [...since(terms.offsetEnd), ...at(terms.heightEnd)].every((end) => now < end) &&
+    BigInt(rune.counts.mints) < (terms.cap ?? 0n)
+  );
+}
+
+/** Returns the amount of one mint. */
+export function mintAmount(rune: Rune): bigint {
+  return rune.terms?.amount ?? 0n;
+}

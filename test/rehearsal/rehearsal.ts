@@ -1,0 +1,531 @@
+/**
+ * A rehearsal of mainnet: invents a chain as long, serves it from a simulated node, and runs the real commands on it: pulls
+ * and builds up to several heights, then follows the node through new blocks and reorganisations while it is killed at
+ * random. An independent model (model/) says what every answer must be.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cpuSecondsOf, ownCpuSeconds } from '../../bench/load/processes.ts';
+import { randomNumbers } from '../../bench/random.ts';
+import { type Command, type Flags, HELP, LOG } from '../../src/cli/flags.ts';
+import type { Log } from '../../src/cli/log.ts';
+import { CliError, EXIT } from '../../src/errors.ts';
+import type { Limits } from '../../src/limits.ts';
+import { ROOT } from '../support/cli.ts';
+import { TINY } from '../support/limits.ts';
+import { sendTo } from '../support/server.ts';
+import { ChainMaker, MAINNET, ROWS_PER_BLOCK } from './chain.ts';
+import { ChainReader, ChainWriter } from './chainFile.ts';
+import {
+  allCandidates,
+  type Compared,
+  compareAll,
+  compareRandom,
+  Differences,
+  type Mirror,
+  newCandidates,
+  outpointsOf,
+} from './compare.ts';
+import { FolderMirror } from './folderFiles.ts';
+import { type Limited, type Measured, MemoryWatch, measured, startCommand } from './measured.ts';
+import { Model } from './model/model.ts';
+import { RowStore } from './rows.ts';
+
+export const REHEARSAL_COMMAND: Command = {
+  call: 'npm run rehearsal --',
+  about:
+    'Rehearses mainnet: pulls, builds, verifies and follows an invented chain as long, and compares all answers with an independent model.',
+  flags: [
+    { name: 'blocks', value: 'N', byDefault: String(MAINNET.blocks), about: 'Length of the chain.' },
+    { name: 'rows', value: 'N', byDefault: String(ROWS_PER_BLOCK), about: 'Rows of a block, about.' },
+    { name: 'heights', value: 'N', byDefault: '5', about: 'Heights at which a build is compared with the model, and measured.' },
+    { name: 'follow', value: 'N', byDefault: '60', about: 'Blocks that come while the pull follows the node.' },
+    { name: 'requests', value: 'N', byDefault: '10000', about: 'Random requests that are compared at the end.' },
+    { name: 'full', about: `As large as mainnet: ${MAINNET.rowsPerBlock} rows a block, 20 heights, 500 followed blocks.` },
+    { name: 'tiny', about: 'Gives the commands tiny limits, so that a short chain crosses what else only mainnet does.' },
+    { name: 'seed', value: 'N', byDefault: '1', about: 'Another seed makes another chain, and other moments of kills.' },
+    { name: 'dir', value: 'DIR', byDefault: 'a temporary folder', about: 'Working folder. What the commands wrote stays in it.' },
+    LOG,
+    HELP,
+  ],
+  examples: [{ args: '--blocks 2000', about: 'Rehearses a short chain, in a few minutes.' }],
+  exits: ['done', 'usage', 'buildFailed', 'verificationFailed'],
+};
+
+export interface RehearsalOptions {
+  readonly blocks: number;
+  readonly rows: number;
+  readonly heights: number;
+  readonly follow: number;
+  readonly requests: number;
+  readonly seed: number;
+  readonly folder: string;
+  /** Limits of the commands, other than the default ones. */
+  readonly limits?: Partial<Limits>;
+}
+
+/** Parses the flags, runs a rehearsal, and throws a CliError when the mirror differs from the model. */
+export async function runRehearsal(flags: Flags, log: Log): Promise<void> {
+  flags.choice('log', ['text', 'json']);
+  const isFull = flags.has('full');
+  const blocks = flags.integer('blocks', MAINNET.blocks, 100, 1_000_000);
+  const parent = flags.one('dir');
+  if (parent !== undefined) mkdirSync(parent, { recursive: true });
+  const folder = parent ?? mkdtempSync(join(tmpdir(), 'mirror-rehearsal-'));
+  try {
+    const { differences } = await rehearse(
+      {
+        blocks,
+        rows: flags.integer('rows', isFull ? MAINNET.rowsPerBlock : ROWS_PER_BLOCK, 0, 10_000),
+        heights: flags.integer('heights', isFull ? 20 : 5, 1, 100),
+        follow: flags.integer('follow', isFull ? 500 : 60, 0, 10_000),
+        requests: flags.integer('requests', 10_000, 0, 10_000_000),
+        seed: flags.integer('seed', 1, 0, 2 ** 31),
+        folder,
+        ...(flags.has('tiny') ? { limits: TINY } : {}),
+      },
+      log,
+    );
+    const { count, compared, first } = differences;
+    const text = `compared ${thousands(compared)} answers with the model`;
+    if (count > 0) throw new CliError(`${text}: ${thousands(count)} differ`, EXIT.verificationFailed, first);
+    log.info('rehearsed', `Rehearsed ${thousands(blocks)} blocks: ${text}, and all are equal.`, { blocks, compared });
+  } finally {
+    if (parent === undefined) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The deepest reorganisation. */
+const DEEPEST = 60;
+
+/** Each followed block of this many comes with a reorganisation. */
+const REORGANISED = 3;
+
+/** Share of followed blocks during which the pull is killed. */
+const KILLED = 1 / 2;
+
+/** A kill comes within so many milliseconds after a new block. A block is followed in about 3,000. */
+const KILLED_WITHIN_MS = 4000;
+
+/** Longest wait for a followed block, in milliseconds. */
+const LONGEST_MS = 600_000;
+const LOOK_MS = 50;
+
+/** Random requests after each followed block. */
+const REQUESTS_PER_BLOCK = 100;
+
+/** They ask for what so many of the last transactions changed. */
+const NEW_TRANSACTIONS = 300;
+
+const CREDENTIALS = { CORE_RPC_USER: 'rehearsal', CORE_RPC_PASSWORD: 'rehearsal' } as const;
+
+/** One measured stage up to a height. */
+interface Stage extends Partial<Measured> {
+  readonly name: string;
+  readonly height: number;
+  readonly seconds: number;
+  /** CPU time of the commands and this process. */
+  readonly cpuSeconds?: number | undefined;
+  readonly what?: string;
+}
+
+/** What a rehearsal found. `crossed` has the limits that commands crossed, if they have other than the default ones. */
+interface Rehearsed {
+  readonly differences: Differences;
+  readonly crossed: ReadonlyMap<string, number>;
+}
+
+/** Runs a rehearsal in a folder. Throws a CliError when a command fails. */
+export async function rehearse(options: RehearsalOptions, log: Log): Promise<Rehearsed> {
+  const rehearsal = new Rehearsal(options, log);
+  try {
+    await rehearsal.run();
+    return rehearsal;
+  } catch (error) {
+    const { count, first } = rehearsal.differences;
+    if (!(error instanceof CliError) || count === 0) throw error;
+    throw new CliError(`${error.message}, after ${thousands(count)} answers differed from the model`, error.exitCode, [
+      ...first,
+      ...error.details,
+    ]);
+  } finally {
+    await rehearsal.close();
+  }
+}
+
+class Rehearsal {
+  readonly differences = new Differences();
+  /** Names of the limits that the commands crossed, and how often. */
+  readonly crossed = new Map<string, number>();
+  readonly #options: RehearsalOptions;
+  readonly #log: Log;
+  readonly #maker: ChainMaker;
+  readonly #writer: ChainWriter;
+  readonly #rows: RowStore;
+  readonly #model: Model;
+  readonly #stages: Stage[] = [];
+  readonly #limited: Limited | undefined;
+  /** The next height for the model. */
+  #modelled = 0;
+  readonly #paths: { readonly chain: string; readonly input: string; readonly out: string; readonly cache: string };
+  #node: { readonly child: ChildProcess; readonly url: string } | undefined;
+  #follower: Follower | undefined;
+
+  constructor(options: RehearsalOptions, log: Log) {
+    const { blocks, follow, rows, seed, folder } = options;
+    this.#options = options;
+    this.#log = log;
+    this.#paths = { chain: join(folder, 'chain'), input: join(folder, 'input'), out: join(folder, 'dist'), cache: join(folder, 'cache') };
+    const { limits } = options;
+    const crossed = join(folder, 'crossed');
+    this.#limited = limits && { changes: limits, crossed };
+    rmSync(crossed, { force: true });
+    for (const path of Object.values(this.#paths)) rmSync(path, { recursive: true, force: true });
+    mkdirSync(this.#paths.chain, { recursive: true });
+    this.#maker = new ChainMaker({ seed, rows, blocks: blocks + 2 * follow });
+    this.#writer = new ChainWriter(this.#paths.chain);
+    this.#rows = new RowStore(join(folder, 'rows'));
+    this.#model = new Model('regtest', { onRows: (transaction) => this.#rows.add(transaction) });
+  }
+
+  async close(): Promise<void> {
+    await this.#follower?.kill(true);
+    if (this.#node) await ended(this.#node.child, 'SIGKILL');
+    this.#writer.close();
+    this.#rows.close();
+  }
+
+  async run(): Promise<void> {
+    const { blocks, heights, requests, seed } = this.#options;
+    await this.#here('invent', blocks - 1, async () => {
+      for (let height = 0; height < blocks; height++) {
+        this.#writer.add(this.#maker.next());
+        if (height % 1000 === 999) await sleep(0);
+      }
+      this.#writer.flush();
+    });
+    this.#node = await this.#startNode();
+    const reader = new ChainReader(this.#paths.chain);
+    for (let turn = 1; turn <= heights; turn++) {
+      const height = Math.floor((blocks * turn) / heights) - 1;
+      await this.#command('pull', height, ['--from', `core:${this.#node.url}`, '--to', this.#paths.input, '--blocks', `..${height}`]);
+      await this.#command('build', height, ['--input', join(this.#paths.input, 'pulled'), ...this.#buildArgs]);
+      await this.#here('model', height, async () => {
+        const chain = reader.chainAfter(this.#writer.count);
+        for (let at = this.#modelled; at <= height; at++) {
+          const placed = chain[at];
+          if (placed) this.#model.apply(reader.bytes(placed), at);
+          this.#modelled = at + 1;
+          if (at % 1000 === 999) await sleep(0);
+        }
+      });
+      await this.#compare(Math.ceil(requests / heights), seed + turn, turn === heights && this.#options.follow === 0);
+    }
+    await this.#verify();
+    if (this.#options.follow > 0) {
+      await this.#follow();
+      await this.#verify();
+    }
+    await this.#serve(requests, seed);
+    this.#report();
+    this.#countCrossings();
+  }
+
+  #start(name: string, args: readonly string[]): ChildProcess {
+    return startCommand([name, ...args], this.#options.folder, this.#limited, CREDENTIALS);
+  }
+
+  get #buildArgs(): string[] {
+    return ['--out', this.#paths.out, '--cache', this.#paths.cache, '--layout', 'archive'];
+  }
+
+  async #startNode(): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+    const options = { network: 'regtest', credentials: `${CREDENTIALS.CORE_RPC_USER}:${CREDENTIALS.CORE_RPC_PASSWORD}` };
+    const args = ['--import', 'tsx', join(ROOT, 'test/rehearsal/nodeProcess.ts'), this.#paths.chain, JSON.stringify(options)];
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'], cwd: ROOT });
+    const failed = once(child, 'close').then(() => Promise.reject(new CliError('the simulated node ended', EXIT.buildFailed)));
+    failed.catch(() => undefined);
+    const [line] = (await Promise.race([once(child.stdout, 'data'), failed])) as [Buffer];
+    this.#node = { child, url: line.toString().trim() };
+    this.#show();
+    return this.#node;
+  }
+
+  /** Makes the node show all blocks that were written. */
+  #show(): void {
+    this.#writer.flush();
+    this.#node?.child.stdin?.write(`show ${this.#writer.count}\n`);
+  }
+
+  /** Measures work of this process. */
+  async #here(name: string, height: number, work: () => Promise<void>): Promise<void> {
+    const [begin, cpu] = [performance.now(), ownCpuSeconds() ?? 0];
+    const watch = new MemoryWatch(() => [process.pid]);
+    await work();
+    const [seconds, cpuSeconds] = [(performance.now() - begin) / 1000, (ownCpuSeconds() ?? 0) - cpu];
+    this.#add({ name, height, seconds, cpuSeconds, peakMb: watch.end() });
+  }
+
+  async #command(name: string, height: number, args: readonly string[]): Promise<void> {
+    const node = this.#node?.child.pid ?? 0;
+    const [before, cpu] = [cpuSecondsOf([node]) ?? 0, ownCpuSeconds() ?? 0];
+    const { seconds, peakMb } = await measured(`npm run ${name}`, this.#start(name, args));
+    const [nodeSeconds, cpuSeconds] = [(cpuSecondsOf([node]) ?? 0) - before, (ownCpuSeconds() ?? 0) - cpu];
+    this.#add({ name, height, seconds, cpuSeconds, peakMb, ...(name === 'pull' ? { what: `node ${nodeSeconds.toFixed(1)} s` } : {}) });
+  }
+
+  /** What `verify` finds is a difference like others. */
+  async #verify(): Promise<void> {
+    const { height } = this.#model.tip;
+    try {
+      await this.#command('verify', height, ['--dir', this.#paths.out]);
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      this.differences.add(height, 'npm run verify', 'exit code 0', [error.message, ...error.details].join('\n'));
+    }
+  }
+
+  #add(stage: Stage): void {
+    this.#stages.push(stage);
+    const { name, height, what } = stage;
+    const text = `  ${name.padEnd(9)} to ${thousands(height).padStart(7)}: ${figures(stage)}${what === undefined ? '' : ` (${what})`}`;
+    this.#log.info('stage', text, { ...stage });
+  }
+
+  /** Compares all of the build in the output folder with the model, `spent` outputs included or not. */
+  async #compare(requests: number, seed: number, spent: boolean): Promise<void> {
+    const { height } = this.#model.tip;
+    await this.#withMirror(async (compared) => {
+      await this.#here('compare', height, () => compareAll(compared, spent));
+      await this.#here('requests', height, () => compareRandom(compared, allCandidates(this.#model, this.#rows), requests, seed));
+    });
+  }
+
+  async #withMirror(work: (compared: Compared) => Promise<void>): Promise<void> {
+    const mirror = new FolderMirror(this.#paths.out);
+    try {
+      await work({ model: this.#model, rows: this.#rows, mirror, differences: this.differences });
+    } finally {
+      mirror.close();
+    }
+  }
+
+  /** Sends random requests to the local server. */
+  async #serve(requests: number, seed: number): Promise<void> {
+    const child = this.#start('serve', ['--dir', this.#paths.out, '--port', '0', '--log', 'json']);
+    try {
+      const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
+      const port = Number(/127\.0\.0\.1:([0-9]+)/.exec(line.toString())?.[1]);
+      const send = sendTo(port);
+      const mirror: Mirror = { get: (target) => send('GET', target) };
+      const compared = { model: this.#model, rows: this.#rows, mirror, differences: this.differences };
+      const watch = new MemoryWatch(() => [child.pid ?? 0]);
+      const begin = performance.now();
+      await compareRandom(compared, allCandidates(this.#model, this.#rows), requests, seed);
+      this.#add({
+        name: 'serve',
+        height: this.#model.tip.height,
+        seconds: (performance.now() - begin) / 1000,
+        peakMb: watch.end(),
+        what: `${thousands(requests)} requests`,
+      });
+    } finally {
+      await ended(child, 'SIGKILL');
+    }
+  }
+
+  /** Follows the node through new blocks, reorganisations and kills. */
+  async #follow(): Promise<void> {
+    const { follow, seed } = this.#options;
+    const next = randomNumbers(seed + 7);
+    const begin = performance.now();
+    const args = ['--from', `core:${this.#node?.url}`, '--to', this.#paths.input, '--follow', '--', ...this.#buildArgs];
+    const restart = () => {
+      this.#follower = new Follower(this.#start('pull', args));
+      return this.#follower;
+    };
+    const watch = new MemoryWatch(() => [this.#follower?.pid ?? 0]);
+    let follower = restart();
+    let [kills, replaced] = [0, 0];
+    const seconds: number[] = [];
+    const all = allCandidates(this.#model, this.#rows);
+    /** Outputs of the blocks that were replaced last. */
+    let gone: string[] = [];
+    for (let turn = 1; turn <= follow; turn++) {
+      const depth = turn % REORGANISED === 2 ? 1 + Math.floor(next() * DEEPEST) : 0;
+      const fork = this.#maker.height - depth;
+      const tip = this.#maker.height + 1;
+      if (depth > 0) {
+        this.#maker.rewind(fork, turn, fork + 1 + Math.floor(next() * depth));
+        this.#model.rewind(fork);
+        gone = this.#rows.rewind(fork).flatMap(outpointsOf);
+        replaced += depth;
+      }
+      while (this.#maker.height < tip) {
+        const made = this.#maker.next();
+        this.#writer.add(made);
+        this.#model.apply(made.bytes, made.height);
+      }
+      const came = performance.now();
+      this.#show();
+      const isKilled = next() < KILLED;
+      if (isKilled) {
+        await sleep(next() * KILLED_WITHIN_MS);
+        // A build that outlives its pull is a case of its own.
+        await follower.kill(next() < 0.5);
+        kills++;
+        follower = restart();
+      }
+      await this.#untilBuilt(tip, follower);
+      if (!isKilled) seconds.push((performance.now() - came) / 1000);
+      const candidates = newCandidates(this.#model, this.#rows, NEW_TRANSACTIONS, gone, all);
+      await this.#withMirror((compared) => compareRandom(compared, candidates, REQUESTS_PER_BLOCK, seed + 1000 + turn));
+    }
+    await follower.stop();
+    this.#follower = undefined;
+    seconds.sort((a, b) => a - b);
+    this.#add({
+      name: 'follow',
+      height: this.#maker.height,
+      seconds: (performance.now() - begin) / 1000,
+      peakMb: watch.end(),
+      what: `${follow} blocks, ${replaced} replaced, ${kills} kills; a block took ${seconds[Math.floor(seconds.length / 2)]?.toFixed(1) ?? '-'} s, at most ${seconds.at(-1)?.toFixed(1) ?? '-'} s`,
+    });
+    await this.#compare(this.#options.requests, seed, true);
+  }
+
+  async #untilBuilt(height: number, follower: Follower): Promise<void> {
+    for (const begin = performance.now(); ; await sleep(LOOK_MS)) {
+      if (builtHeight(this.#paths.out) === height) return;
+      if (!follower.isRunning) throw new CliError('the pull that follows the node ended', EXIT.buildFailed, [follower.said]);
+      if (performance.now() - begin > LONGEST_MS)
+        throw new CliError(`block ${height} was not built within ${LONGEST_MS / 1000} s`, EXIT.buildFailed, [follower.said]);
+    }
+  }
+
+  #countCrossings(): void {
+    if (this.#limited === undefined) return;
+    for (const line of readFileSync(this.#limited.crossed, 'utf8').trimEnd().split('\n')) {
+      for (const [name, count] of JSON.parse(line) as [string, number][]) this.crossed.set(name, (this.crossed.get(name) ?? 0) + count);
+    }
+    const text = [...this.crossed].map(([name, count]) => `${name} ${thousands(count)}`).join(', ');
+    this.#log.info('crossed', `limits crossed: ${text}`, { crossed: Object.fromEntries(this.crossed) });
+  }
+
+  /** Prints time and memory of each stage at each height. */
+  #report(): void {
+    const names = [...new Set(this.#stages.map(({ name }) => name))];
+    const heights = [...new Set(this.#stages.map(({ height }) => height))].sort((a, b) => a - b);
+    const cell = (text: string) => text.padStart(28);
+    const lines = [`${'up to height'.padEnd(10)}${heights.map((height) => cell(thousands(height))).join('')}`];
+    for (const name of names) {
+      const cells = heights.map((height) => {
+        const stage = this.#stages.find((one) => one.name === name && one.height === height);
+        return cell(stage === undefined ? '' : figures(stage));
+      });
+      lines.push(`${name.padEnd(12)}${cells.join('')}`);
+    }
+    const { runes } = this.#model;
+    let outputs = 0;
+    let unspent = 0;
+    for (const { spent } of this.#model.outputs()) {
+      outputs++;
+      if (!spent) unspent++;
+    }
+    const addresses = [...this.#model.addresses()];
+    const most = addresses.reduce((max, address) => Math.max(max, this.#model.outputsOf(address).length), 0);
+    const widest = runes.reduce((max, rune) => Math.max(max, this.#model.holders(rune).length), 0);
+    const totals = { records: this.#rows.count, runes: runes.length, outputs, unspent, addresses: addresses.length, most, widest };
+    const said = `${thousands(totals.records)} records, ${thousands(totals.runes)} runes, ${thousands(outputs)} outputs (${thousands(unspent)} unspent, ${thousands(most)} of one address), ${thousands(totals.addresses)} addresses, ${thousands(widest)} holders of one rune`;
+    this.#log.info('table', `${lines.join('\n')}\n${said}`, { stages: this.#stages, ...totals });
+  }
+}
+
+/** A pull that follows the node. */
+class Follower {
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  said = '';
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    this.#ended = once(child, 'exit');
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (text: Buffer) => {
+        this.said = (this.said + text.toString()).slice(-10_000);
+      });
+    }
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get isRunning(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Kills the pull. With `builds`, kills its build, too, as the end of a container does. */
+  async kill(builds: boolean): Promise<void> {
+    const children = builds ? childrenOf(this.pid) : [];
+    this.#child.kill('SIGKILL');
+    for (const pid of children) killed(pid);
+    if (this.isRunning) await this.#ended;
+  }
+
+  /** Asks the pull to end. Throws a CliError when it does not end well. */
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM');
+    if (this.isRunning) await this.#ended;
+    if (this.#child.exitCode !== 0 && this.#child.exitCode !== EXIT.interrupted)
+      throw new CliError(`the pull that follows the node ended with exit code ${this.#child.exitCode}`, EXIT.buildFailed, [this.said]);
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+function killed(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself.
+  }
+}
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill(signal);
+  await exit;
+}
+
+/** Returns the last block that a build has read, undefined when there is no finished build. */
+function builtHeight(out: string): number | undefined {
+  try {
+    if (readFileSync(join(out, '.rune-activity-mirror'), 'utf8').includes('did not finish')) return undefined;
+    const { sources } = JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')) as {
+      sources?: { blocks: [number, number][] }[];
+    };
+    return sources?.[0]?.blocks.at(-1)?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Time, CPU time and memory of a stage. */
+function figures({ seconds, cpuSeconds, peakMb }: Stage): string {
+  const cpu = cpuSeconds === undefined ? '' : `, CPU ${cpuSeconds.toFixed(1)} s`;
+  return `${seconds.toFixed(1)} s${cpu}${peakMb === undefined ? '' : `, ${peakMb} MB`}`;
+}
+
+const thousands = (n: number): string => n.toLocaleString('en-US');

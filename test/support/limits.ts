@@ -1,0 +1,34 @@
+/** Limits of test builds and pulls, and limits that little data crosses. */
+import { type LimitName, type Limits, limitsWith } from '../../src/limits.ts';
+
+/** The default limits with the changes in the variable LIMITS. The exhaustive tier runs some suites a second time with TINY. */
+export const TEST_LIMITS = limitsWith(JSON.parse(process.env['LIMITS'] ?? '{}') as Partial<Limits>);
+
+/** Limits that a short chain crosses, some of them a thousand times. */
+export const TINY = {
+  journalBytes: 1024,
+  pendingBytes: 1024,
+  sortedPageBytes: 200,
+  blocksPerCommit: 2,
+  batchRecords: 5,
+  sortedAtOnce: 50,
+  listedAtOnce: 10,
+  entriesPerLookUp: 0.5,
+  segmentBlocks: 4,
+  listPage: 4,
+  spentBlocks: 30,
+  tableLevels: { steps: [32, 8], unsettled: 2 },
+  listLevels: { steps: [64, 16, 4], unsettled: 4 },
+} satisfies Partial<Limits>;
+
+/** The limits that each suite of the second run must cross, by the name of its file. */
+export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
+  histories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerLookUp'],
+  outputHistories: ['batchRecords', 'listPage', 'listLevels', 'listedAtOnce', 'sortedAtOnce'],
+  etchingHistories: ['batchRecords', 'segmentBlocks', 'tableLevels'],
+  archiveFaults: ['segmentBlocks', 'tableLevels'],
+  etchings: ['batchRecords', 'tableLevels'],
+  activityLists: ['batchRecords', 'sortedAtOnce', 'listLevels'],
+  nodeChains: ['blocksPerCommit'],
+  nodeKill: ['journalBytes'],
+};
