@@ -1,9 +1,10 @@
 /** Chains of raw blocks in files, which are read when they are asked for. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { HEADER_BYTES } from '../../src/runes/block.ts';
 import { hashText } from '../../src/runes/bytes.ts';
 import type { FakeBlock } from './fakeNode.ts';
-import { hash256 } from './memoryLedger.ts';
+import { hash256, mined } from './memoryLedger.ts';
 
 /** Lists the blocks of a folder, files `HEIGHT.bin`. */
 export function blocksIn(folder: string): FakeBlock[] {
@@ -29,18 +30,17 @@ export function forkedAt(blocks: readonly FakeBlock[], fork: number): FakeBlock[
       return block;
     }
     const before = Buffer.from(previous ?? '00'.repeat(32), 'hex').reverse();
-    const changed = () => {
-      const bytes = Buffer.from(block.bytes);
-      bytes.set(before, 4);
-      bytes.writeUInt32LE((bytes.readUInt32LE(76) + 1) >>> 0, 76);
-      return bytes;
-    };
-    previous = hashText(hash256(changed().subarray(0, 80)));
+    const header = Buffer.from(block.bytes.subarray(0, HEADER_BYTES));
+    header.set(before, 4);
+    mined(header, header.readUInt32LE(76) + 1);
+    previous = hashText(hash256(header));
     return {
       hash: previous,
       height: block.height,
       get bytes() {
-        return changed();
+        const bytes = Buffer.from(block.bytes);
+        bytes.set(header);
+        return bytes;
       },
     };
   });

@@ -32,12 +32,16 @@ export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(
   return mined(copy);
 }
 
-/** Gives a header the target of regtest, and changes its nonce until its hash meets it: two hashes on average. */
-function mined(bytes: Uint8Array): Uint8Array {
+/**
+ * Gives a header the target of regtest, and counts its nonce up from `nonce` until its hash meets the target: two hashes
+ * on average.
+ */
+export function mined(bytes: Uint8Array, nonce = 0): Uint8Array {
   const header = Buffer.from(bytes.buffer, bytes.byteOffset, HEADER_BYTES);
   header.writeUInt32LE(NETWORKS.regtest.difficulty.limit, 72);
   const target = targetOf(NETWORKS.regtest.difficulty.limit);
-  for (let nonce = 0; BigInt(`0x${hashText(hash256(header))}`) > target; nonce++) header.writeUInt32LE(nonce, 76);
+  do header.writeUInt32LE(nonce++, 76);
+  while (BigInt(`0x${hashText(hash256(header))}`) > target);
   return bytes;
 }
 
