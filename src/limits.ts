@@ -23,7 +23,7 @@ export interface WorkLimits {
   readonly blocksPerCommit: number;
   /** Records in a batch of whole blocks, about 5 MB of JSON. A larger build renders several, and writes them in threads. */
   readonly batchRecords: number;
-  /** Pointers of lists of activity that are sorted at once. More are divided by key first, which reads and writes each once more. */
+  /** Rows of lists that are sorted at once. More are divided by key first, which reads and writes each once more. */
   readonly sortedAtOnce: number;
   /** Records that are numbered and joined with their pages at once, which takes memory. */
   readonly listedAtOnce: number;

@@ -19,9 +19,10 @@ import {
   SPENT,
   sortKeyOf,
 } from '../archive/outputTables.ts';
-import { countCrossing } from '../limits.ts';
+import { countCrossing, type Limits, type WorkLimits } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
+import { sortedRows } from '../store/sortedRows.ts';
 import { LineFile } from '../write/lineFile.ts';
 import type { LevelWriter } from './changes.ts';
 import { documentsOf, type IsWanted, type StoredDocument } from './documents.ts';
@@ -34,8 +35,7 @@ export interface AddressForm {
   readonly known: readonly DocumentLevel[];
   /** Begins a level. */
   readonly writer: (kind: 'addresses' | 'starts', range: LevelRange) => LevelWriter;
-  /** Most outputs in a page. */
-  readonly page: number;
+  readonly limits: Limits;
   /** SQL of `output` and `block_height` of all outputs that the last build does not have. */
   readonly heights: string;
   /** The ranges of all levels. */
@@ -119,8 +119,9 @@ export class AddressOutputs {
     const addresses = writer('addresses', range);
     const starts = writer('starts', range);
     const pages = new PageStarts(this.#form, range.first, starts);
-    const rows = new ListRows(this.#store);
-    const lists = old === undefined ? [] : reused.map((level) => new OldLists(documentsOf(old, level), this.#form.page)).reverse();
+    const rows = new ListRows(this.#form.limits, this.#store);
+    const lists =
+      old === undefined ? [] : reused.map((level) => new OldLists(documentsOf(old, level), this.#form.limits.listPage)).reverse();
     try {
       await rows.next();
       for (;;) {
@@ -140,7 +141,7 @@ export class AddressOutputs {
   }
 
   async #writeList(key: string, rows: ListRows, lists: readonly OldLists[], to: LevelWriter, pages: PageStarts): Promise<void> {
-    const { page } = this.#form;
+    const { listPage: page } = this.#form.limits;
     let made = 0;
     for (const list of lists) made += list.made;
     for await (const { first } of rows.of(key, COUNT)) made += first;
@@ -195,7 +196,7 @@ export class AddressOutputs {
     const lower = this.#form.ranges.filter(({ last }) => last < range.first);
     await store.run(`CREATE OR REPLACE TEMP TABLE placed_keys AS
         SELECT DISTINCT key FROM level_removed SEMI JOIN list_pages USING (key)
-        UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${this.#form.page};
+        UNION SELECT key FROM level_removed GROUP BY key HAVING count(*) > ${this.#form.limits.listPage};
       UPDATE level_removed SET first = NULL, page = NULL WHERE key NOT IN (FROM placed_keys)`);
     const sought = 'SELECT "output" FROM level_removed SEMI JOIN placed_keys USING (key) WHERE first IS NULL';
     const { count } = await store.row(`SELECT count(*) AS count FROM (${sought})`, { count: int });
@@ -289,8 +290,8 @@ class ListRows {
   readonly #rows: AsyncGenerator<ListRow>;
   current: ListRow | undefined;
 
-  constructor(store: Store) {
-    this.#rows = rowsOf(store);
+  constructor(limits: WorkLimits, store: Store) {
+    this.#rows = rowsOf(limits, store);
   }
 
   async next(): Promise<void> {
@@ -311,18 +312,17 @@ class ListRows {
   }
 }
 
-async function* rowsOf(store: Store): AsyncGenerator<ListRow> {
-  const sql = `SELECT key, kind, first, page, text, sort, rune, units FROM (
+async function* rowsOf(limits: WorkLimits, store: Store): AsyncGenerator<ListRow> {
+  const rows = `SELECT key, kind, first, page, text, sort, rune, units, number, id FROM (
       SELECT key, ${COUNT} AS kind, sum(count)::INTEGER AS first, 0 AS page, '' AS sort, '' AS text, -1 AS number, '' AS id, NULL AS rune, NULL AS units FROM (
         FROM level_counts UNION ALL SELECT key, -count(*) FROM level_cancelled GROUP BY key) GROUP BY key
       UNION ALL SELECT key, ${GROUP}, first::INTEGER, page::INTEGER, '', count(*)::VARCHAR, -1, '', NULL, NULL FROM level_removed WHERE first IS NOT NULL GROUP BY ALL
       UNION ALL SELECT key, ${REMOVED}, 0, 0, "output", "output", -1, '', NULL, NULL FROM level_removed WHERE first IS NULL
       UNION ALL SELECT key, ${MADE}, 0, 0, sort, place, number, id, rune, units FROM level_made
       UNION ALL SELECT key, ${CANCELLED}, 0, 0, sort, "output", -1, '', NULL, NULL FROM level_cancelled
-      UNION ALL SELECT key, ${PLACED}, first::INTEGER, page::INTEGER, "output", "output", -1, '', NULL, NULL FROM level_removed WHERE first IS NOT NULL)
-    ORDER BY key, kind, first, page, sort, number, id`;
+      UNION ALL SELECT key, ${PLACED}, first::INTEGER, page::INTEGER, "output", "output", -1, '', NULL, NULL FROM level_removed WHERE first IS NOT NULL)`;
   let made: MadeOutput | undefined;
-  for await (const chunk of store.stream(sql)) {
+  for await (const chunk of sortedRows({ rows, key: 'key', within: 'kind, first, page, sort, number, id' }, limits, store)) {
     for (const [key, kind, first, page, text, sort, rune, units] of chunk.getRows()) {
       if (made !== undefined && (kind !== MADE || key !== made.key || sort !== made.sort)) {
         yield rowOf(made);
@@ -448,9 +448,9 @@ class PageStarts {
   #starts: string[] = [];
 
   /** `first` is the first height of the level; `to` is undefined if the level has its documents. */
-  constructor({ scratch, page }: Pick<AddressForm, 'scratch' | 'page'>, first: number, to?: LevelWriter) {
+  constructor({ scratch, limits }: Pick<AddressForm, 'scratch' | 'limits'>, first: number, to?: LevelWriter) {
     this.#first = first;
-    this.#chunk = page;
+    this.#chunk = limits.listPage;
     this.#lines = new LineFile(join(scratch, 'list-pages.ndjson'));
     this.#to = to;
   }

@@ -10,6 +10,7 @@ import type { LevelRange } from '../archive/levels.ts';
 import { countCrossing } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
+import type { UnsortedRows } from '../store/sortedRows.ts';
 import { LineFile } from '../write/lineFile.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { documentsOf, type StoredDocument } from './documents.ts';
@@ -296,30 +297,28 @@ export class BalanceRows {
       UNION ALL SELECT key || ' ' || ${padded(`place // ${page}`)}, place, '', value FROM (${placed})`;
   }
 
-  /** Returns SQL of the documents of addresses of the level: keys, ascending, and values. */
-  async addressRows(): Promise<string> {
+  /** Returns the documents of addresses of the level: keys and values. */
+  async addressRows(): Promise<UnsortedRows> {
     await this.#makeLists('address', this.#addressesBelow());
-    return `SELECT key, value FROM (
+    return inOrder(`
         SELECT url_encode(address) || CASE WHEN l.address IS NULL THEN '' ELSE ' r' || ${padded('ordinal')} END AS key, ordinal AS place, '' AS other,
           balance || ${UNITS} AS value
         FROM level_pairs JOIN balance_runes USING (ordinal) LEFT JOIN long_addresses AS l USING (address) WHERE level = ${this.#level}
         UNION ALL SELECT url_encode(address), -1, '', coalesce(total, 0)::VARCHAR FROM long_addresses LEFT JOIN list_starts ON key = url_encode(address)
-        UNION ALL ${this.#lists})
-      ORDER BY key, place`;
+        UNION ALL ${this.#lists}`);
   }
 
-  /** Returns SQL of the documents of runes of the level: keys, ascending, and values. */
-  async holderRows(): Promise<string> {
+  /** Returns the documents of runes of the level: keys and values. */
+  async holderRows(): Promise<UnsortedRows> {
     const level = this.#level;
     await this.#makeLists('ordinal', this.#holdersBelow());
-    return `SELECT key, value FROM (
+    return inOrder(`
         SELECT ${padded('ordinal')} AS key, -1 AS place, '' AS other,
           head || ',' || change || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.#form.page} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS value
         FROM level_runes JOIN balance_runes USING (ordinal) LEFT JOIN list_starts ON key = ${padded('ordinal')} WHERE level = ${level}
         UNION ALL SELECT ${padded('ordinal')}, 0, address, '[' || to_json(address) || ${UNITS}
         FROM level_pairs JOIN level_runes USING (level, ordinal) WHERE level = ${level} AND units <> before AND entries <= ${this.#form.page}
-        UNION ALL ${this.#lists})
-      ORDER BY key, place, other`;
+        UNION ALL ${this.#lists}`);
   }
 
   /** Returns how many more balances are below zero after the level than before it, by the ordinals of runes. */
@@ -331,6 +330,12 @@ export class BalanceRows {
     return rows.map((row) => [row.ordinal, row.below_zero] as const);
   }
 }
+
+const inOrder = (rows: string): UnsortedRows => ({
+  rows: `SELECT key, value, place, other FROM (${rows})`,
+  key: 'key',
+  within: 'place, other',
+});
 
 /** Entries from a document of the last build. */
 interface Loaded {

@@ -3,9 +3,11 @@
  */
 import type { BalanceTables, HolderLevel, Unbalanced } from '../archive/balanceTables.ts';
 import type { DocumentLevel } from '../archive/documents.ts';
-import { type LevelSteps, lastRanked } from '../archive/levels.ts';
+import { lastRanked } from '../archive/levels.ts';
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
+import type { Limits } from '../limits.ts';
 import { type Store, text } from '../store/duckdb.ts';
+import { sortedRows, type UnsortedRows } from '../store/sortedRows.ts';
 import { BalanceRows } from './balanceRows.ts';
 import { groupRows, type LevelForm, reusedLevels } from './changes.ts';
 import type { LevelPlan } from './listedRecords.ts';
@@ -14,9 +16,7 @@ import type { LevelPlan } from './listedRecords.ts';
 export interface BalanceForm extends LevelForm<'addresses' | 'holders'> {
   /** The highest block. */
   readonly tip: number;
-  readonly levels: LevelSteps;
-  /** Most entries in a document. */
-  readonly page: number;
+  readonly limits: Limits;
   /** Folder for temporary files. */
   readonly scratch: string;
 }
@@ -25,11 +25,11 @@ export interface BalanceForm extends LevelForm<'addresses' | 'holders'> {
 export async function writeBalances(plans: readonly LevelPlan[], form: BalanceForm, store: Store): Promise<BalanceTables> {
   const lists = form.old?.root.lists;
   const before = lists?.balances;
-  const ranked = lastRanked(form.tip, form.levels);
-  const wasRanked = lastRanked(lists?.tip ?? -1, form.levels);
+  const ranked = lastRanked(form.tip, form.limits.listLevels);
+  const wasRanked = lastRanked(lists?.tip ?? -1, form.limits.listLevels);
   const addresses: DocumentLevel[] = [];
   const holders: HolderLevel[] = [];
-  const rows = new BalanceRows(form, store);
+  const rows = new BalanceRows({ ...form, page: form.limits.listPage }, store);
   await rows.begin();
   let isSame = true;
   for (const plan of plans) {
@@ -44,9 +44,9 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
       continue;
     }
     await rows.add(plan, known, plan.last <= ranked);
-    const write = async (kind: 'addresses' | 'holders', sql: string) => {
+    const write = async (kind: 'addresses' | 'holders', unsorted: UnsortedRows) => {
       const documents = form.writer(kind, plan);
-      for await (const document of groupRows(sql, store)) documents.add(document);
+      for await (const document of groupRows(sortedRows(unsorted, form.limits, store))) documents.add(document);
       return documents.finish(plan);
     };
     const byAddress = await write('addresses', await rows.addressRows());

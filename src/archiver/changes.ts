@@ -1,9 +1,9 @@
 /**
  * Joins levels of documents with those of the last build.
  */
+import type { DuckDBDataChunk } from '@duckdb/node-api';
 import type { DocumentLevel } from '../archive/documents.ts';
 import type { LevelRange } from '../archive/levels.ts';
-import type { Store } from '../store/duckdb.ts';
 import { type Documents, type DocumentWriter, documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from './documents.ts';
 import type { LevelPlan } from './listedRecords.ts';
 import type { OldArchive } from './oldArchive.ts';
@@ -43,13 +43,10 @@ export async function joinLevel<Kind>(
   return documents.finish(plan);
 }
 
-/**
- * Yields documents from the rows of a query: keys, ascending, and values. DuckDB sorts more rows than fit into memory,
- * but it cannot make such long lists.
- */
-export async function* groupRows(sql: string, store: Store): AsyncGenerator<StoredDocument> {
+/** Yields documents from sorted rows: keys and values. DuckDB can sort more rows than fit into memory, but cannot make such long lists. */
+export async function* groupRows(chunks: AsyncIterable<DuckDBDataChunk>): AsyncGenerator<StoredDocument> {
   let [key, values]: [string | undefined, string[]] = [undefined, []];
-  for await (const chunk of store.stream(sql)) {
+  for await (const chunk of chunks) {
     for (const [next, value] of chunk.getRows()) {
       if (next !== key) {
         if (key !== undefined) yield { key, values };

@@ -51,7 +51,7 @@ export async function writeLists(
     return { ...common, activity };
   }
   const writer = () => new DocumentWriter(objectSize, put);
-  const balances = await writeBalances(plans, { tip, page, levels: limits.listLevels, old, writer, scratch }, store);
+  const balances = await writeBalances(plans, { tip, limits, old, writer, scratch }, store);
   if (!hasOutputs) {
     await forgetSpent(store);
     return { ...common, activity, balances };

@@ -8,6 +8,7 @@ import { type OutputTables, parseOutput, SPENT } from '../archive/outputTables.t
 import { countCrossing, type Limits } from '../limits.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
+import { sortedRows } from '../store/sortedRows.ts';
 import { LineFile } from '../write/lineFile.ts';
 import { AddressOutputs, type LevelRows, OutputRunes, sortKeySql, writeRemoved } from './addressOutputs.ts';
 import { joinLevel, type LevelForm, reusedLevels } from './changes.ts';
@@ -50,7 +51,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
   await listReceived(scratch, store);
   const known = plans.flatMap((plan) => reusedLevels(plan, byOutpoint));
   const lists = await AddressOutputs.begin(
-    { old, known, writer, page: limits.listPage, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
+    { old, known, writer, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
     store,
   );
   const levels: Record<OutputKind, DocumentLevel[]> = { outputs: [], addresses: [], starts: [] };
@@ -69,7 +70,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
     await selectOutputs(plan, store);
     const cancelled = new LineFile(join(scratch, 'cancelled-outputs.ndjson'));
     try {
-      add('outputs', [await joinLevel('outputs', plan, byOutpoint, form, newOutputs(store), joinOutput(cancelled))]);
+      add('outputs', [await joinLevel('outputs', plan, byOutpoint, form, newOutputs(limits, store), joinOutput(cancelled))]);
     } finally {
       cancelled.close();
     }
@@ -148,13 +149,12 @@ const RECORDS = `SELECT "output", address, block_height AS height,
   FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM state.blocks) USING (block_height)
     JOIN (SELECT id, number, name, spaced_name, divisibility FROM state.runes) ON id = rune_id`;
 
-async function* newOutputs(store: Store): AsyncGenerator<StoredDocument> {
-  const sql = `SELECT "output", head, rune, units FROM (
+async function* newOutputs(limits: Limits, store: Store): AsyncGenerator<StoredDocument> {
+  const rows = `SELECT "output", head, rune, units, number, id FROM (
       SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${RECORDS})
-      UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)
-    ORDER BY "output", number, id`;
+      UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)`;
   let [key, head, runes] = ['', '', new OutputRunes()];
-  for await (const chunk of store.stream(sql)) {
+  for await (const chunk of sortedRows({ rows, key: '"output"', within: 'number, id' }, limits, store)) {
     for (const [output, first, rune, units] of chunk.getRows()) {
       if (output !== key) {
         if (key !== '') yield { key, values: [head, ...runes.texts()] };

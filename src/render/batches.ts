@@ -26,6 +26,12 @@ export async function* renderBatches(
   const columns = ['block_height::DOUBLE', 'tx_index::DOUBLE', 'ord::DOUBLE', operationCode, blob(recordJson(site.dialect))];
   const contractAt = site.dialect === 'contract' ? undefined : columns.push(blob(recordJson('contract'))) - 1;
   const txIdAt = site.layout === 'archive' ? undefined : columns.push(blob('tx_id')) - 1;
+  let batches = 0;
+  const take = (): Batch => {
+    batches += 1;
+    if (batches > 1) countCrossing('batchRecords');
+    return assembler.take();
+  };
   for await (const chunk of store.stream(`SELECT ${columns.join(', ')} FROM ${relation}`)) {
     const arrivals: Arrivals = {
       count: chunk.rowCount,
@@ -39,12 +45,9 @@ export async function* renderBatches(
     };
     for (let row = 0; row < arrivals.count; ) {
       row = assembler.add(arrivals, row);
-      if (assembler.isWhole) yield assembler.take();
+      if (assembler.isWhole) yield take();
     }
-    if (assembler.isReady) {
-      countCrossing('batchRecords');
-      yield assembler.take();
-    }
+    if (assembler.isReady) yield take();
   }
   assembler.finish();
 }

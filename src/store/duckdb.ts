@@ -52,6 +52,9 @@ export const text: Column<string> = { type: 'text', read: (cell) => (typeof cell
 /** A column whose NULL reads as undefined. */
 export const nullable = <T>(column: Column<T>): Column<T | undefined> => ({ ...column, ofNull: { value: undefined } });
 
+/** Freed memory that DuckDB may keep from the system, which the memory limit does not count. */
+const FREED = '1MB';
+
 export class Store {
   readonly #instance: DuckDBInstance;
   readonly #connection: DuckDBConnection;
@@ -74,6 +77,9 @@ export class Store {
       preserve_insertion_order: 'true',
       // Builds must not use the network.
       autoinstall_known_extensions: 'false',
+      // The C library keeps freed memory in pieces. DuckDB returns it after this much, by default after 128 and 512 MB.
+      allocator_flush_threshold: FREED,
+      allocator_bulk_deallocation_flush_threshold: FREED,
       // The operating system caches files already. A second copy would count towards the memory limit.
       enable_external_file_cache: 'false',
     };

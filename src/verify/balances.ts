@@ -132,8 +132,7 @@ export class BalancesVerification {
     };
     const form: BalanceForm = {
       tip: this.#tip,
-      page: lists.page,
-      levels: lists,
+      limits: blocks.limits,
       old: undefined,
       scratch: this.#scratch,
       writer: (kind, range) => new ComparedLevel(WHAT[kind], range, balances[kind], this.#archive, this.#findings),

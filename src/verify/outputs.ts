@@ -13,6 +13,7 @@ import { type AddressForm, AddressOutputs, sortKeySql } from '../archiver/addres
 import { documentsOf } from '../archiver/documents.ts';
 import type { OldArchive } from '../archiver/oldArchive.ts';
 import { changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../archiver/unitSql.ts';
+import { LIMITS } from '../limits.ts';
 import { archivePath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
@@ -151,7 +152,15 @@ async function verifyAddresses(
   const before = findings.count;
   const ranges = levelRanges(lists.tip, lists, lists.lowest);
   const writer: AddressForm['writer'] = (kind, range) => new ComparedLevel(WHAT[kind], range, tables[kind], old, findings);
-  const form: AddressForm = { old: undefined, known: [], writer, page: lists.page, heights: HEIGHTS, ranges, scratch };
+  const form: AddressForm = {
+    old: undefined,
+    known: [],
+    writer,
+    limits: { ...LIMITS, listPage: lists.page },
+    heights: HEIGHTS,
+    ranges,
+    scratch,
+  };
   const addresses = await AddressOutputs.begin(form, store);
   const expected: Record<'addresses' | 'starts', DocumentLevel[]> = { addresses: [], starts: [] };
   for (const range of ranges) {
