@@ -206,11 +206,11 @@ function valuesOf<C extends Columns>(row: Row, columns: C, sql: string): Values<
 
 /**
  * Returns DuckDB's part of the memory, in bytes. The rest is for Node.js, its threads and the batches between
- * them, and for what DuckDB allocates without counting it: some 150 MB, and more with its limit.
+ * them, and for what DuckDB allocates without counting it, which grows with its limit.
  */
 function shareOf(size: string): number {
   const bytes = bytesOf(size) ?? 0;
-  return Math.max(0.8 * bytes - 150e6, 0.4 * bytes);
+  return Math.max(0.7 * bytes - 100e6, 0.4 * bytes);
 }
 
 /** Throws a BuildError when memory, disk space or file handles are used up. Rethrows any other error. */
