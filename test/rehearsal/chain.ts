@@ -307,9 +307,9 @@ export class ChainMaker {
     return coin;
   }
 
-  /** Returns an input of somebody else, without runes. */
+  /** Returns an input of somebody else, without runes. No two blocks draw the same: equal transactions would have equal ids. */
   #otherInput(): Spend {
-    return { txid: hash('sha256', `other ${this.#random()}`, 'buffer'), vout: this.#below(3) };
+    return { txid: hash('sha256', `other ${this.#state.height} ${this.#random()}`, 'buffer'), vout: this.#below(3) };
   }
 
   #coinbase(): Uint8Array[] {

@@ -1,4 +1,5 @@
 /** Compares the answers of a mirror with the model: every output, balance, holder and supply, and random requests of all kinds. */
+import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { randomNumbers } from '../../bench/random.ts';
 import {
@@ -31,6 +32,26 @@ interface Answer {
 /** Answers GETs of a mirror. */
 export interface Mirror {
   get(target: string): Promise<Answer>;
+}
+
+/** Adds up the hashes of answers, in any order: mirrors that answer the same requests with the same bytes have the same sum. */
+export class AnswerSum {
+  #sum = 0n;
+
+  /** Returns a mirror whose answers are added. */
+  of(mirror: Mirror): Mirror {
+    return {
+      get: async (target) => {
+        const answer = await mirror.get(target);
+        this.#sum += BigInt(`0x${hash('sha256', `${target}\n${answer.status}\n${answer.body}`)}`);
+        return answer;
+      },
+    };
+  }
+
+  toString(): string {
+    return BigInt.asUintN(256, this.#sum).toString(16).padStart(64, '0');
+  }
 }
 
 /** Differences that are kept of each kind of request, so that one fault does not hide another. */

@@ -21,6 +21,7 @@ import { sendTo } from '../support/server.ts';
 import { ChainMaker, MAINNET, ROWS_PER_BLOCK } from './chain.ts';
 import { ChainReader, ChainWriter } from './chainFile.ts';
 import {
+  AnswerSum,
   allCandidates,
   type Compared,
   compareAll,
@@ -77,7 +78,7 @@ export async function runRehearsal(flags: Flags, log: Log): Promise<void> {
   if (parent !== undefined) mkdirSync(parent, { recursive: true });
   const folder = parent ?? mkdtempSync(join(tmpdir(), 'mirror-rehearsal-'));
   try {
-    const { differences } = await rehearse(
+    const { differences, answers } = await rehearse(
       {
         blocks,
         rows: flags.integer('rows', isFull ? MAINNET.rowsPerBlock : ROWS_PER_BLOCK, 0, 10_000),
@@ -93,7 +94,12 @@ export async function runRehearsal(flags: Flags, log: Log): Promise<void> {
     const { count, compared, first } = differences;
     const text = `compared ${thousands(compared)} answers with the model`;
     if (count > 0) throw new CliError(`${text}: ${thousands(count)} differ`, EXIT.verificationFailed, first);
-    log.info('rehearsed', `Rehearsed ${thousands(blocks)} blocks: ${text}, and all are equal.`, { blocks, compared });
+    const sum = answers.toString();
+    log.info('rehearsed', `Rehearsed ${thousands(blocks)} blocks: ${text}, and all are equal. Sum of the answers: ${sum}`, {
+      blocks,
+      compared,
+      sum,
+    });
   } finally {
     if (parent === undefined) rmSync(folder, { recursive: true, force: true });
   }
@@ -136,6 +142,7 @@ interface Stage extends Partial<Measured> {
 /** What a rehearsal found. `crossed` has the limits that commands crossed, if they have other than the default ones. */
 interface Rehearsed {
   readonly differences: Differences;
+  readonly answers: AnswerSum;
   readonly crossed: ReadonlyMap<string, number>;
 }
 
@@ -159,6 +166,7 @@ export async function rehearse(options: RehearsalOptions, log: Log): Promise<Reh
 
 class Rehearsal {
   readonly differences = new Differences();
+  readonly answers = new AnswerSum();
   /** Names of the limits that the commands crossed, and how often. */
   readonly crossed = new Map<string, number>();
   readonly #options: RehearsalOptions;
@@ -308,10 +316,14 @@ class Rehearsal {
   async #withMirror(work: (compared: Compared) => Promise<void>): Promise<void> {
     const mirror = new FolderMirror(this.#paths.out);
     try {
-      await work({ model: this.#model, rows: this.#rows, mirror, differences: this.differences });
+      await work(this.#comparedWith(mirror));
     } finally {
       mirror.close();
     }
+  }
+
+  #comparedWith(mirror: Mirror): Compared {
+    return { model: this.#model, rows: this.#rows, mirror: this.answers.of(mirror), differences: this.differences };
   }
 
   /** Sends random requests to the local server. */
@@ -321,8 +333,7 @@ class Rehearsal {
       const [line] = (await once(child.stdout ?? child, 'data')) as [Buffer];
       const port = Number(/127\.0\.0\.1:([0-9]+)/.exec(line.toString())?.[1]);
       const send = sendTo(port);
-      const mirror: Mirror = { get: (target) => send('GET', target) };
-      const compared = { model: this.#model, rows: this.#rows, mirror, differences: this.differences };
+      const compared = this.#comparedWith({ get: (target) => send('GET', target) });
       const watch = new MemoryWatch(() => [child.pid ?? 0]);
       const begin = performance.now();
       await compareRandom(compared, allCandidates(this.#model, this.#rows), requests, seed);
@@ -477,11 +488,12 @@ class Follower {
     if (this.isRunning) await this.#ended;
   }
 
-  /** Asks the pull to end. Throws a CliError when it does not end well. */
+  /** Asks the pull to end. Throws a CliError when it does not end well. One that has just been started ends without a word. */
   async stop(): Promise<void> {
     this.#child.kill('SIGTERM');
     if (this.isRunning) await this.#ended;
-    if (this.#child.exitCode !== 0 && this.#child.exitCode !== EXIT.interrupted)
+    const isAtStart = this.#child.signalCode === 'SIGTERM' && this.said === '';
+    if (!isAtStart && this.#child.exitCode !== 0 && this.#child.exitCode !== EXIT.interrupted)
       throw new CliError(`the pull that follows the node ended with exit code ${this.#child.exitCode}`, EXIT.buildFailed, [this.said]);
   }
 }
