@@ -97,26 +97,20 @@ export const machineCpuSeconds = (): number =>
   cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
 /**
- * Returns resident bytes of processes and descendants; shared memory counts once (PSS). Undefined where not reported.
- */
-export const memoryOf = (pids: readonly number[]): number | undefined =>
-  orUndefined(() =>
-    pids
-      .flatMap(familyOf)
-      .reduce((sum, pid) => sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024, 0),
-  );
-
-/** Bytes of a page of memory on all systems that tell its use in pages. */
-const PAGE_BYTES = 4096;
-
-/**
  * Returns resident bytes of processes and descendants; shared memory counts for each. It costs less than `memoryOf`, whose
  * walk through all pages takes milliseconds. Undefined where not reported.
  */
 export const residentOf = (pids: readonly number[]): number | undefined =>
-  orUndefined(() =>
-    pids.flatMap(familyOf).reduce((sum, pid) => sum + Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES, 0),
-  );
+  orUndefined(() => {
+    const sizes = new Map<string, number>();
+    for (const pid of pids.flatMap(familyOf)) {
+      // A child that has not become its command yet has the command line and the pages of its parent.
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+      const bytes = Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * PAGE_BYTES;
+      sizes.set(command, Math.max(sizes.get(command) ?? 0, bytes));
+    }
+    return [...sizes.values()].reduce((sum, bytes) => sum + bytes, 0);
+  });
 
 function orUndefined(read: () => number): number | undefined {
   try {
