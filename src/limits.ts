@@ -47,6 +47,8 @@ export interface PublishedLimits {
   readonly segmentBlocks: number;
   /** Entries in a page of a list of documents. A page takes a reader a few milliseconds. Holders of runes with fewer are exact at the tip. */
   readonly listPage: number;
+  /** Characters of the lines in a member of a file of documents. A longer document is alone in one. Readers inflate a member to find a document. */
+  readonly documentMember: number;
   /** Levels of the tables of ids and names, and of etchings, in blocks. Finer steps write less with each block, and give readers more levels. */
   readonly tableLevels: LevelSteps;
   /** Levels of lists, in blocks. Lists have more entries for each block than tables, so a finer newest level keeps a block's files small. */
@@ -106,6 +108,7 @@ export const LIMITS: Limits = {
   listedAtOnce: 1_000_000,
   spentBlocks: 200,
   listPage: 600,
+  documentMember: 16 * KB,
   tableLevels: { steps: [4096, 64], unsettled: 8 },
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
@@ -145,9 +148,10 @@ export function limitsWith(changes: Partial<Limits>): Limits {
 }
 
 /** Returns the limits that change published bytes. A build with others is a full one. */
-export const publishedLimits = ({ segmentBlocks, listPage, tableLevels, listLevels }: Limits): PublishedLimits => ({
+export const publishedLimits = ({ segmentBlocks, listPage, documentMember, tableLevels, listLevels }: Limits): PublishedLimits => ({
   segmentBlocks,
   listPage,
+  documentMember,
   tableLevels,
   listLevels,
 });
