@@ -49,6 +49,11 @@ export interface PublishedLimits {
   readonly listPage: number;
   /** Characters of the lines in a member of a file of documents. A longer document is alone in one. Readers inflate a member to find a document. */
   readonly documentMember: number;
+  /**
+   * Entries of a sorted table for each number in the root that says how many have the same first bits. Above it, the root
+   * has twice as many numbers. Readers compute the place of a key from them: with these, one read of 16 KB finds it.
+   */
+  readonly entriesPerCount: number;
   /** Levels of the tables of ids and names, and of etchings, in blocks. Finer steps write less with each block, and give readers more levels. */
   readonly tableLevels: LevelSteps;
   /** Levels of lists, in blocks. Lists have more entries for each block than tables, so a finer newest level keeps a block's files small. */
@@ -109,6 +114,7 @@ export const LIMITS: Limits = {
   spentBlocks: 200,
   listPage: 600,
   documentMember: 16 * KB,
+  entriesPerCount: 25_000,
   tableLevels: { steps: [4096, 64], unsettled: 8 },
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
@@ -148,10 +154,18 @@ export function limitsWith(changes: Partial<Limits>): Limits {
 }
 
 /** Returns the limits that change published bytes. A build with others is a full one. */
-export const publishedLimits = ({ segmentBlocks, listPage, documentMember, tableLevels, listLevels }: Limits): PublishedLimits => ({
+export const publishedLimits = ({
   segmentBlocks,
   listPage,
   documentMember,
+  entriesPerCount,
+  tableLevels,
+  listLevels,
+}: Limits): PublishedLimits => ({
+  segmentBlocks,
+  listPage,
+  documentMember,
+  entriesPerCount,
   tableLevels,
   listLevels,
 });

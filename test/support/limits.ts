@@ -17,6 +17,7 @@ export const TINY = {
   segmentBlocks: 4,
   listPage: 4,
   documentMember: 300,
+  entriesPerCount: 5,
   spentBlocks: 30,
   tableLevels: { steps: [32, 8], unsettled: 2 },
   listLevels: { steps: [64, 16, 4], unsettled: 4 },
@@ -24,12 +25,12 @@ export const TINY = {
 
 /** The limits that each suite of the second run must cross, by the name of its file. */
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
-  histories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerLookUp'],
+  histories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount', 'entriesPerLookUp'],
   outputHistories: ['batchRecords', 'listPage', 'documentMember', 'listLevels', 'listedAtOnce', 'sortedAtOnce'],
-  etchingHistories: ['batchRecords', 'segmentBlocks', 'tableLevels'],
+  etchingHistories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount'],
   archiveFaults: ['segmentBlocks', 'tableLevels'],
   etchings: ['batchRecords', 'tableLevels'],
-  activityLists: ['batchRecords', 'sortedAtOnce', 'listLevels'],
+  activityLists: ['batchRecords', 'sortedAtOnce', 'entriesPerCount', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
   nodeKill: ['journalBytes'],
 };
