@@ -37,6 +37,10 @@ export interface WorkLimits {
    * it reads the whole table next to them: a look-up takes as long as reading this many entries.
    */
   readonly entriesPerLookUp: number;
+  /** Records that a verification collects in a file. Above it, it loads them into its store. */
+  readonly recordsPerLoad: number;
+  /** Balances that a verification sums in memory. Above it, it adds them to its store. */
+  readonly summedAtOnce: number;
   /** Blocks of 4,096 bytes of an old table that are read at once. */
   readonly tableBlocksAtOnce: number;
 }
@@ -118,6 +122,8 @@ export const LIMITS: Limits = {
   tableLevels: { steps: [4096, 64], unsettled: 8 },
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
+  recordsPerLoad: 500_000,
+  summedAtOnce: 200_000,
   tableBlocksAtOnce: 64,
   segmentBlocks: 1024,
 };

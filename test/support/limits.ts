@@ -18,6 +18,8 @@ export const TINY = {
   listPage: 4,
   documentMember: 300,
   entriesPerCount: 5,
+  recordsPerLoad: 20,
+  summedAtOnce: 5,
   spentBlocks: 30,
   tableLevels: { steps: [32, 8], unsettled: 2 },
   listLevels: { steps: [64, 16, 4], unsettled: 4 },
@@ -26,7 +28,16 @@ export const TINY = {
 /** The limits that each suite of the second run must cross, by the name of its file. */
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   histories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount', 'entriesPerLookUp'],
-  outputHistories: ['batchRecords', 'listPage', 'documentMember', 'listLevels', 'listedAtOnce', 'sortedAtOnce'],
+  outputHistories: [
+    'batchRecords',
+    'listPage',
+    'documentMember',
+    'listLevels',
+    'listedAtOnce',
+    'sortedAtOnce',
+    'recordsPerLoad',
+    'summedAtOnce',
+  ],
   etchingHistories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount'],
   archiveFaults: ['segmentBlocks', 'tableLevels'],
   etchings: ['batchRecords', 'tableLevels'],
