@@ -21,6 +21,10 @@ export interface WorkLimits {
   readonly mergeBelow: number;
   /** Blocks between two commits of a pull from a node. A killed pull reads at most these again. */
   readonly blocksPerCommit: number;
+  /** Text files of a scan. More are read in several scans, because DuckDB allocates buffers for every file of one. */
+  readonly filesPerScan: number;
+  /** Records of a source. A larger one whose blocks are scattered is sorted, because every batch of blocks scans it. */
+  readonly unsortedRecords: number;
   /** Records in a batch of whole blocks, about 5 MB of JSON. A larger build renders several, and writes them in threads. */
   readonly batchRecords: number;
   /** Rows of lists that are sorted at once. More are divided by key first, which reads and writes each once more. */
@@ -112,6 +116,8 @@ export const LIMITS: Limits = {
   sortedPageBytes: 4 * KB,
   mergeBelow: 3,
   blocksPerCommit: 1000,
+  filesPerScan: 64,
+  unsortedRecords: 200_000,
   batchRecords: 8192,
   sortedAtOnce: 6_000_000,
   listedAtOnce: 1_000_000,

@@ -130,6 +130,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
         inputs,
         blocks,
         [out, cache],
+        limits,
         scratch,
         store,
         measure,
