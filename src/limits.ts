@@ -41,6 +41,8 @@ export interface WorkLimits {
    * it reads the whole table next to them: a look-up takes as long as reading this many entries.
    */
   readonly entriesPerLookUp: number;
+  /** Records of neighbouring Parquet files that one table has. Without such a table, each file would scan all records that were read. */
+  readonly recordsAside: number;
   /** Records that a verification collects in a file. Above it, it loads them into its store. */
   readonly recordsPerLoad: number;
   /** Balances that a verification sums in memory. Above it, it adds them to its store. */
@@ -128,6 +130,7 @@ export const LIMITS: Limits = {
   tableLevels: { steps: [4096, 64], unsettled: 8 },
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
+  recordsAside: 200_000,
   recordsPerLoad: 500_000,
   summedAtOnce: 200_000,
   tableBlocksAtOnce: 64,

@@ -382,7 +382,7 @@ async function writeDataFiles(context: Context, heights: readonly number[], etch
   const digests = await writeDigests(heights, sink, store);
   const stats = await writeStats(site.dialect, sink, store);
   for (const [path, content] of statsDocuments(await readStats(site.dialect, store), siteUrl)) sink.file(path, content);
-  const ranges = site.parquet ? await writeRanges(out, scratch, sink, store) : [];
+  const ranges = site.parquet ? await writeRanges(out, scratch, sink, options.limits, store) : [];
   const { before, now } = etchings;
   const lists = site.layout === 'files' ? await writeEtchingFiles(site, before, now, sink, store) : [];
   return [digests, stats, ranges, lists].flat();

@@ -20,6 +20,7 @@ export const TINY = {
   listPage: 4,
   documentMember: 300,
   entriesPerCount: 5,
+  recordsAside: 20,
   recordsPerLoad: 20,
   summedAtOnce: 5,
   spentBlocks: 30,
