@@ -43,6 +43,10 @@ export interface WorkLimits {
   readonly entriesPerLookUp: number;
   /** Records of neighbouring Parquet files that one table has. Without such a table, each file would scan all records that were read. */
   readonly recordsAside: number;
+  /** Pages of etchings whose rows are in memory. */
+  readonly etchingPagesAtOnce: number;
+  /** Paths of outdated files in memory. Above it, they are listed as removed, and the files are removed. */
+  readonly removedAtOnce: number;
   /** Records that a verification collects in a file. Above it, it loads them into its store. */
   readonly recordsPerLoad: number;
   /** Balances that a verification sums in memory. Above it, it adds them to its store. */
@@ -131,6 +135,8 @@ export const LIMITS: Limits = {
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
   recordsAside: 200_000,
+  etchingPagesAtOnce: 100,
+  removedAtOnce: 10_000,
   recordsPerLoad: 500_000,
   summedAtOnce: 200_000,
   tableBlocksAtOnce: 64,

@@ -37,7 +37,7 @@ export async function writeEtchings(
   store: Store,
 ): Promise<EtchingTables | undefined> {
   if (now === undefined) return undefined;
-  const form: PageForm = { dialect: site.dialect, pageSize: maximumLimit(site), hasCounts: now.hasCounts };
+  const form: PageForm = { dialect: site.dialect, pageSize: maximumLimit(site), hasCounts: now.hasCounts, limits: blocks.limits };
   const { tableLevels } = blocks.limits;
   const tables = before?.hasCounts === now.hasCounts ? old?.root.etchings : undefined;
   const known = tables === undefined || before === undefined ? [] : levelRanges(before.tip, tableLevels);

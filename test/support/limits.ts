@@ -21,6 +21,8 @@ export const TINY = {
   documentMember: 300,
   entriesPerCount: 5,
   recordsAside: 20,
+  etchingPagesAtOnce: 2,
+  removedAtOnce: 3,
   recordsPerLoad: 20,
   summedAtOnce: 5,
   spentBlocks: 30,
@@ -30,7 +32,16 @@ export const TINY = {
 
 /** The limits that each suite of the second run must cross, by the name of its file. */
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
-  histories: ['batchRecords', 'filesPerScan', 'unsortedRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount', 'entriesPerLookUp'],
+  histories: [
+    'batchRecords',
+    'filesPerScan',
+    'unsortedRecords',
+    'segmentBlocks',
+    'tableLevels',
+    'entriesPerCount',
+    'entriesPerLookUp',
+    'removedAtOnce',
+  ],
   outputHistories: [
     'batchRecords',
     'listPage',
@@ -41,9 +52,11 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
     'recordsPerLoad',
     'summedAtOnce',
   ],
-  etchingHistories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount'],
+  etchingHistories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount', 'etchingPagesAtOnce'],
   archiveFaults: ['segmentBlocks', 'tableLevels'],
   etchings: ['batchRecords', 'tableLevels'],
+  bulk: ['filesPerScan', 'unsortedRecords', 'recordsAside'],
+  server: ['batchRecords', 'segmentBlocks', 'entriesPerCount', 'tableLevels', 'sortedAtOnce'],
   activityLists: ['batchRecords', 'sortedAtOnce', 'entriesPerCount', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
   nodeKill: ['journalBytes'],
