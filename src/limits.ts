@@ -21,6 +21,8 @@ export interface WorkLimits {
   readonly mergeBelow: number;
   /** Blocks between two commits of a pull from a node. A killed pull reads at most these again. */
   readonly blocksPerCommit: number;
+  /** Numbers of runes in a text. A pull that begins reads its runes as texts, because a row for each takes 1.7 times as long. */
+  readonly runesPerText: number;
   /** Text files of a scan. More are read in several scans, because DuckDB allocates buffers for every file of one. */
   readonly filesPerScan: number;
   /** Records of a source. A larger one whose blocks are scattered is sorted, because every batch of blocks scans it. */
@@ -122,6 +124,7 @@ export const LIMITS: Limits = {
   sortedPageBytes: 4 * KB,
   mergeBelow: 3,
   blocksPerCommit: 1000,
+  runesPerText: 10_000,
   filesPerScan: 64,
   unsortedRecords: 200_000,
   batchRecords: 8192,

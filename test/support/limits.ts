@@ -11,6 +11,7 @@ export const TINY = {
   sortedPageBytes: 200,
   blocksPerCommit: 2,
   batchRecords: 5,
+  runesPerText: 3,
   filesPerScan: 2,
   unsortedRecords: 10,
   sortedAtOnce: 50,
@@ -59,5 +60,5 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   server: ['batchRecords', 'segmentBlocks', 'entriesPerCount', 'tableLevels', 'sortedAtOnce'],
   activityLists: ['batchRecords', 'sortedAtOnce', 'entriesPerCount', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
-  nodeKill: ['journalBytes'],
+  nodeKill: ['journalBytes', 'runesPerText'],
 };
