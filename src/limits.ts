@@ -21,6 +21,12 @@ export interface WorkLimits {
   readonly mergeBelow: number;
   /** Blocks between two commits of a pull from a node. A killed pull reads at most these again. */
   readonly blocksPerCommit: number;
+  /** Numbers of runes in a text. A pull that begins reads its runes as texts, because a row for each takes 1.7 times as long. */
+  readonly runesPerText: number;
+  /** Text files of a scan. More are read in several scans, because DuckDB allocates buffers for every file of one. */
+  readonly filesPerScan: number;
+  /** Records of a source. A larger one whose blocks are scattered is sorted, because every batch of blocks scans it. */
+  readonly unsortedRecords: number;
   /** Records in a batch of whole blocks, about 5 MB of JSON. A larger build renders several, and writes them in threads. */
   readonly batchRecords: number;
   /** Rows of lists that are sorted at once. More are divided by key first, which reads and writes each once more. */
@@ -37,6 +43,16 @@ export interface WorkLimits {
    * it reads the whole table next to them: a look-up takes as long as reading this many entries.
    */
   readonly entriesPerLookUp: number;
+  /** Records of neighbouring Parquet files that one table has. Without such a table, each file would scan all records that were read. */
+  readonly recordsAside: number;
+  /** Pages of etchings whose rows are in memory. */
+  readonly etchingPagesAtOnce: number;
+  /** Paths of outdated files in memory. Above it, they are listed as removed, and the files are removed. */
+  readonly removedAtOnce: number;
+  /** Records that a verification collects in a file. Above it, it loads them into its store. */
+  readonly recordsPerLoad: number;
+  /** Balances that a verification sums in memory. Above it, it adds them to its store. */
+  readonly summedAtOnce: number;
   /** Blocks of 4,096 bytes of an old table that are read at once. */
   readonly tableBlocksAtOnce: number;
 }
@@ -47,6 +63,13 @@ export interface PublishedLimits {
   readonly segmentBlocks: number;
   /** Entries in a page of a list of documents. A page takes a reader a few milliseconds. Holders of runes with fewer are exact at the tip. */
   readonly listPage: number;
+  /** Characters of the lines in a member of a file of documents. A longer document is alone in one. Readers inflate a member to find a document. */
+  readonly documentMember: number;
+  /**
+   * Entries of a sorted table for each number in the root that says how many have the same first bits. Above it, the root
+   * has twice as many numbers. Readers compute the place of a key from them: with these, one read of 16 KB finds it.
+   */
+  readonly entriesPerCount: number;
   /** Levels of the tables of ids and names, and of etchings, in blocks. Finer steps write less with each block, and give readers more levels. */
   readonly tableLevels: LevelSteps;
   /** Levels of lists, in blocks. Lists have more entries for each block than tables, so a finer newest level keeps a block's files small. */
@@ -101,14 +124,24 @@ export const LIMITS: Limits = {
   sortedPageBytes: 4 * KB,
   mergeBelow: 3,
   blocksPerCommit: 1000,
+  runesPerText: 10_000,
+  filesPerScan: 64,
+  unsortedRecords: 200_000,
   batchRecords: 8192,
   sortedAtOnce: 6_000_000,
   listedAtOnce: 1_000_000,
   spentBlocks: 200,
   listPage: 600,
+  documentMember: 16 * KB,
+  entriesPerCount: 25_000,
   tableLevels: { steps: [4096, 64], unsettled: 8 },
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
+  recordsAside: 200_000,
+  etchingPagesAtOnce: 100,
+  removedAtOnce: 10_000,
+  recordsPerLoad: 500_000,
+  summedAtOnce: 200_000,
   tableBlocksAtOnce: 64,
   segmentBlocks: 1024,
 };
@@ -145,9 +178,18 @@ export function limitsWith(changes: Partial<Limits>): Limits {
 }
 
 /** Returns the limits that change published bytes. A build with others is a full one. */
-export const publishedLimits = ({ segmentBlocks, listPage, tableLevels, listLevels }: Limits): PublishedLimits => ({
+export const publishedLimits = ({
   segmentBlocks,
   listPage,
+  documentMember,
+  entriesPerCount,
+  tableLevels,
+  listLevels,
+}: Limits): PublishedLimits => ({
+  segmentBlocks,
+  listPage,
+  documentMember,
+  entriesPerCount,
   tableLevels,
   listLevels,
 });

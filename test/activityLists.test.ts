@@ -10,6 +10,7 @@ import { LAYOUTS } from '../src/pages/site.ts';
 import { ActivityOracle, type Asked } from './support/activityOracle.ts';
 import { ACTIVITY_INPUTS, expectedActivity, readActivityVectors } from './support/activityVectors.ts';
 import { CONFORMANCE_INPUTS, failedBuild, temporaryFolder, testBuild, writeFiles } from './support/build.ts';
+import { TEST_LIMITS } from './support/limits.ts';
 import { ndjson, record } from './support/records.ts';
 import { type LocalHost, startServer } from './support/server.ts';
 
@@ -41,8 +42,9 @@ describe.each(LAYOUTS)('activity by rune and by address, layout %s', (layout) =>
 
   beforeAll(async () => {
     const work = temporaryFolder();
+    const limits = limitsWith({ ...TEST_LIMITS, sortedAtOnce: Math.min(TEST_LIMITS.sortedAtOnce, 500) });
     for (const [name, inputs] of Object.entries(INPUTS)) {
-      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, limits: limitsWith({ sortedAtOnce: 500 }) });
+      await testBuild(join(work, name), { inputs, dialect: 'hiro', layout, lists: true, limits });
       hosts.set(name, await startServer(join(work, name)));
       const [ledger, runes] = inputs;
       oracles.set(name, ActivityOracle.of(textOf(ledger), textOf(runes)));

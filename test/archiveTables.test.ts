@@ -10,7 +10,7 @@ import { type Level, renderRoot } from '../src/archive/root.ts';
 import {
   BLOCK_BYTES,
   checkBlocks,
-  countedBits,
+  countsFor,
   ENTRIES_PER_BLOCK,
   ENTRY_BYTES,
   Entries,
@@ -112,7 +112,7 @@ describe('looking a key up', () => {
     const random = randomFor('evenly spread keys');
     for (const count of [300, 25_000, 130_000]) {
       const keys = Array.from({ length: count }, () => Math.floor(random() * KEYS)).sort((a, b) => a - b);
-      const { level, entries } = levelOf(keys, countedBits(count));
+      const { level, entries } = levelOf(keys, Math.log2(countsFor(count, LIMITS.entriesPerCount)));
       const { reads, readBlocks } = counting(entries);
       const more: number[] = [];
       const present = new Set(keys);
@@ -138,7 +138,7 @@ describe('looking a key up', () => {
           contents.set(name, content);
           return name;
         };
-        const made = tables.map((keys) => levelOf(keys, countedBits(keys.length)));
+        const made = tables.map((keys) => levelOf(keys, Math.log2(countsFor(keys.length, LIMITS.entriesPerCount))));
         const each = entriesPerFile(objectSize);
         const ids = made.map(({ level, entries }) => {
           const parts = Array.from({ length: Math.ceil(entries.length / each) }, (_, i) =>

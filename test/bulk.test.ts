@@ -4,6 +4,7 @@ import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, wr
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { COLUMNS } from '../src/bulk/rows.ts';
+import { crossings, LIMITS, limitsWith } from '../src/limits.ts';
 import { DIALECTS, LAYOUTS } from '../src/pages/site.ts';
 import { int, literal, nullable, Store, text } from '../src/store/duckdb.ts';
 import {
@@ -175,6 +176,26 @@ describe('the files', () => {
     const { manifest } = await testBuild(again ?? '', { inputs: [input ?? ''], parquet: true });
     expect(manifest).toMatchObject({ parquet: true });
     expect(treeOfRecords(again ?? '')).toEqual(treeOfRecords(out ?? ''));
+  });
+
+  it('are input in any order of rows: a large source whose blocks are scattered is sorted', async () => {
+    const out = join(work, 'in-order');
+    await testBuild(out, { inputs: CONFORMANCE_INPUTS });
+    const from = join(work, 'in-order.parquet');
+    await testBuild(from, { inputs: CONFORMANCE_INPUTS, parquet: true });
+    const scattered = `COPY (FROM read_parquet(${literal(join(from, 'activity/*.parquet'))}) ORDER BY hash(tx_id, event_index)) TO`;
+    // In the smallest groups of rows that the store writes, each of which has most blocks.
+    const groups = { csv: 'HEADER', parquet: 'FORMAT parquet, ROW_GROUP_SIZE 2048' };
+    for (const [form, options] of Object.entries(groups)) {
+      const file = join(work, `scattered.${form}`);
+      await store.run(`${scattered} ${literal(file)} (${options})`);
+      for (const limits of [LIMITS, limitsWith({ unsortedRecords: 1000, batchRecords: 500 })]) {
+        crossings.clear();
+        await testBuild(join(work, `from-${form}`), { inputs: [file], full: true, limits });
+        expect(crossings.has('unsortedRecords')).toBe(limits !== LIMITS);
+        expect(treeOfRecords(join(work, `from-${form}`))).toEqual(treeOfRecords(out));
+      }
+    }
   });
 
   it('are not there without the flag, nor in the manifest', async () => {

@@ -19,7 +19,7 @@ async function levelOf(documents: readonly StoredDocument[], objectSize: number)
     files.set(nameOf(content), content);
     return nameOf(content);
   };
-  const writer = new DocumentWriter(objectSize, put);
+  const writer = new DocumentWriter(objectSize, LIMITS, put);
   for (const document of documents) writer.add(document);
   const level: DocumentLevel = writer.finish({ first: 0, last: 9 }) ?? { first: 0, last: 9, files: [] };
   const root = gzipMember(
@@ -98,7 +98,7 @@ describe('documents', () => {
   });
 
   it('must ascend', () => {
-    const writer = new DocumentWriter(4096, () => '');
+    const writer = new DocumentWriter(4096, LIMITS, () => '');
     writer.add({ key: 'b', values: [] });
     expect(() => writer.add({ key: 'a', values: [] })).toThrow('the document a comes after b');
   });

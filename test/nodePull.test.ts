@@ -499,7 +499,7 @@ describe('without enough memory', () => {
        TO '${join(folder, 'runes.parquet')}' (FORMAT parquet)`,
     );
     large.close();
-    expect(await errorOf(knownRunes(folder, store))).toEqual(expected);
+    expect(await errorOf(knownRunes(folder, LIMITS, store))).toEqual(expected);
   });
 
   it('the folder does not count as one that cannot be written', async () => {

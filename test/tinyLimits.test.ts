@@ -1,13 +1,17 @@
 /** Whole runs with tiny limits: the same bytes as with the default ones, and every limit crossed. */
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { crossings, LIMITS, limitsWith } from '../src/limits.ts';
+import { crossings, LIMITS, type Limits, limitsWith, type PublishedLimits, publishedLimits } from '../src/limits.ts';
 import { readBlock } from '../src/runes/block.ts';
 import { hashText } from '../src/runes/bytes.ts';
-import { temporaryFolder } from './support/build.ts';
+import { RecordingLog, temporaryFolder, testBuild } from './support/build.ts';
+import { SAMPLE_INPUT } from './support/cases.ts';
 import { chainOf, type FakeBlock, FakeNode } from './support/fakeNode.ts';
+import { TINY as TINY_LIMITS } from './support/limits.ts';
 import { hash256, outpointOf } from './support/memoryLedger.ts';
 import { memoryRows, pulledRows, pulledTree } from './support/nodePulls.ts';
+import { check } from './support/outputs.ts';
 import { testPull } from './support/pull.ts';
 import { messageScript, type Transaction } from './support/runeBlocks.ts';
 import { extended, memoryOf } from './support/runeChains.ts';
@@ -65,6 +69,24 @@ describe('limits', () => {
 
   it('are given with the changes when they agree', () => {
     expect(limitsWith({ listLevels: levels, spentBlocks: 6 })).toEqual({ ...LIMITS, listLevels: levels, spentBlocks: 6 });
+  });
+});
+
+describe('a build with other limits than the last one', () => {
+  it('is a full one if they change published bytes, and verifies', async () => {
+    const out = join(temporaryFolder(), 'out');
+    const whyFull = async (limits: Partial<Limits>) => {
+      const log = new RecordingLog();
+      await testBuild(out, { inputs: [SAMPLE_INPUT], layout: 'archive', lists: true, limits: limitsWith(limits), log });
+      await check(out);
+      return log.infos.find(({ event }) => event === 'loaded')?.figures?.['full'];
+    };
+    await whyFull({});
+    const published = publishedLimits(limitsWith(TINY_LIMITS));
+    for (const name of Object.keys(published) as (keyof PublishedLimits)[])
+      expect([name, await whyFull({ [name]: published[name] })]).toEqual([name, expect.any(String)]);
+    const { listLevels } = published;
+    expect(await whyFull({ ...TINY_LIMITS, ...publishedLimits(LIMITS), listLevels, spentBlocks: 30 })).toBe(false);
   });
 });
 

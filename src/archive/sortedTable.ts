@@ -38,28 +38,29 @@ export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor
 /** Number of entries in a file of this size, in bytes. */
 export const entriesPerFile = (objectSize: number): number => blocksPerFile(objectSize) * ENTRIES_PER_BLOCK;
 
-/** Entries by the first bits of their key: at most this many on average, so that one read of 16 KB finds a key. */
-const ENTRIES_PER_COUNT = 25_000;
-
-/** Returns how many first bits of the key a level of this size counts by. */
-export function countedBits(entries: number): number {
-  let bits = 0;
-  while (entries > ENTRIES_PER_COUNT * 2 ** bits) bits += 1;
-  return bits;
-}
-
 /** Counts are taken by this many first bits of the key while the number of entries is not known. */
 export const FINEST_BITS = 16;
 
-/** Sums counts by FINEST_BITS bits to those that a level of this size has. */
-export function foldCounts(finest: ArrayLike<number>, entries: number): number[] {
-  const counts = Array.from({ length: 2 ** countedBits(entries) }, () => 0);
+/** Returns how many counts a level of this size has, if each counts at most `perCount` entries on average. */
+export function countsFor(entries: number, perCount: number): number {
+  let counts = 1;
+  while (entries > perCount * counts && counts < 2 ** FINEST_BITS) counts *= 2;
+  return counts;
+}
+
+/** Sums counts by FINEST_BITS bits to fewer counts. `length` is their number. */
+export function foldCounts(finest: ArrayLike<number>, length: number): number[] {
+  const counts = Array.from({ length }, () => 0);
   for (let i = 0; i < finest.length; i += 1) {
     const at = Math.floor((i * counts.length) / finest.length);
     counts[at] = (counts[at] ?? 0) + (finest[i] ?? 0);
   }
   return counts;
 }
+
+/** True when the counts of a level are those by FINEST_BITS bits, summed to a power of two of them. */
+export const hasCounts = ({ counts }: Level, finest: ArrayLike<number>): boolean =>
+  Number.isInteger(Math.log2(counts.length)) && JSON.stringify(counts) === JSON.stringify(foldCounts(finest, counts.length));
 
 export const totalOf = ({ counts }: Level): number => counts.reduce((sum, count) => sum + count, 0);
 

@@ -5,6 +5,7 @@
 
 import { type ActivityLevel, headEntries, POINTERS_PER_BLOCK } from '../archive/activityTables.ts';
 import type { TableEntry } from '../archive/sortedTable.ts';
+import type { Limits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { ActivityRows, bytesBelow, type RowsForm } from './activityRows.ts';
@@ -16,6 +17,7 @@ import { entriesOf, LevelWriter } from './tables.ts';
 
 /** How lists of activity are written. */
 interface ActivityForm extends RowsForm {
+  readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce'>;
   /** Size that files do not exceed, in bytes. */
   readonly objectSize: number;
 }
@@ -40,7 +42,7 @@ export async function writeActivity(
     }
     const parts: OldLists[] = [];
     const rows = new ActivityRows({ ...plan, reused: reused.map(({ heads }) => heads) }, form, store);
-    const heads = new LevelWriter(objectSize, put);
+    const heads = new LevelWriter(objectSize, form.limits, put);
     const pointers = new PointerWriter(objectSize, put);
     try {
       for (const level of reused) {

@@ -6,6 +6,7 @@ import { gunzipSync } from 'node:zlib';
 import { type DocumentFile, type DocumentLevel, parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
 import type { LevelRange } from '../archive/levels.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
+import { exceeds, type PublishedLimits } from '../limits.ts';
 import { gzipMember } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
@@ -17,13 +18,10 @@ export interface StoredDocument {
   readonly values: readonly string[];
 }
 
-/** Most characters of a member's lines, unless one line is longer. */
-const MEMBER_SIZE = 16 * 1024;
-
 /** Packs documents, ascending by key, into files of at most `objectSize` bytes of members, or one member. */
 export class DocumentWriter {
   readonly #objectSize: number;
-  readonly #memberSize: number;
+  readonly #limits: Pick<PublishedLimits, 'documentMember'>;
   readonly #put: PutFile;
   readonly #files: DocumentFile[] = [];
   #members: { readonly from: string; readonly gzip: Uint8Array }[] = [];
@@ -33,16 +31,17 @@ export class DocumentWriter {
   #from = '';
   #last: string | undefined;
 
-  constructor(objectSize: number, put: PutFile) {
+  constructor(objectSize: number, limits: Pick<PublishedLimits, 'documentMember'>, put: PutFile) {
     this.#objectSize = objectSize;
-    this.#memberSize = Math.min(MEMBER_SIZE, objectSize);
+    this.#limits = limits;
     this.#put = put;
   }
 
   add({ key, values }: StoredDocument): void {
     if (this.#last !== undefined && key <= this.#last) throw new Error(`the document ${key} comes after ${this.#last}`);
     const line = `${key}\t${values.join('\t')}\n`;
-    if (this.#lines.length > 0 && this.#size + line.length > this.#memberSize) this.#endMember();
+    const size = this.#size + line.length;
+    if (this.#lines.length > 0 && (exceeds(this.#limits, 'documentMember', size) || size > this.#objectSize)) this.#endMember();
     if (this.#lines.length === 0) this.#from = this.#last === undefined ? '' : separatorOf(this.#last, key);
     this.#lines.push(line);
     this.#size += line.length;

@@ -37,7 +37,7 @@ export async function writeEtchings(
   store: Store,
 ): Promise<EtchingTables | undefined> {
   if (now === undefined) return undefined;
-  const form: PageForm = { dialect: site.dialect, pageSize: maximumLimit(site), hasCounts: now.hasCounts };
+  const form: PageForm = { dialect: site.dialect, pageSize: maximumLimit(site), hasCounts: now.hasCounts, limits: blocks.limits };
   const { tableLevels } = blocks.limits;
   const tables = before?.hasCounts === now.hasCounts ? old?.root.etchings : undefined;
   const known = tables === undefined || before === undefined ? [] : levelRanges(before.tip, tableLevels);
@@ -54,7 +54,7 @@ export async function writeEtchings(
     }
     const changed = renderPages(changedPages(range, form), range.last, form, store);
     for (const file of await writePages(range, changed, blocks.objectSize, put)) pages.push(file);
-    const level = await writeNames(range, await readNames(range.first, range.last, store), blocks.objectSize, put);
+    const level = await writeNames(range, await readNames(range.first, range.last, store), blocks, put);
     if (level !== undefined) names.push(level);
   }
   return { total: now.total, pages, names };
@@ -100,7 +100,7 @@ async function writePages(
 async function writeNames(
   { first, last }: LevelRange,
   runes: readonly NamedRune[],
-  objectSize: number,
+  { objectSize, limits }: ArchivedBlocks,
   put: PutFile,
 ): Promise<Level | undefined> {
   const entries: NameEntry[] = [];
@@ -108,7 +108,7 @@ async function writeNames(
     for (const entry of entriesOfRune(rune)) entries.push(entry);
     await yieldNow();
   }
-  const writer = new LevelWriter(objectSize, put);
+  const writer = new LevelWriter(objectSize, limits, put);
   for (const { key, ordinal } of entries.sort(compareEntries)) writer.add({ key, height: 0, first: ordinal, count: 0 });
   return writer.finish(first, last);
 }

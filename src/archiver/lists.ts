@@ -50,7 +50,7 @@ export async function writeLists(
     await forgetSpent(store);
     return { ...common, activity };
   }
-  const writer = () => new DocumentWriter(objectSize, put);
+  const writer = () => new DocumentWriter(objectSize, limits, put);
   const balances = await writeBalances(plans, { tip, limits, old, writer, scratch }, store);
   if (!hasOutputs) {
     await forgetSpent(store);

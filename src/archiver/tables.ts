@@ -7,6 +7,7 @@ import { levelRanges } from '../archive/levels.ts';
 import type { Level } from '../archive/root.ts';
 import {
   BLOCK_BYTES,
+  countsFor,
   ENTRIES_PER_BLOCK,
   ENTRY_BYTES,
   Entries,
@@ -19,7 +20,7 @@ import {
   UNUSED_HEIGHT,
   writeEntry,
 } from '../archive/sortedTable.ts';
-import { countCrossing } from '../limits.ts';
+import { countCrossing, type PublishedLimits } from '../limits.ts';
 import { readDoubles } from '../store/columns.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
@@ -39,7 +40,7 @@ export async function writeIds(blocks: ArchivedBlocks, old: OldArchive | undefin
       levels.push(same);
       continue;
     }
-    const writer = new LevelWriter(blocks.objectSize, put);
+    const writer = new LevelWriter(blocks.objectSize, blocks.limits, put);
     const sources: Source[] = [new NewEntries(store, first, last)];
     for (const level of before) {
       if (old !== undefined && level.first <= last && level.last >= first) {
@@ -173,6 +174,7 @@ const KEYS_PER_FINEST = 2 ** (48 - FINEST_BITS);
 /** Packs ascending entries into files. */
 export class LevelWriter {
   readonly #put: PutFile;
+  readonly #limits: Pick<PublishedLimits, 'entriesPerCount'>;
   readonly #perFile: number;
   readonly #content: Buffer;
   readonly #view: DataView;
@@ -182,8 +184,9 @@ export class LevelWriter {
   #entries = 0;
   #total = 0;
 
-  constructor(objectSize: number, put: PutFile) {
+  constructor(objectSize: number, limits: Pick<PublishedLimits, 'entriesPerCount'>, put: PutFile) {
     this.#put = put;
+    this.#limits = limits;
     this.#perFile = entriesPerFile(objectSize);
     this.#content = Buffer.alloc((this.#perFile / ENTRIES_PER_BLOCK) * BLOCK_BYTES);
     this.#view = new DataView(this.#content.buffer, this.#content.byteOffset, this.#content.length);
@@ -218,6 +221,8 @@ export class LevelWriter {
   finish(first: number, last: number): Level | undefined {
     if (this.#entries > 0) this.#end();
     if (this.#total === 0) return undefined;
-    return { first, last, counts: foldCounts(this.#counts, this.#total), files: this.#files };
+    const counts = countsFor(this.#total, this.#limits.entriesPerCount);
+    if (counts > 1) countCrossing('entriesPerCount');
+    return { first, last, counts: foldCounts(this.#counts, counts), files: this.#files };
   }
 }

@@ -3,6 +3,7 @@
  * other blocks from the existing file. It first checks that the bytes of this file match the state.
  */
 import { join, resolve } from 'node:path';
+import { countCrossing, type WorkLimits } from '../limits.ts';
 import { HEIGHTS_PER_RANGE, RANGES_PATH, rangePath } from '../pages/paths.ts';
 import { int, literal, nullable, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
@@ -44,12 +45,6 @@ interface Due {
   readonly fresh: number;
 }
 
-/**
- * Most records in the temporary table that several small ranges share. Without it, each range would scan all records
- * that the build has read.
- */
-const RECORDS_ASIDE = 200_000;
-
 /** SQL condition for blocks that this build writes. Excludes blocks that were read but have not changed. */
 const WRITTEN = 'block_height IN (SELECT block_height FROM written)';
 
@@ -58,7 +53,7 @@ const WRITTEN = 'block_height IN (SELECT block_height FROM written)';
  * state must already be up to date (state/update.ts). Temporary files go to `scratch`. Returns the paths of files whose
  * range no longer has blocks.
  */
-export async function writeRanges(out: string, scratch: string, sink: DiskSink, store: Store): Promise<string[]> {
+export async function writeRanges(out: string, scratch: string, sink: DiskSink, limits: AsideLimits, store: Store): Promise<string[]> {
   const touched = `(SELECT ${FIRST} FROM replaced)`;
   const due: Due[] = await store.rows(
     `SELECT ${FIRST} AS first, sum(records)::BIGINT AS records, coalesce(sum(records) FILTER (${WRITTEN}), 0)::BIGINT AS fresh
@@ -67,7 +62,7 @@ export async function writeRanges(out: string, scratch: string, sink: DiskSink, 
   );
   const before = await store.rows(`SELECT first FROM state.ranges WHERE first IN ${touched}`, { first: int });
   await store.run(`DELETE FROM state.ranges WHERE first IN ${touched}`);
-  for (const portion of portionsOf(due)) {
+  for (const portion of portionsOf(due, limits)) {
     const relation = portion.length === 1 ? 'kept' : await putAside(portion, store);
     for (const range of portion) {
       const made = join(scratch, 'range.parquet');
@@ -89,8 +84,10 @@ export async function writeRanges(out: string, scratch: string, sink: DiskSink, 
   return before.flatMap(({ first }) => (made.has(first) ? [] : rangePath(first)));
 }
 
+type AsideLimits = Pick<WorkLimits, 'recordsAside'>;
+
 /** Groups neighbouring ranges with few records. Every other range is a group of its own. */
-function portionsOf(ranges: readonly Due[]): Due[][] {
+function portionsOf(ranges: readonly Due[], { recordsAside }: AsideLimits): Due[][] {
   const portions: Due[][] = [];
   let room = 0;
   for (const range of ranges) {
@@ -98,8 +95,9 @@ function portionsOf(ranges: readonly Due[]): Due[][] {
     room -= range.fresh;
     if (last !== undefined && room >= 0) last.push(range);
     else {
+      if (last !== undefined) countCrossing('recordsAside');
       portions.push([range]);
-      room = RECORDS_ASIDE - range.fresh;
+      room = recordsAside - range.fresh;
     }
   }
   return portions;

@@ -9,7 +9,7 @@ import type { Store } from '../store/duckdb.ts';
 import { changedOrdinals, haveNamesChanged } from './changes.ts';
 import type { EtchingFacts } from './facts.ts';
 import { type NamedRune, readNames } from './names.ts';
-import { renderPages } from './pages.ts';
+import { type PageForm, renderPages } from './pages.ts';
 
 /** Receives files by their paths. */
 interface Sink {
@@ -24,12 +24,13 @@ export async function writeEtchingFiles(
   site: Site,
   before: EtchingFacts | undefined,
   now: EtchingFacts | undefined,
+  limits: PageForm['limits'],
   sink: Sink,
   store: Store,
 ): Promise<string[]> {
   const pageSize = maximumLimit(site);
   if (now !== undefined) {
-    const form = { dialect: site.dialect, pageSize, hasCounts: now.hasCounts };
+    const form = { dialect: site.dialect, pageSize, hasCounts: now.hasCounts, limits };
     const pages = `SELECT ordinal // ${pageSize} FROM (${changedOrdinals(before, now)})`;
     for await (const { page, etchings } of renderPages(pages, now.tip, form, store)) {
       sink.file(etchingsPath(page), Buffer.from(renderEtchingPage(etchings)));

@@ -2,6 +2,7 @@
  * Renders pages of etchings: the etchings from `page * pageSize` on, oldest first. Etchings are only ever added at the
  * end, so a page changes when one of its runes does.
  */
+import { countCrossing, type WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/site.ts';
 import { LOWER_DIGITS } from '../stats/counting.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
@@ -20,6 +21,7 @@ export interface PageForm {
   readonly pageSize: number;
   /** True when the supply has the counts of mints and burns. */
   readonly hasCounts: boolean;
+  readonly limits: Pick<WorkLimits, 'etchingPagesAtOnce'>;
 }
 
 /** A row of the query below, as JSON. Large integers are texts, and what a rune does not have is null. */
@@ -40,15 +42,13 @@ const TERMS = ['terms_amount', 'terms_cap', 'terms_height_start', 'terms_height_
 
 const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as const;
 
-/** Pages whose rows are in memory at once. */
-const PAGES_AT_ONCE = 100;
-
 /**
  * Yields pages as they are after the block `tip`, ascending. `pages` is SQL of their numbers. Needs the table
  * `etchings` (etchings/facts.ts).
  */
 export async function* renderPages(pages: string, tip: number, form: PageForm, store: Store): AsyncGenerator<EtchingPage> {
   const { pageSize, hasCounts, dialect } = form;
+  const { etchingPagesAtOnce: atOnce } = form.limits;
   await store.run(`CREATE OR REPLACE TEMP TABLE wanted_pages AS SELECT DISTINCT page::BIGINT AS page FROM (${pages}) AS p(page);
     CREATE OR REPLACE TEMP TABLE wanted_etchings AS SELECT r.*, ordinal, ordinal // ${pageSize} AS page
       FROM etchings e JOIN state.runes r USING (id) WHERE ordinal // ${pageSize} IN (SELECT page FROM wanted_pages) AND e.block_height <= ${tip};
@@ -64,8 +64,9 @@ export async function* renderPages(pages: string, tip: number, form: PageForm, s
     ...SUMS.map((name) => `coalesce(${name}, 0)::VARCHAR AS ${name}`),
   ];
   const numbers = await store.rows('SELECT page FROM wanted_pages ORDER BY page', { page: int });
-  for (let i = 0; i < numbers.length; i += PAGES_AT_ONCE) {
-    const [first, last] = [numbers[i]?.page ?? 0, numbers[Math.min(i + PAGES_AT_ONCE, numbers.length) - 1]?.page ?? 0];
+  if (numbers.length > atOnce) countCrossing('etchingPagesAtOnce');
+  for (let i = 0; i < numbers.length; i += atOnce) {
+    const [first, last] = [numbers[i]?.page ?? 0, numbers[Math.min(i + atOnce, numbers.length) - 1]?.page ?? 0];
     // One JSON text for each row: the store takes ten times as long to convert two dozen cells.
     const rows = await store.rows(
       `SELECT to_json(e)::VARCHAR AS row FROM (SELECT ${columns.join(', ')} FROM wanted_etchings LEFT JOIN wanted_sums ON rune_id = id

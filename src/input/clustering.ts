@@ -2,17 +2,16 @@
  * Tells whether the records of a block lie close together. Every batch of blocks scans its source, so a large source
  * with scattered blocks is sorted once instead.
  */
+import { exceeds } from '../limits.ts';
 import { int, nullable, type Store } from '../store/duckdb.ts';
 import { readParquetGroups } from '../store/files.ts';
-import { pathsOf, type RawSource } from './rawSource.ts';
+import { type InputLimits, pathsOf, type RawSource } from './rawSource.ts';
 
-/** Smaller sources are never sorted. */
-const SORT_FROM_RECORDS = 200_000;
 /** Sorting is cheaper when a height is, on average, in more row groups than this. */
 const MOST_OVERLAP = 3;
 
 /** True when batches of blocks can be read from these Parquet files directly, by the statistics of their row groups. */
-export async function isClustered(source: RawSource, store: Store): Promise<boolean> {
+export async function isClustered(source: RawSource, limits: InputLimits, store: Store): Promise<boolean> {
   const groups = await store.row(
     `SELECT coalesce(sum(rows), 0) AS rows, count(*) FILTER (low IS NULL) AS unknown,
        (sum(high - low + 1) > ${MOST_OVERLAP} * (max(high) - min(low) + 1))::INTEGER AS overlap
@@ -20,14 +19,14 @@ export async function isClustered(source: RawSource, store: Store): Promise<bool
            FROM ${readParquetGroups(pathsOf(source.members))} WHERE path_in_schema = 'block_height')`,
     { rows: int, unknown: int, overlap: nullable(int) },
   );
-  if (groups.rows < SORT_FROM_RECORDS) return true;
+  if (!exceeds(limits, 'unsortedRecords', groups.rows)) return true;
   return groups.unknown === 0 && groups.overlap !== 1;
 }
 
 /** True when the rows of most blocks in a canonical table lie together. */
-export async function isTableClustered(table: string, store: Store): Promise<boolean> {
+export async function isTableClustered(table: string, limits: InputLimits, store: Store): Promise<boolean> {
   const { n } = await store.row(`SELECT count(*) AS n FROM ${table}`, { n: int });
-  if (n < SORT_FROM_RECORDS) return true;
+  if (!exceeds(limits, 'unsortedRecords', n)) return true;
   const counts = await store.row(
     `SELECT count(*) FILTER (WHERE height IS DISTINCT FROM before) AS runs, approx_count_distinct(height) AS heights
      FROM (SELECT block_height AS height, lag(block_height) OVER () AS before FROM ${table})`,

@@ -1,8 +1,9 @@
 /**
  * Fills tables of the store from input files, and numbers each record's file.
  */
+import { countCrossing } from '../limits.ts';
 import { literal, type Store } from '../store/duckdb.ts';
-import { bytesOf, type Member } from './rawSource.ts';
+import { bytesOf, type InputLimits, type Member } from './rawSource.ts';
 import type { ReadProgress } from './readProgress.ts';
 
 /** The column in which DuckDB gives the path of a record's file. The name is unlikely to be a column of the input. */
@@ -19,9 +20,6 @@ export async function sourceNumber(members: readonly Member[], store: Store): Pr
   return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(${SOURCE_FILE}::${type}) + 1)`;
 }
 
-/** DuckDB allocates buffers for every text file of a scan, so thousands of files are read in several scans. */
-const FILES_PER_SCAN = 64;
-
 /**
  * Creates `table` from the rows of all members, in their order. `select` returns the query for some members, given the
  * SQL of their `source`.
@@ -29,12 +27,14 @@ const FILES_PER_SCAN = 64;
 export async function fillTable(
   table: string,
   members: readonly Member[],
+  { filesPerScan }: InputLimits,
   store: Store,
   progress: ReadProgress,
   select: (source: string, some: readonly Member[]) => string,
 ): Promise<void> {
-  for (let i = 0; i < members.length; i += FILES_PER_SCAN) {
-    const some = members.slice(i, i + FILES_PER_SCAN);
+  if (members.length > filesPerScan) countCrossing('filesPerScan');
+  for (let i = 0; i < members.length; i += filesPerScan) {
+    const some = members.slice(i, i + filesPerScan);
     const sql = select(await sourceNumber(some, store), some);
     await progress.scan(bytesOf(some), () => store.run(i === 0 ? `CREATE TEMP TABLE ${table} AS ${sql}` : `INSERT INTO ${table} ${sql}`));
   }

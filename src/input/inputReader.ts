@@ -13,7 +13,7 @@ import { BLOCKS_FILE } from './blocksRead.ts';
 import { isInCanonicalForm, withCanonicalCells } from './canonicalForm.ts';
 import type { NumberedFile, UnchangedFile } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
-import { bytesOf, groupAlike, type Numbered, type RawSource } from './rawSource.ts';
+import { bytesOf, groupAlike, type InputLimits, type Numbered, type RawSource } from './rawSource.ts';
 import type { ReadProgress } from './readProgress.ts';
 import { readSource } from './readSource.ts';
 import { isLedger, recognise } from './recognise.ts';
@@ -24,6 +24,7 @@ import { ledgersToReadAgain, leftOutSelect, loadRunes } from './runes.ts';
 export class InputReader {
   readonly #unchanged: readonly UnchangedFile[];
   readonly #range: BlockRange | undefined;
+  readonly #limits: InputLimits;
   readonly #scratch: string;
   readonly #store: Store;
   readonly #progress: ReadProgress;
@@ -36,9 +37,17 @@ export class InputReader {
   readonly #withoutRecords: string[] = [];
   hasRunes = false;
 
-  constructor(unchanged: readonly UnchangedFile[], range: BlockRange | undefined, scratch: string, store: Store, progress: ReadProgress) {
+  constructor(
+    unchanged: readonly UnchangedFile[],
+    range: BlockRange | undefined,
+    limits: InputLimits,
+    scratch: string,
+    store: Store,
+    progress: ReadProgress,
+  ) {
     this.#unchanged = unchanged;
     this.#range = range;
+    this.#limits = limits;
     this.#scratch = scratch;
     this.#store = store;
     this.#progress = progress;
@@ -129,7 +138,8 @@ export class InputReader {
       else if (basename(file.path) !== BLOCKS_FILE) this.#withoutRecords.push(file.name);
     }
     const sources: RawSource[] = [];
-    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#range, this.#store, this.#progress));
+    for (const group of groupAlike(recognised))
+      sources.push(await readSource(group, this.#range, this.#limits, this.#store, this.#progress));
     for (const source of sources) this.sources.push(source);
     return sources;
   }

@@ -16,6 +16,7 @@ import { checkConsistency, type FindKnown, findKnownInState, type Holdings } fro
 import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { makeActivity } from './makeActivity.ts';
+import type { InputLimits } from './rawSource.ts';
 import type { ReadProgress } from './readProgress.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './runes.ts';
 
@@ -62,6 +63,7 @@ export async function loadInput(
   inputs: readonly string[],
   range: BlockRange | undefined,
   own: readonly string[],
+  limits: InputLimits,
   scratch: string,
   store: Store,
   progress: ReadProgress,
@@ -69,9 +71,9 @@ export async function loadInput(
 ): Promise<Loaded> {
   const files = await discover(inputs, own);
   const selection = await selectFiles(files, store);
-  const reader = new InputReader(selection.unchanged, range, scratch, store, progress);
+  const reader = new InputReader(selection.unchanged, range, limits, scratch, store, progress);
   try {
-    const loaded = await load(files, selection, reader, range, findKnown, store);
+    const loaded = await load(files, selection, reader, range, limits, findKnown, store);
     throwIfChanged(selection, reader);
     await selection.checkDigests();
     return loaded;
@@ -93,6 +95,7 @@ async function load(
   selection: Selection,
   reader: InputReader,
   range: BlockRange | undefined,
+  limits: InputLimits,
   findKnown: FindKnown,
   store: Store,
 ): Promise<Loaded> {
@@ -102,7 +105,7 @@ async function load(
   await store.run(`CREATE TEMP TABLE affected AS
     SELECT block_height FROM holds UNION SELECT block_height FROM known_held WHERE source IN ${gone}`);
   await reader.readRelated();
-  const notices = [...reader.notices, ...(await makeActivity(reader.sources, range, store))];
+  const notices = [...reader.notices, ...(await makeActivity(reader.sources, range, limits, store))];
   const { views } = reader;
   const holdings = await checkConsistency(reader.names, findKnown, store);
   await checkRunesAreKnown(reader.ledgers, store);

@@ -3,9 +3,13 @@
  * checked yet. JSON and CSV become tables, so they are parsed once; Parquet files become a view.
  */
 import { messageOf } from '../errors.ts';
+import type { WorkLimits } from '../limits.ts';
 import type { RawColumn } from './cellSql.ts';
 import type { InputFile } from './discover.ts';
 import type { Recognised, TableForm } from './recognise.ts';
+
+/** Limits of reading input. */
+export type InputLimits = Pick<WorkLimits, 'filesPerScan' | 'unsortedRecords'>;
 
 /** A file of a raw source. */
 export interface Member {

@@ -7,7 +7,7 @@ import { InputError } from '../errors.ts';
 import { identifier, int, literal, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { fillTable, SOURCE_FILE } from './fillTable.ts';
-import { type Member, type Numbered, pathsOf, type RawSource } from './rawSource.ts';
+import { type InputLimits, type Member, type Numbered, pathsOf, type RawSource } from './rawSource.ts';
 import type { ReadProgress } from './readProgress.ts';
 
 /** The fields `total` and `offset` of a saved response. */
@@ -40,6 +40,7 @@ const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
 export async function readJson(
   first: Numbered & { layout: string },
   members: readonly Member[],
+  limits: InputLimits,
   store: Store,
   progress: ReadProgress,
 ): Promise<RawSource> {
@@ -62,6 +63,7 @@ export async function readJson(
     await fillTable(
       pages,
       members,
+      limits,
       store,
       progress,
       (source, some) => `SELECT ${source} AS source, total, "offset", results FROM ${scan(some)}`,
@@ -75,7 +77,14 @@ export async function readJson(
     );
     await store.run(`DROP TABLE ${pages}`);
   } else {
-    await fillTable(relation, members, store, progress, (source, some) => `SELECT ${source} AS source, ${cells('')} FROM ${scan(some)}`);
+    await fillTable(
+      relation,
+      members,
+      limits,
+      store,
+      progress,
+      (source, some) => `SELECT ${source} AS source, ${cells('')} FROM ${scan(some)}`,
+    );
   }
   if (first.layout === 'array') for (const member of members) checkEnd(member);
   const fields = isEnvelope ? [...ENVELOPE_FIELDS, ...ACTIVITY_FIELDS] : ACTIVITY_FIELDS;

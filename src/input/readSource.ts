@@ -6,7 +6,7 @@ import type { Store } from '../store/duckdb.ts';
 import { duckdbMessage, isAboutFile, printable } from '../store/failures.ts';
 import type { BlockRange } from './blockRange.ts';
 import { whereBroken } from './brokenJson.ts';
-import { memberNamedIn, type Numbered, type RawSource } from './rawSource.ts';
+import { type InputLimits, memberNamedIn, type Numbered, type RawSource } from './rawSource.ts';
 import { readJson } from './readJson.ts';
 import type { ReadProgress } from './readProgress.ts';
 import { readTable } from './readTable.ts';
@@ -20,6 +20,7 @@ import { readTable } from './readTable.ts';
 export async function readSource(
   files: readonly Numbered[],
   range: BlockRange | undefined,
+  limits: InputLimits,
   store: Store,
   progress: ReadProgress,
 ): Promise<RawSource> {
@@ -27,8 +28,8 @@ export async function readSource(
   if (first === undefined) throw new Error('no files to read');
   const members = files.map(({ id, file, path, bytes }) => ({ id, file, path, bytes }));
   try {
-    if (!('layout' in first)) return await readTable(first, members, range, store, progress);
-    return await readJson(first, members, store, progress);
+    if (!('layout' in first)) return await readTable(first, members, range, limits, store, progress);
+    return await readJson(first, members, limits, store, progress);
   } catch (error) {
     if (!isAboutFile(error)) throw error;
     const what = 'layout' in first ? 'JSON' : first.format === 'csv' ? 'CSV' : 'Parquet';

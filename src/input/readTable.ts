@@ -16,7 +16,7 @@ import { readCsv, readFiles } from '../store/files.ts';
 import { type BlockRange, mayBeInRange } from './blockRange.ts';
 import { INEXACT_TYPES, NESTED_TYPES, type RawColumn, shapeOf } from './cellSql.ts';
 import { fillTable, SOURCE_FILE, sourceNumber } from './fillTable.ts';
-import { type Member, type Numbered, pathsOf, type RawSource } from './rawSource.ts';
+import { type InputLimits, type Member, type Numbered, pathsOf, type RawSource } from './rawSource.ts';
 import type { ReadProgress } from './readProgress.ts';
 import type { TableForm } from './recognise.ts';
 
@@ -35,6 +35,7 @@ export async function readTable(
   first: Numbered & { form: TableForm },
   members: readonly Member[],
   range: BlockRange | undefined,
+  limits: InputLimits,
   store: Store,
   progress: ReadProgress,
 ): Promise<RawSource> {
@@ -79,6 +80,7 @@ export async function readTable(
     await fillTable(
       relation,
       members,
+      limits,
       store,
       progress,
       (source, some) => `SELECT ${source} AS source, ${cells.join(', ')} FROM ${readCsv(pathsOf(some), names, options)}`,

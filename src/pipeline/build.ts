@@ -130,6 +130,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
         inputs,
         blocks,
         [out, cache],
+        limits,
         scratch,
         store,
         measure,
@@ -335,9 +336,17 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
 
       let removed = 0;
       if (state.whyFull === undefined)
-        removed = await removeOutdated(out, site, [...outdated, ...outdatedSearch, ...outdatedArchive], removedList, store);
+        removed = await removeOutdated(out, site, [...outdated, ...outdatedSearch, ...outdatedArchive], options.limits, removedList, store);
       else if (output.kind === 'ours')
-        removed = await sweep(out, site, [...outdatedSearch, ...outdatedArchive], etchingPaths(site, etchings.now), removedList, store);
+        removed = await sweep(
+          out,
+          site,
+          [...outdatedSearch, ...outdatedArchive],
+          etchingPaths(site, etchings.now),
+          options.limits,
+          removedList,
+          store,
+        );
       if (removed > 0) await syncPages(options, undefined);
 
       await state.commit(digestOf(manifestFile(manifest)[1]));
@@ -381,9 +390,9 @@ async function writeDataFiles(context: Context, heights: readonly number[], etch
   const digests = await writeDigests(heights, sink, store);
   const stats = await writeStats(site.dialect, sink, store);
   for (const [path, content] of statsDocuments(await readStats(site.dialect, store), siteUrl)) sink.file(path, content);
-  const ranges = site.parquet ? await writeRanges(out, scratch, sink, store) : [];
+  const ranges = site.parquet ? await writeRanges(out, scratch, sink, options.limits, store) : [];
   const { before, now } = etchings;
-  const lists = site.layout === 'files' ? await writeEtchingFiles(site, before, now, sink, store) : [];
+  const lists = site.layout === 'files' ? await writeEtchingFiles(site, before, now, options.limits, sink, store) : [];
   return [digests, stats, ranges, lists].flat();
 }
 

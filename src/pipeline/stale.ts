@@ -5,6 +5,7 @@
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf } from '../errors.ts';
+import { exceeds, type WorkLimits } from '../limits.ts';
 import { spellHex } from '../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
 import {
@@ -36,6 +37,8 @@ import { int, literal, nullable, type Store, text, type Values } from '../store/
 import type { PathList } from '../write/pathList.ts';
 import { yieldNow } from '../yieldNow.ts';
 
+type RemovalLimits = Pick<WorkLimits, 'removedAtOnce'>;
+
 /** Lists the names in a folder. Returns none when the folder does not exist. */
 function namesIn(folder: string): string[] {
   try {
@@ -46,15 +49,13 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Number of files removed at once. The paths of each portion are synced to the list first. */
-const PORTION = 10_000;
-
 /**
  * Removes files, and folders that become empty. Lists each path before it removes the file. Never follows a link: a
  * link in the place of a folder is itself removed. Call `flush` at the end.
  */
 class Remover {
   readonly #root: string;
+  readonly #limits: RemovalLimits;
   readonly #removed: PathList;
   #pending: string[] = [];
   /** Paths that are known to be real folders, with all their parents. */
@@ -62,8 +63,9 @@ class Remover {
   /** Number of files passed to `remove` so far. */
   count = 0;
 
-  constructor(root: string, removed: PathList) {
+  constructor(root: string, limits: RemovalLimits, removed: PathList) {
     this.#root = root;
+    this.#limits = limits;
     this.#removed = removed;
   }
 
@@ -71,7 +73,7 @@ class Remover {
   remove(paths: readonly string[]): void {
     for (const path of paths) this.#pending.push(path);
     this.count += paths.length;
-    if (this.#pending.length >= PORTION) this.flush();
+    if (exceeds(this.#limits, 'removedAtOnce', this.#pending.length)) this.flush();
   }
 
   /** Removes the pending files. */
@@ -154,10 +156,11 @@ export async function removeOutdated(
   root: string,
   site: Site,
   others: readonly string[],
+  limits: RemovalLimits,
   removed: PathList,
   store: Store,
 ): Promise<number> {
-  const remover = new Remover(root, removed);
+  const remover = new Remover(root, limits, removed);
   const now = new Map<string, string[]>();
   if (site.layout === 'files') {
     for (const block of await store.rows('SELECT * FROM written', BLOCK))
@@ -198,10 +201,11 @@ export async function sweep(
   site: Site,
   others: readonly string[],
   etchings: ReadonlySet<string>,
+  limits: RemovalLimits,
   removed: PathList,
   store: Store,
 ): Promise<number> {
-  const remover = new Remover(root, removed);
+  const remover = new Remover(root, limits, removed);
   if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
   else {
     for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) {

@@ -26,13 +26,13 @@ export async function rangeOf(options: BuildOptions): Promise<BlockRange | undef
 }
 
 /** Returns the highest block of the input that has records, or that a source read. */
-function tipOf({ inputs, out, cache, memoryLimit, threads }: BuildOptions): Promise<number> {
+function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOptions): Promise<number> {
   return withScratch(cache, async (scratch) => {
     const store = await Store.open({ memoryLimit, threads, scratch });
     let state: State | undefined;
     try {
       state = await State.attach(store, undefined, {}, undefined);
-      const { sources } = await loadInput(inputs, undefined, [out, cache], scratch, store, new ReadProgress());
+      const { sources } = await loadInput(inputs, undefined, [out, cache], limits, scratch, store, new ReadProgress());
       const { tip } = await store.row('SELECT coalesce(max(block_height), 0) AS tip FROM blocks', { tip: int });
       const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));
       return read.reduce((most, last) => Math.max(most, last), tip);

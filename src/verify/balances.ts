@@ -11,7 +11,7 @@ import { ChangedArchiveError, type OldArchive } from '../archiver/oldArchive.ts'
 import type { Manifest } from '../contract/schemas.ts';
 import { messageOf } from '../errors.ts';
 import { listEtchings } from '../etchings/facts.ts';
-import { LIMITS } from '../limits.ts';
+import { exceeds, type Limits } from '../limits.ts';
 import { archivePath } from '../pages/paths.ts';
 import type { Dialect } from '../pages/site.ts';
 import { State } from '../state/state.ts';
@@ -25,13 +25,12 @@ import type { Findings } from './findings.ts';
 import { loadReceived, makeReceived, receivedLine, verifyOutputs } from './outputs.ts';
 import type { ReadEtching } from './supply.ts';
 
-/** Records that are loaded into the store at once. */
-const RECORDS_AT_ONCE = 500_000;
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 
 export class BalancesVerification {
   readonly #archive: OldArchive;
   readonly #tip: number;
+  readonly #limits: Limits;
   readonly #findings: Findings;
   readonly #scratch: string;
   readonly #store: Store;
@@ -41,9 +40,17 @@ export class BalancesVerification {
   readonly #unprefixed: (hex: string) => string;
   #records = 0;
 
-  private constructor({ archive, tip }: ArchiveVerification, dialect: Dialect, scratch: string, store: Store, findings: Findings) {
+  private constructor(
+    { archive, tip }: ArchiveVerification,
+    dialect: Dialect,
+    limits: Limits,
+    scratch: string,
+    store: Store,
+    findings: Findings,
+  ) {
     this.#archive = archive;
     this.#tip = tip;
+    this.#limits = limits;
     this.#findings = findings;
     this.#scratch = scratch;
     this.#store = store;
@@ -57,6 +64,7 @@ export class BalancesVerification {
     archive: ArchiveVerification | undefined,
     { lists, dialect }: Manifest,
     memoryLimit: string,
+    limits: Limits,
     findings: Findings,
   ): Promise<BalancesVerification | undefined> {
     const tables = archive?.archive.root.lists;
@@ -73,7 +81,7 @@ export class BalancesVerification {
       await state.begin();
       await makeListedRecords(store);
       await makeReceived(store);
-      return new BalancesVerification(archive, dialect, scratch, store, findings);
+      return new BalancesVerification(archive, dialect, limits, scratch, store, findings);
     } catch (error) {
       store?.close();
       rmSync(scratch, { recursive: true, force: true });
@@ -95,7 +103,7 @@ export class BalancesVerification {
         received.map((record) => receivedLine(record, this.#unprefixed)),
       );
     }
-    if (this.#records >= RECORDS_AT_ONCE) await this.#load();
+    if (exceeds(this.#limits, 'recordsPerLoad', this.#records)) await this.#load();
   }
 
   async #load(): Promise<void> {
@@ -128,7 +136,7 @@ export class BalancesVerification {
       replaced: new Set<number>(),
       tip: this.#tip,
       objectSize,
-      limits: { ...LIMITS, listPage: lists.page, listLevels: lists },
+      limits: { ...this.#limits, listPage: lists.page, listLevels: lists },
     };
     const form: BalanceForm = {
       tip: this.#tip,
@@ -142,7 +150,7 @@ export class BalancesVerification {
       if (this.#findings.count === before && JSON.stringify(expected) !== JSON.stringify(balances))
         this.#findings.add(`${name} has other levels of balances, or other unbalanced runes, than a build makes`);
       if (this.#findings.count === before && lists.outputs !== undefined)
-        await verifyOutputs(lists, lists.outputs, this.#archive, this.#scratch, this.#findings, this.#store);
+        await verifyOutputs(lists, lists.outputs, blocks.limits, this.#archive, this.#scratch, this.#findings, this.#store);
     } catch (error) {
       if (!(error instanceof ChangedArchiveError)) throw error;
       this.#findings.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));

@@ -8,13 +8,11 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { joinedParts, partsOf } from '../archiver/unitSql.ts';
 import type { Manifest } from '../contract/schemas.ts';
+import { exceeds, type WorkLimits } from '../limits.ts';
 import { Store, text } from '../store/duckdb.ts';
 import type { Activity } from './blocks.ts';
 import { type Findings, PULL_ANEW } from './findings.ts';
 import type { ReadEtching } from './supply.ts';
-
-/** Balances that change are summed in memory up to this many, and then in the store. */
-const SUMS_AT_ONCE = 200_000;
 
 /** Balances below zero that are named. */
 const MOST_NAMED = 20;
@@ -41,8 +39,11 @@ interface Unbalanced {
   readonly address: string;
 }
 
+type SumLimits = Pick<WorkLimits, 'summedAtOnce'>;
+
 export class LedgerVerification {
   readonly #isFromNode: boolean;
+  readonly #limits: SumLimits;
   readonly #store: Store;
   readonly #scratch: string;
   readonly #findings: Findings;
@@ -55,8 +56,9 @@ export class LedgerVerification {
   /** Transactions that etch a rune, whose premine is only known at the end. */
   readonly #etched: Moves[] = [];
 
-  private constructor(isFromNode: boolean, isComplete: boolean, scratch: string, store: Store, findings: Findings) {
+  private constructor(isFromNode: boolean, isComplete: boolean, limits: SumLimits, scratch: string, store: Store, findings: Findings) {
     this.#isFromNode = isFromNode;
+    this.#limits = limits;
     this.#sums = isComplete ? new Map() : undefined;
     this.#scratch = scratch;
     this.#store = store;
@@ -64,7 +66,12 @@ export class LedgerVerification {
   }
 
   /** Returns undefined for an output of which neither can be checked. The caller closes the result. */
-  static async of({ sources = [], lists }: Manifest, memoryLimit: string, findings: Findings): Promise<LedgerVerification | undefined> {
+  static async of(
+    { sources = [], lists }: Manifest,
+    memoryLimit: string,
+    limits: SumLimits,
+    findings: Findings,
+  ): Promise<LedgerVerification | undefined> {
     const isFromNode = lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
     const isComplete = lists?.etchings?.counts === true;
     if (!isFromNode && !isComplete) return undefined;
@@ -72,7 +79,7 @@ export class LedgerVerification {
     try {
       const store = await Store.open({ memoryLimit, threads: availableParallelism(), scratch });
       await store.run('CREATE TEMP TABLE sums (rune VARCHAR, address VARCHAR, upper HUGEINT, lower HUGEINT)');
-      return new LedgerVerification(isFromNode, isComplete, scratch, store, findings);
+      return new LedgerVerification(isFromNode, isComplete, limits, scratch, store, findings);
     } catch (error) {
       rmSync(scratch, { recursive: true, force: true });
       throw error;
@@ -90,7 +97,7 @@ export class LedgerVerification {
       this.#move(record, moves);
     }
     this.#endTransaction(moves);
-    if ((this.#sums?.size ?? 0) > SUMS_AT_ONCE) await this.#flush();
+    if (exceeds(this.#limits, 'summedAtOnce', this.#sums?.size ?? 0)) await this.#flush();
   }
 
   #move({ rune, operation, address, amount = '0', location }: Activity, moves: Map<string, Moves>): void {

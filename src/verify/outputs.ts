@@ -13,7 +13,6 @@ import { type AddressForm, AddressOutputs, sortKeySql } from '../archiver/addres
 import { documentsOf } from '../archiver/documents.ts';
 import type { OldArchive } from '../archiver/oldArchive.ts';
 import { changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../archiver/unitSql.ts';
-import { LIMITS } from '../limits.ts';
 import { archivePath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
@@ -47,12 +46,14 @@ export const loadReceived = (file: string, store: Store): Promise<void> =>
   store.run(`INSERT INTO received_outputs FROM ${readLines(file, COLUMNS)}`);
 
 /**
- * Compares the outputs of an archive with the records up to its tip. `lists` are all lists of its root. Needs the tables
+ * Compares the outputs of an archive with the records up to its tip. `lists` are all lists of its root, and `limits`
+ * has those with which they were made. Needs the tables
  * `received_outputs`, `listed_records` and `state.runes`. Throws a ChangedArchiveError when a file is damaged.
  */
 export async function verifyOutputs(
   lists: ListTables,
   tables: OutputTables,
+  limits: AddressForm['limits'],
   archive: OldArchive,
   scratch: string,
   findings: Findings,
@@ -89,7 +90,7 @@ export async function verifyOutputs(
     store,
     `Build again with the same flags and --full. If that does not help: ${PULL_ANEW}`,
   );
-  if (findings.count === before) await verifyAddresses(lists, tables, archive, scratch, findings, store);
+  if (findings.count === before) await verifyAddresses(lists, tables, limits, archive, scratch, findings, store);
 }
 
 /** Adds a finding about the first row of a query. */
@@ -144,6 +145,7 @@ async function readOutputs({ outputs }: OutputTables, archive: OldArchive, scrat
 async function verifyAddresses(
   lists: ListTables,
   tables: OutputTables,
+  limits: AddressForm['limits'],
   old: OldArchive,
   scratch: string,
   findings: Findings,
@@ -156,7 +158,7 @@ async function verifyAddresses(
     old: undefined,
     known: [],
     writer,
-    limits: { ...LIMITS, listPage: lists.page },
+    limits,
     heights: HEIGHTS,
     ranges,
     scratch,

@@ -9,7 +9,7 @@ import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from '../bulk
 import { COLUMNS } from '../bulk/rows.ts';
 import type { Progress } from '../cli/progress.ts';
 import { BuildError, messageOf } from '../errors.ts';
-import { LIMITS } from '../limits.ts';
+import type { WorkLimits } from '../limits.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
 import type { Site } from '../pages/site.ts';
@@ -28,6 +28,7 @@ export async function verifyRanges(
   site: Site,
   blocks: readonly BlockDigest[],
   memoryLimit: string,
+  limits: Pick<WorkLimits, 'batchRecords'>,
   sink: ComparingSink,
   findings: Findings,
   progress: Progress,
@@ -46,7 +47,7 @@ export async function verifyRanges(
       const stamp = await stampOf(join(root, path));
       if (stamp === undefined) findings.add(`${path} is missing`);
       else stamps.set(first, stamp);
-      const wrong = stamp === undefined ? undefined : await misfit(resolve(root, path), inRange, site, store);
+      const wrong = stamp === undefined ? undefined : await misfit(resolve(root, path), inRange, site, limits, store);
       if (wrong !== undefined) findings.add(`${path}: ${wrong}`);
     }
   } finally {
@@ -59,7 +60,13 @@ export async function verifyRanges(
 }
 
 /** Describes what is wrong with a Parquet file that must have these blocks. Undefined if it is correct. */
-async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
+async function misfit(
+  path: string,
+  blocks: readonly BlockDigest[],
+  site: Site,
+  limits: Pick<WorkLimits, 'batchRecords'>,
+  store: Store,
+): Promise<string | undefined> {
   try {
     const columns = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [path])}`, {
       column_name: text,
@@ -77,7 +84,7 @@ async function misfit(path: string, blocks: readonly BlockDigest[], site: Site, 
       return `it has ${recordsOf(heights)} records of ${heights.length} blocks, expected ${recordsOf(expected)} of ${expected.length}, or the blocks differ`;
     }
     if (await isOutOfOrder(path, store)) return 'its rows are not in order, or its event indexes are wrong';
-    return await otherBlock(path, blocks, site, store);
+    return await otherBlock(path, blocks, site, limits, store);
   } catch (error) {
     // A lack of memory or disk space is not a fault of the file.
     if (error instanceof BuildError) throw error;
@@ -101,11 +108,17 @@ async function isOutOfOrder(path: string, store: Store): Promise<boolean> {
 }
 
 /** Describes the first block whose rows have another digest than its pages. Undefined if all digests match. */
-async function otherBlock(path: string, blocks: readonly BlockDigest[], site: Site, store: Store): Promise<string | undefined> {
+async function otherBlock(
+  path: string,
+  blocks: readonly BlockDigest[],
+  site: Site,
+  limits: Pick<WorkLimits, 'batchRecords'>,
+  store: Store,
+): Promise<string | undefined> {
   const digests = new Map(blocks.map(({ height, digest }) => [height, digest]));
   const rows = `(SELECT *, event_index AS ord FROM ${readFiles('parquet', [path])})`;
   let found: string | undefined;
-  for await (const batch of renderBatches(store, { ...site, layout: 'files', dialect: 'contract' }, blocks, LIMITS, rows)) {
+  for await (const batch of renderBatches(store, { ...site, layout: 'files', dialect: 'contract' }, blocks, limits, rows)) {
     for (const { height, digest } of batch.blocks) {
       if (digest !== digests.get(height))
         found ??= `its rows of block ${height} have the digest ${digest}, but the pages have ${digests.get(height)}`;

@@ -9,6 +9,7 @@ import type { Progress } from '../cli/progress.ts';
 import { DEFAULT_MEMORY, halfOf } from '../contract/memorySize.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
+import { LIMITS, type Limits } from '../limits.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
 import { inspectOutput, LOCK, MARKER } from '../output/folder.ts';
 import { listsOf } from '../output/manifest.ts';
@@ -51,7 +52,7 @@ export interface Verified {
 }
 
 /** Verifies an output folder. Throws a VerificationError with the findings, or an InputError if it is not an output. */
-export async function verify(root: string, progress: Progress, memoryLimit = DEFAULT_MEMORY): Promise<Verified> {
+export async function verify(root: string, progress: Progress, memoryLimit = DEFAULT_MEMORY, limits = LIMITS): Promise<Verified> {
   const findings = new Findings();
   const manifest = readManifest(root, findings);
   const site = siteOf(manifest);
@@ -62,11 +63,12 @@ export async function verify(root: string, progress: Progress, memoryLimit = DEF
   const sink = new ComparingSink(root, findings);
   const archive = site.listRoot === undefined ? undefined : ArchiveVerification.open(root, site, blocks, findings);
   if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);
-  const balances = site.layout === 'archive' ? await BalancesVerification.of(archive, manifest, halfOf(memoryLimit), findings) : undefined;
+  const balances =
+    site.layout === 'archive' ? await BalancesVerification.of(archive, manifest, halfOf(memoryLimit), limits, findings) : undefined;
   let ledger: LedgerVerification | undefined;
   try {
-    ledger = await LedgerVerification.of(manifest, halfOf(memoryLimit), findings);
-    return await verifyBlocks(root, manifest, blocks, { own, sink, archive, balances, ledger, memoryLimit }, findings, progress);
+    ledger = await LedgerVerification.of(manifest, halfOf(memoryLimit), limits, findings);
+    return await verifyBlocks(root, manifest, blocks, { own, sink, archive, balances, ledger, memoryLimit, limits }, findings, progress);
   } finally {
     balances?.close();
     ledger?.close();
@@ -80,6 +82,7 @@ interface Checks {
   readonly archive: ArchiveVerification | undefined;
   readonly balances: BalancesVerification | undefined;
   readonly memoryLimit: string;
+  readonly limits: Limits;
   readonly ledger: LedgerVerification | undefined;
 }
 
@@ -88,7 +91,7 @@ async function verifyBlocks(
   root: string,
   manifest: Manifest,
   blocks: readonly BlockDigest[],
-  { own, sink, archive, balances, ledger, memoryLimit }: Checks,
+  { own, sink, archive, balances, ledger, memoryLimit, limits }: Checks,
   findings: Findings,
   progress: Progress,
 ): Promise<Verified> {
@@ -137,7 +140,8 @@ async function verifyBlocks(
   // The other checks have read every file, so this only counts them.
   const files = sink.files + archived.length;
   const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
-  const bulk = site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, memoryLimit, own, findings, progress) : [];
+  const bulk =
+    site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, memoryLimit, limits, own, findings, progress) : [];
   if (findings.count === 0) {
     const facts = manifest.lists?.etchings;
     const { lists } = listsOf(facts && { total: facts.total, hasCounts: facts.counts === true }, archive?.archive.root.lists);

@@ -87,9 +87,9 @@ function kindsIn(out: string): string[] {
 
 /** Levels and pages that short chains fill. The lists of four addresses become long and short again. */
 const TINY = [
-  { listPage: 2, listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 14 },
-  { listPage: 3, listLevels: { steps: [12, 4, 2], unsettled: 1 }, spentBlocks: 7 },
-  { listPage: 5, listLevels: { steps: [40, 4], unsettled: 3 }, spentBlocks: 60 },
+  { listPage: 2, documentMember: 200, listLevels: { steps: [24, 8, 4], unsettled: 2 }, spentBlocks: 14 },
+  { listPage: 3, documentMember: 20, listLevels: { steps: [12, 4, 2], unsettled: 1 }, spentBlocks: 7 },
+  { listPage: 5, documentMember: 1000, listLevels: { steps: [40, 4], unsettled: 3 }, spentBlocks: 60 },
 ];
 
 it.each([
@@ -139,7 +139,7 @@ it.each([
         for (const kind of kindsIn(out)) kinds.add(kind);
       }
       if (tiny !== undefined)
-        for (const limit of ['listPage', 'listLevels', 'spentBlocks'] as const)
+        for (const limit of ['listPage', 'documentMember', 'listLevels', 'spentBlocks'] as const)
           expect([limit, crossings.has(limit)]).toEqual([limit, true]);
       expect([...kinds].sort()).toEqual(tiny === undefined ? ['list'] : ['list', 'page', 'removal']);
     }
@@ -243,7 +243,7 @@ describe('an archive of rows from a node', () => {
     const findingsAfter = async (kind: 'addresses' | 'starts', change: (document: StoredDocument) => StoredDocument | undefined) => {
       let isDone = false;
       const changed = outputs[kind].map((level) => {
-        const writer = new DocumentWriter(archive.root.objectSize, put);
+        const writer = new DocumentWriter(archive.root.objectSize, LIMITS, put);
         for (const document of documentsOf(archive, level)) {
           const other = isDone ? document : change(document);
           isDone ||= other !== document;

@@ -15,7 +15,7 @@ const TINY_LIMITS = [
   ...['histories', 'outputHistories', 'etchingHistories', 'archiveFaults', 'nodeKill', 'nodeChains'].map(
     (name) => `test/exhaustive/${name}.test.ts`,
   ),
-  ...['etchings', 'activityLists'].map((name) => `test/${name}.test.ts`),
+  ...['etchings', 'activityLists', 'bulk', 'server'].map((name) => `test/${name}.test.ts`),
 ];
 
 const { test } = tier('test/{exhaustive,rehearsal/model}/*.test.ts', { testTimeout: 3_600_000 });

@@ -7,9 +7,10 @@ import { Progress } from '../../src/cli/progress.ts';
 import { ENCODINGS } from '../../src/pages/site.ts';
 import { verify } from '../../src/verify/verify.ts';
 import { filesBelow, RecordingLog } from './build.ts';
+import { TEST_LIMITS } from './limits.ts';
 
 /** Verifies an output. Rejects when something in it is wrong. */
-export const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
+export const check = (out: string) => verify(out, new Progress(new RecordingLog(), false), undefined, TEST_LIMITS);
 
 /** The paths that the last build listed as added or removed. */
 export const list = (out: string, name: 'added' | 'removed'): string[] =>

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, InputError, messageOf } from '../../errors.ts';
+import { countCrossing, type WorkLimits } from '../../limits.ts';
 import { runeId } from '../../runes/ledger.ts';
 import type { Terms } from '../../runes/message.ts';
 import { nameNumber } from '../../runes/name.ts';
@@ -13,21 +14,19 @@ import { checkDigest, RUNES_FILE } from '../pulledFiles.ts';
 /** Columns of a rune's terms. */
 const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'];
 
-const RUNES_PER_TEXT = 10_000;
-
 /** Returns the runes, ascending by number. Throws an InputError when the table is damaged. */
-export async function knownRunes(folder: string, store: Store): Promise<KnownRune[]> {
+export async function knownRunes(folder: string, limits: Pick<WorkLimits, 'runesPerText'>, store: Store): Promise<KnownRune[]> {
   const path = join(folder, RUNES_FILE);
   if (!existsSync(path)) return [];
   try {
     await checkDigest(path);
     const columns = ['id', 'name', 'block_height', ...TERMS.map((term) => `terms_${term}`)];
-    // One text has many runes: with a row for each, the start of a pull takes 1.7 times as long.
     const texts = await store.rows(
       `SELECT string_agg(concat_ws(' ', ${columns.map((column) => `coalesce(${column}::VARCHAR, '')`).join(', ')}), chr(10) ORDER BY number) AS runes
-       FROM ${readFiles('parquet', [path])} GROUP BY number // ${RUNES_PER_TEXT} ORDER BY number // ${RUNES_PER_TEXT}`,
+       FROM ${readFiles('parquet', [path])} GROUP BY number // ${limits.runesPerText} ORDER BY number // ${limits.runesPerText}`,
       { runes: text },
     );
+    if (texts.length > 1) countCrossing('runesPerText');
     return texts.flatMap(({ runes }) => runes.split('\n').map(parseRune));
   } catch (error) {
     // Too little memory or too many open files do not mean that the table is damaged.

@@ -100,7 +100,7 @@ export class NodePull {
       checkNetwork(found?.network, chain, node.name, folder);
       if (found === undefined) checkNew(folder);
       const rowsFrom = firstWanted(options.wanted, { found: found?.rowsFrom, firstHeight, tip: chain.blocks, folder });
-      const runes = await knownRunes(folder, store);
+      const runes = await knownRunes(folder, limits, store);
       const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
       const rows = new RowFiles(folder, store);
       const pull = new NodePull(options, node, network, ledger, rows, log);
