@@ -97,6 +97,19 @@ export const machineCpuSeconds = (): number =>
   cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0) / 1000;
 
 /**
+ * Returns resident bytes of processes and descendants; shared memory counts once (PSS). Undefined where not reported.
+ */
+export const memoryOf = (pids: readonly number[]): number | undefined =>
+  orUndefined(() =>
+    pids
+      .flatMap(familyOf)
+      .reduce((sum, pid) => sum + Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0) * 1024, 0),
+  );
+
+/** Bytes of a page of memory on all systems that tell its use in pages. */
+const PAGE_BYTES = 4096;
+
+/**
  * Returns resident bytes of processes and descendants; shared memory counts for each. It costs less than `memoryOf`, whose
  * walk through all pages takes milliseconds. Undefined where not reported.
  */
