@@ -13,9 +13,10 @@ import {
   pointerOffset,
   readPointer,
 } from './activityTables.ts';
+import type { Segment } from './directory.ts';
 import { ArchiveError } from './error.ts';
 import type { Archive } from './reader.ts';
-import type { Root, Segment } from './root.ts';
+import type { Root } from './root.ts';
 import { type TableEntry, totalOf } from './sortedTable.ts';
 
 /** A list: its parts by level, the newest records first. */

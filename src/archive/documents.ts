@@ -6,26 +6,8 @@
  * the start of its keys and its length in bytes. So a lookup takes two rounds of reads: directory, member.
  */
 import { ArchiveError } from './error.ts';
+import type { DocumentFile, DocumentLevel } from './levels.ts';
 import type { Archive } from './reader.ts';
-
-/** A file of a level. */
-export interface DocumentFile {
-  /** Keys in the file are equal to this text or after it, and those in earlier files before it. */
-  readonly from: string;
-  readonly file: string;
-  /** Size of the file, in bytes. */
-  readonly bytes: number;
-  /** Size of the directory, in bytes. */
-  readonly directory: number;
-}
-
-/** The documents of the blocks from height `first` to `last`. */
-export interface DocumentLevel {
-  readonly first: number;
-  readonly last: number;
-  /** Ascending by key. */
-  readonly files: readonly DocumentFile[];
-}
 
 /** Where a member is in its file, in bytes. `from` is as in DocumentFile. */
 export interface PlacedMember {

@@ -6,12 +6,12 @@
  */
 
 import { exceeds, READER_LIMITS } from '../limits.ts';
-import { type PlacedBlock, parseDirectory } from './directory.ts';
+import { type PlacedBlock, parseDirectory, type Segment } from './directory.ts';
 import { ArchiveError, isArchiveError } from './error.ts';
 import { isFileName } from './fileName.ts';
 import { PartCache } from './partCache.ts';
-import { type Level, MOST_INFLATED, parseRoot, type Root, type Segment } from './root.ts';
-import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type TableEntry } from './sortedTable.ts';
+import { MOST_INFLATED, parseRoot, type Root } from './root.ts';
+import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type Level, type TableEntry } from './sortedTable.ts';
 
 /** How a host reads an archive. */
 export interface ArchiveFiles {

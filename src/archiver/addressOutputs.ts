@@ -6,8 +6,8 @@
  * first, without the outputs that it spends. All are in the order of the list already.
  */
 import { join } from 'node:path';
-import { type DocumentLevel, pageKey, separatorOf } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
+import { pageKey, separatorOf } from '../archive/documents.ts';
+import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import {
   ABOVE_HEIGHTS,
   type AddressDocument,

@@ -5,8 +5,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isPairKey, pairKey, parseHoldersHead, parseTotal, runeKey } from '../archive/balanceTables.ts';
-import type { DocumentLevel } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
+import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import { countCrossing } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';

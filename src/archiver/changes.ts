@@ -1,9 +1,8 @@
 /**
  * Joins levels of documents with those of the last build.
  */
-import type { DuckDBDataChunk } from '@duckdb/node-api';
-import type { DocumentLevel } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
+import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
+import type { Store } from '../store/duckdb.ts';
 import { type Documents, type DocumentWriter, documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from './documents.ts';
 import type { LevelPlan } from './listedRecords.ts';
 import type { OldArchive } from './oldArchive.ts';
@@ -44,7 +43,7 @@ export async function joinLevel<Kind>(
 }
 
 /** Yields documents from sorted rows: keys and values. DuckDB can sort more rows than fit into memory, but cannot make such long lists. */
-export async function* groupRows(chunks: AsyncIterable<DuckDBDataChunk>): AsyncGenerator<StoredDocument> {
+export async function* groupRows(chunks: ReturnType<Store['stream']>): AsyncGenerator<StoredDocument> {
   let [key, values]: [string | undefined, string[]] = [undefined, []];
   for await (const chunk of chunks) {
     for (const [next, value] of chunk.getRows()) {

@@ -3,8 +3,8 @@
  */
 import { closeSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import { type DocumentFile, type DocumentLevel, parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
+import { parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
+import type { DocumentFile, DocumentLevel, LevelRange } from '../archive/levels.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
 import { gzipMember } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';

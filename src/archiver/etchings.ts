@@ -7,7 +7,8 @@
 import { renderPageDirectory } from '../archive/etchings.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import { nameKeyOf } from '../archive/nameKey.ts';
-import type { EtchingFile, EtchingTables, Level } from '../archive/root.ts';
+import type { EtchingFile, EtchingTables } from '../archive/root.ts';
+import type { Level } from '../archive/sortedTable.ts';
 import { HAS_COUNTS, lowestChange, windowMoves } from '../etchings/changes.ts';
 import type { EtchingFacts } from '../etchings/facts.ts';
 import { type NamedRune, readNames } from '../etchings/names.ts';

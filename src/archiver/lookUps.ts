@@ -4,7 +4,8 @@
  */
 import { closeSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
-import { type DocumentFile, type DocumentLevel, lastUpTo, type PlacedMember, parseMembers } from '../archive/documents.ts';
+import { lastUpTo, type PlacedMember, parseMembers } from '../archive/documents.ts';
+import type { DocumentFile, DocumentLevel } from '../archive/levels.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
 import type { StoredDocument } from './documents.ts';
 import type { OldArchive } from './oldArchive.ts';

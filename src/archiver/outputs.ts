@@ -3,7 +3,8 @@
  * are spent. Pages do not have the latter, so the state keeps those of the newest blocks.
  */
 import { join } from 'node:path';
-import { type DocumentLevel, keyOfAddress } from '../archive/documents.ts';
+import { keyOfAddress } from '../archive/documents.ts';
+import type { DocumentLevel } from '../archive/levels.ts';
 import { type OutputTables, parseOutput, SPENT } from '../archive/outputTables.ts';
 import { countCrossing, type Limits } from '../limits.ts';
 import { int, type Store, text } from '../store/duckdb.ts';

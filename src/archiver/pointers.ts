@@ -3,8 +3,7 @@
  */
 import { POINTERS_PER_BLOCK, type Pointer, pointerOffset, readPointer, writePointer } from '../archive/activityTables.ts';
 import { crc32 } from '../archive/crc32.ts';
-import type { Level } from '../archive/root.ts';
-import { BLOCK_BYTES, blocksPerFile, fileBytes, totalOf } from '../archive/sortedTable.ts';
+import { BLOCK_BYTES, blocksPerFile, fileBytes, type Level, totalOf } from '../archive/sortedTable.ts';
 import { BuildError } from '../errors.ts';
 import type { OldArchive } from './oldArchive.ts';
 import type { PutFile } from './segments.ts';

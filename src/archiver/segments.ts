@@ -4,8 +4,7 @@
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { cut, type Piece } from '../archive/cut.ts';
-import { type DirectoryEntry, renderEntry } from '../archive/directory.ts';
-import type { Segment } from '../archive/root.ts';
+import { type DirectoryEntry, renderEntry, type Segment } from '../archive/directory.ts';
 import type { Limits } from '../limits.ts';
 import type { SpooledBlock } from '../write/blockSpool.ts';
 import { gzipMember } from '../write/compress.ts';

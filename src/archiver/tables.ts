@@ -4,7 +4,6 @@
  */
 import { crc32 } from '../archive/crc32.ts';
 import { levelRanges } from '../archive/levels.ts';
-import type { Level } from '../archive/root.ts';
 import {
   BLOCK_BYTES,
   ENTRIES_PER_BLOCK,
@@ -14,6 +13,7 @@ import {
   FINEST_BITS,
   fileBytes,
   foldCounts,
+  type Level,
   type TableEntry,
   totalOf,
   UNUSED_HEIGHT,

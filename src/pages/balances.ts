@@ -16,10 +16,10 @@ import {
   parseTotal,
   runeKey,
 } from '../archive/balanceTables.ts';
-import { type DocumentLevel, findDocuments, keyOfAddress, pageKey } from '../archive/documents.ts';
+import { findDocuments, keyOfAddress, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { findOrdinals } from '../archive/etchings.ts';
-import { lastRanked } from '../archive/levels.ts';
+import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
 import type { Archive } from '../archive/reader.ts';
 import { shiftDecimals } from './amounts.ts';

@@ -18,8 +18,8 @@ import type { Heights } from './heights.ts';
 import { writeParquet } from './parquetFile.ts';
 import { checkDigest, HEIGHTS_PER_FILE, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
-import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
-import { hasChecksum, putInPlace, saveStream, workFile, writeError } from './write.ts';
+import { allBy, type Extent, HIGHEST, type Source } from './source.ts';
+import { type Fetched, hasChecksum, putInPlace, saveStream, workFile, writeError } from './write.ts';
 
 export interface DatabaseOptions {
   /** A `postgres://` URL. */

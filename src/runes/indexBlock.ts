@@ -6,22 +6,12 @@ import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
 import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessEndsOf } from './block.ts';
 import { copyOf, type Hash256, hashText, outpointText, sameBytes, uint32At } from './bytes.ts';
-import {
-  type Changes,
-  knownId,
-  type Ledger,
-  type Mintable,
-  type NewOutput,
-  type NewRune,
-  type RuneId,
-  type RuneOutput,
-  runeId,
-  runeIdText,
-} from './ledger.ts';
+import type { Changes, Ledger, Mintable, NewOutput, NewRune, RuneOutput } from './ledger.ts';
 import { type Etching, MAX_U128, type Message, type MessageId } from './message.ts';
 import { commitmentOf, FIRST_RESERVED, minimumName, nameNumber, nameText, reservedName, spacedName } from './name.ts';
 import type { Network } from './networks.ts';
 import { type Event, emitMoves, type LedgerRow, type RowTarget, type RuneRow } from './rows.ts';
+import { knownId, type RuneId, runeId, runeIdText } from './runeId.ts';
 import { isOpReturn, isTaproot, pushes, tapscriptOf } from './script.ts';
 
 /** Confirmations that a commitment needs when its name is etched. The block of the etching counts as one. */

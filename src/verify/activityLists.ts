@@ -14,8 +14,16 @@ import {
 } from '../archive/activityTables.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
-import type { Level } from '../archive/root.ts';
-import { blocksPerFile, ENTRIES_PER_BLOCK, FINEST_BITS, fileBytes, foldCounts, type TableEntry, totalOf } from '../archive/sortedTable.ts';
+import {
+  blocksPerFile,
+  ENTRIES_PER_BLOCK,
+  FINEST_BITS,
+  fileBytes,
+  foldCounts,
+  type Level,
+  type TableEntry,
+  totalOf,
+} from '../archive/sortedTable.ts';
 import type { OldArchive } from '../archiver/oldArchive.ts';
 import { pointersOf } from '../archiver/pointers.ts';
 import { entriesOf } from '../archiver/tables.ts';

@@ -9,10 +9,10 @@
 import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { cut } from '../archive/cut.ts';
-import type { PlacedBlock } from '../archive/directory.ts';
+import type { PlacedBlock, Segment } from '../archive/directory.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { levelRanges } from '../archive/levels.ts';
-import { type Level, MOST_INFLATED, renderRoot, type Segment } from '../archive/root.ts';
+import { MOST_INFLATED, renderRoot } from '../archive/root.ts';
 import {
   BLOCK_BYTES,
   checkBlocks,
@@ -23,6 +23,7 @@ import {
   FINEST_BITS,
   foldCounts,
   keyOf,
+  type Level,
   type TableEntry,
   totalOf,
   writeEntry,

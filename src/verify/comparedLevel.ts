@@ -1,8 +1,7 @@
 /**
  * Compares the documents that a build makes with those of an archive.
  */
-import type { DocumentLevel } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
+import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import type { LevelWriter } from '../archiver/changes.ts';
 import { documentsOf, type StoredDocument } from '../archiver/documents.ts';
 import type { OldArchive } from '../archiver/oldArchive.ts';

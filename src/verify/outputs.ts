@@ -4,8 +4,8 @@
  * of an address with the same runes and amounts could still stand for each other.
  */
 import { join } from 'node:path';
-import { type DocumentLevel, keyOfAddress } from '../archive/documents.ts';
-import { levelRanges } from '../archive/levels.ts';
+import { keyOfAddress } from '../archive/documents.ts';
+import { type DocumentLevel, levelRanges } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
 import { type OutputTables, parseOutput } from '../archive/outputTables.ts';
 import { MOST_INFLATED } from '../archive/root.ts';

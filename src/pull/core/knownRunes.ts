@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { BuildError, InputError, messageOf } from '../../errors.ts';
-import { runeId } from '../../runes/ledger.ts';
 import type { Terms } from '../../runes/message.ts';
 import { nameNumber } from '../../runes/name.ts';
+import { runeId } from '../../runes/runeId.ts';
 import { type Store, text } from '../../store/duckdb.ts';
 import { readFiles } from '../../store/files.ts';
 import type { KnownRune } from '../../unspent/diskLedger.ts';
