@@ -9,7 +9,7 @@ import type { DocumentLevel } from '../src/archive/levels.ts';
 import { Archive } from '../src/archive/reader.ts';
 import { renderRoot } from '../src/archive/root.ts';
 import { DocumentWriter, mergeDocuments, type StoredDocument } from '../src/archiver/documents.ts';
-import { nameOf } from '../src/archiver/oldArchive.ts';
+import { nameOf } from '../src/archiver/storedArchive.ts';
 import { LIMITS } from '../src/limits.ts';
 import { gzipMember } from '../src/write/compress.ts';
 

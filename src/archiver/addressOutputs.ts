@@ -26,11 +26,11 @@ import { sortedRows } from '../store/sortedRows.ts';
 import { LineFile } from '../write/lineFile.ts';
 import type { LevelWriter } from './changes.ts';
 import { documentsOf, type IsWanted, type StoredDocument } from './documents.ts';
-import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
+import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 
 /** How lists of addresses are written. */
 export interface AddressForm {
-  readonly old: OldArchive | undefined;
+  readonly old: StoredArchive | undefined;
   /** Levels by outpoint of the last build which this build takes over, alone or joined. */
   readonly known: readonly DocumentLevel[];
   /** Begins a level. */
@@ -262,7 +262,7 @@ function anyOf(keys: readonly string[]): IsWanted {
  * Writes the removed outputs of levels of the last build: lines with `key`, `output`, `first` and `page`. The last two are
  * missing where the document of the address has the output.
  */
-export function writeRemoved(level: DocumentLevel, old: OldArchive, page: number, lines: LineFile): void {
+export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: number, lines: LineFile): void {
   for (const document of documentsOf(old, level)) {
     const [key = '', part] = document.key.split(' ');
     if (part === undefined) {

@@ -19,8 +19,8 @@ import { gzipMember } from '../write/compress.ts';
 import { checkListsFit } from './activityRows.ts';
 import { type EtchingChange, writeEtchings } from './etchings.ts';
 import { type ListForm, writeLists } from './lists.ts';
-import { nameOf, type OldArchive } from './oldArchive.ts';
 import { type ArchivedBlocks, writeSegments } from './segments.ts';
+import { nameOf, type StoredArchive } from './storedArchive.ts';
 import { writeIds } from './tables.ts';
 
 /** An archive as the manifest describes it. */
@@ -67,7 +67,7 @@ export async function writeArchive(
   lists: ListForm | undefined,
   blocks: ArchivedBlocks,
   etchingChange: EtchingChange,
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   sink: ArchiveSink,
   store: Store,
 ): Promise<WrittenArchive> {

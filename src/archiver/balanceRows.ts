@@ -14,12 +14,12 @@ import { LineFile } from '../write/lineFile.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { documentsOf, type StoredDocument } from './documents.ts';
 import { findRanges, type KeyRange, onlyKey, withPages } from './lookUps.ts';
-import type { OldArchive } from './oldArchive.ts';
+import type { StoredArchive } from './storedArchive.ts';
 import { changesIn, digitsOf, joinedParts, partsOf } from './unitSql.ts';
 
 /** How rows are made. */
 interface RowForm {
-  readonly old: OldArchive | undefined;
+  readonly old: StoredArchive | undefined;
   /** Most entries in a document. */
   readonly page: number;
   /** Folder for temporary files. */

@@ -5,14 +5,14 @@ import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type Documents, type DocumentWriter, documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from './documents.ts';
 import type { LevelPlan } from './listedRecords.ts';
-import type { OldArchive } from './oldArchive.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** Receives the documents of a level. */
 export type LevelWriter = Pick<DocumentWriter, 'add' | 'finish'>;
 
 /** How levels are written. */
 export interface LevelForm<Kind> {
-  readonly old: OldArchive | undefined;
+  readonly old: StoredArchive | undefined;
   /** Begins a level. */
   readonly writer: (kind: Kind, range: LevelRange) => LevelWriter;
 }

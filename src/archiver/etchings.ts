@@ -18,8 +18,8 @@ import { maximumLimit, type Site } from '../pages/site.ts';
 import type { Store } from '../store/duckdb.ts';
 import { gzipMember } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';
-import type { OldArchive } from './oldArchive.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
+import type { StoredArchive } from './storedArchive.ts';
 import { LevelWriter } from './tables.ts';
 
 /** The etchings of the last build and of this one; undefined without etchings. */
@@ -33,7 +33,7 @@ export async function writeEtchings(
   site: Site,
   { before, now }: EtchingChange,
   blocks: ArchivedBlocks,
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   put: PutFile,
   store: Store,
 ): Promise<EtchingTables | undefined> {

@@ -16,8 +16,8 @@ import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
 import { TABLES } from '../store/tables.ts';
 import { LineFile } from '../write/lineFile.ts';
-import type { OldArchive } from './oldArchive.ts';
 import type { ArchivedBlocks } from './segments.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** How a level is made. */
 export interface LevelPlan extends LevelRange {
@@ -58,7 +58,7 @@ function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): bool
 export async function listRecords(
   plans: readonly LevelPlan[],
   blocks: ArchivedBlocks,
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   pageSize: number,
   scratch: string,
   store: Store,
@@ -108,7 +108,7 @@ const inflate = (page: Uint8Array): string => gunzipSync(page, { maxOutputLength
 function* placesOf(
   { spooled }: ArchivedBlocks,
   recalled: readonly number[],
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   pages: LineFile,
 ): Generator<readonly [height: number, page: number, offset: number, bytes: number]> {
   for (const { height, pages: lengths } of entriesOf(spooled)) yield* placed(height, 0, 0, lengths);

@@ -8,7 +8,7 @@ import { lastUpTo, type PlacedMember, parseMembers } from '../archive/documents.
 import type { DocumentFile, DocumentLevel } from '../archive/levels.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
 import type { StoredDocument } from './documents.ts';
-import type { OldArchive } from './oldArchive.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** Keys that are equal to `from` or after it, and before `end`. */
 export interface KeyRange {
@@ -27,7 +27,7 @@ export const withPages = (key: string): KeyRange => ({ from: key, end: `${key}!`
  * is read once. Throws a ChangedArchiveError for a file that is damaged.
  */
 export async function* findRanges(
-  old: OldArchive,
+  old: StoredArchive,
   { files }: DocumentLevel,
   ranges: AsyncIterable<KeyRange> | Iterable<KeyRange>,
 ): AsyncGenerator<StoredDocument> {
@@ -62,12 +62,12 @@ function lineOf(text: string): Line {
 
 class OpenedFile {
   readonly file: DocumentFile;
-  readonly #old: OldArchive;
+  readonly #old: StoredArchive;
   readonly #handle: number;
   readonly #members: readonly PlacedMember[];
   #last: { readonly member: PlacedMember; readonly lines: readonly Line[] } | undefined;
 
-  constructor(old: OldArchive, file: DocumentFile) {
+  constructor(old: StoredArchive, file: DocumentFile) {
     this.file = file;
     this.#old = old;
     this.#handle = old.open(file.file);

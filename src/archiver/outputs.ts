@@ -15,7 +15,7 @@ import { AddressOutputs, type LevelRows, OutputRunes, sortKeySql, writeRemoved }
 import { joinLevel, type LevelForm, reusedLevels } from './changes.ts';
 import type { JoinValues, StoredDocument } from './documents.ts';
 import { hasRecalledPages, type LevelPlan, recalledPages } from './listedRecords.ts';
-import { ChangedArchiveError } from './oldArchive.ts';
+import { ChangedArchiveError } from './storedArchive.ts';
 import { unitsOf } from './unitSql.ts';
 
 /** True when the input says for every record which outputs were spent, because all of it is from a node. */

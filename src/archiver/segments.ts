@@ -9,7 +9,7 @@ import type { Limits } from '../limits.ts';
 import type { SpooledBlock } from '../write/blockSpool.ts';
 import { gzipMember } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';
-import type { OldArchive } from './oldArchive.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** Stores a file of the archive. Returns its name. */
 export type PutFile = (content: Uint8Array) => string;
@@ -37,7 +37,7 @@ interface Source extends Piece {
 }
 
 /** Writes all segments that the last build does not have. Returns all segments, in ascending order. */
-export async function writeSegments(blocks: ArchivedBlocks, old: OldArchive | undefined, put: PutFile): Promise<Segment[]> {
+export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive | undefined, put: PutFile): Promise<Segment[]> {
   const handles = new Map<string, number>();
   const segments: Segment[] = [];
   try {
@@ -82,7 +82,7 @@ function newPieces({ spooled }: ArchivedBlocks, handles: Map<string, number>): S
 }
 
 /** Returns the pieces of the last build: whole segments where nothing changed, else single blocks. */
-async function oldPieces({ replaced, tip }: ArchivedBlocks, old: OldArchive | undefined): Promise<Source[]> {
+async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive | undefined): Promise<Source[]> {
   if (old === undefined) return [];
   const heights = [...replaced].sort((a, b) => a - b);
   const pieces: Source[] = [];
@@ -111,7 +111,7 @@ function hasBetween(heights: readonly number[], first: number, last: number): bo
   return (heights[low] ?? Number.POSITIVE_INFINITY) <= last;
 }
 
-const wholeSegment = (segment: Segment, old: OldArchive): Source => ({
+const wholeSegment = (segment: Segment, old: StoredArchive): Source => ({
   first: segment.first,
   last: segment.last,
   bytes: segment.bytes - segment.directory,
@@ -122,7 +122,7 @@ const wholeSegment = (segment: Segment, old: OldArchive): Source => ({
   },
 });
 
-function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: OldArchive): Generator<Source> {
+function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredArchive): Generator<Source> {
   for (const block of old.segment(segment).blocks.values()) {
     if (replaced.has(block.height)) continue;
     const begin = block.offsets[0] ?? 0;

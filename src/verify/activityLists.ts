@@ -24,8 +24,8 @@ import {
   type TableEntry,
   totalOf,
 } from '../archive/sortedTable.ts';
-import type { OldArchive } from '../archiver/oldArchive.ts';
 import { pointersOf } from '../archiver/pointers.ts';
+import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { entriesOf } from '../archiver/tables.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { namesOf } from '../etchings/names.ts';
@@ -79,7 +79,7 @@ interface ExpectedLevel extends LevelRange {
 }
 
 export class ActivityVerification {
-  readonly #archive: OldArchive;
+  readonly #archive: StoredArchive;
   readonly #findings: Findings;
   readonly #levels: ExpectedLevel[];
   readonly #runes = new Map<string, ListKey>();

@@ -29,7 +29,7 @@ import {
   writeEntry,
 } from '../archive/sortedTable.ts';
 import { describe } from '../archiver/archive.ts';
-import { ChangedArchiveError, OldArchive } from '../archiver/oldArchive.ts';
+import { ChangedArchiveError, StoredArchive } from '../archiver/storedArchive.ts';
 import { messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
@@ -61,7 +61,7 @@ class EntrySum {
 }
 
 export class ArchiveVerification {
-  readonly archive: OldArchive;
+  readonly archive: StoredArchive;
   readonly #site: BuiltSite;
   readonly #findings: Findings;
   readonly #ranges: readonly { readonly first: number; readonly last: number; readonly sum: EntrySum }[];
@@ -71,7 +71,7 @@ export class ArchiveVerification {
   /** In layout `files`, the lowest block. */
   readonly lowest: number | undefined;
 
-  private constructor(archive: OldArchive, site: BuiltSite, blocks: readonly BlockDigest[], findings: Findings) {
+  private constructor(archive: StoredArchive, site: BuiltSite, blocks: readonly BlockDigest[], findings: Findings) {
     this.archive = archive;
     this.#site = site;
     this.tip = site.tip;
@@ -84,7 +84,7 @@ export class ArchiveVerification {
 
   /** Opens the archive of an output. If its root is damaged, adds a finding and returns undefined. */
   static open(root: string, site: BuiltSite, blocks: readonly BlockDigest[], findings: Findings): ArchiveVerification | undefined {
-    return orFinding(findings, () => new ArchiveVerification(OldArchive.in(root), site, blocks, findings));
+    return orFinding(findings, () => new ArchiveVerification(StoredArchive.in(root), site, blocks, findings));
   }
 
   /** The paths of all files that the root names, and its own. */

@@ -8,7 +8,7 @@ import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import { type EtchingFile, MOST_INFLATED } from '../archive/root.ts';
 import { FINEST_BITS, foldCounts } from '../archive/sortedTable.ts';
 import { nameEntries } from '../archiver/etchings.ts';
-import type { OldArchive } from '../archiver/oldArchive.ts';
+import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { entriesOf } from '../archiver/tables.ts';
 import { messageOf } from '../errors.ts';
 import { namesOf } from '../etchings/names.ts';
@@ -26,7 +26,7 @@ interface CheckedLevel extends LevelRange {
 }
 
 export class ArchivedEtchings {
-  readonly #archive: OldArchive;
+  readonly #archive: StoredArchive;
   readonly #checks: EtchingChecks;
   readonly #findings: Findings;
   /** Levels whose blocks were not all counted. */
@@ -35,7 +35,7 @@ export class ArchivedEtchings {
   /** Pages of the newest level so far. */
   readonly #newest = new Map<number, readonly ReadEtching[]>();
 
-  constructor(archive: OldArchive, tip: number, checks: EtchingChecks, findings: Findings) {
+  constructor(archive: StoredArchive, tip: number, checks: EtchingChecks, findings: Findings) {
     this.#archive = archive;
     this.#left = levelRanges(tip, archive.root);
     this.#checks = checks;

@@ -7,7 +7,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BalanceForm, writeBalances } from '../archiver/balances.ts';
 import { makeListedRecords, planLevels } from '../archiver/listedRecords.ts';
-import { ChangedArchiveError, type OldArchive } from '../archiver/oldArchive.ts';
+import { ChangedArchiveError, type StoredArchive } from '../archiver/storedArchive.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { messageOf } from '../errors.ts';
 import { listEtchings } from '../etchings/facts.ts';
@@ -30,7 +30,7 @@ const RECORDS_AT_ONCE = 500_000;
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 
 export class BalancesVerification {
-  readonly #archive: OldArchive;
+  readonly #archive: StoredArchive;
   readonly #tip: number;
   readonly #findings: Findings;
   readonly #scratch: string;

@@ -11,7 +11,7 @@ import { type OutputTables, parseOutput } from '../archive/outputTables.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
 import { type AddressForm, AddressOutputs, sortKeySql } from '../archiver/addressOutputs.ts';
 import { documentsOf } from '../archiver/documents.ts';
-import type { OldArchive } from '../archiver/oldArchive.ts';
+import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../archiver/unitSql.ts';
 import { LIMITS } from '../limits.ts';
 import { archivePath } from '../pages/paths.ts';
@@ -53,7 +53,7 @@ export const loadReceived = (file: string, store: Store): Promise<void> =>
 export async function verifyOutputs(
   lists: ListTables,
   tables: OutputTables,
-  archive: OldArchive,
+  archive: StoredArchive,
   scratch: string,
   findings: Findings,
   store: Store,
@@ -102,7 +102,7 @@ async function addFirst(sql: string, before: string, after: string, findings: Fi
  * Makes the tables `read_outputs` (a row for each rune of the unspent outputs), `read_values` (made outputs) and
  * `read_spent` from the documents by outpoint. Returns false if one is not a document that a build makes.
  */
-async function readOutputs({ outputs }: OutputTables, archive: OldArchive, scratch: string, store: Store): Promise<boolean> {
+async function readOutputs({ outputs }: OutputTables, archive: StoredArchive, scratch: string, store: Store): Promise<boolean> {
   const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));
   if (runes === undefined || values === undefined || spent === undefined) return false;
   try {
@@ -144,7 +144,7 @@ async function readOutputs({ outputs }: OutputTables, archive: OldArchive, scrat
 async function verifyAddresses(
   lists: ListTables,
   tables: OutputTables,
-  old: OldArchive,
+  old: StoredArchive,
   scratch: string,
   findings: Findings,
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * The archive that the last build left in the output folder. Blocks that did not change are copied from it, and its
- * tables are merged with the new entries.
+ * The archive in an output folder. A build copies blocks that did not change from it, and merges its tables with new
+ * entries; `verify` reads all of it.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
@@ -42,7 +42,7 @@ interface OpenedSegment {
 
 type TableLimits = Pick<WorkLimits, 'tableBlocksAtOnce'>;
 
-export class OldArchive {
+export class StoredArchive {
   readonly #out: string;
   readonly #limits: TableLimits;
   readonly name: RootName;
@@ -50,10 +50,10 @@ export class OldArchive {
   #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
 
   /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when its root is damaged. */
-  static in(out: string, limits: TableLimits = LIMITS): OldArchive {
+  static in(out: string, limits: TableLimits = LIMITS): StoredArchive {
     const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString())));
     if (listRoot === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
-    return new OldArchive(out, listRoot, limits);
+    return new StoredArchive(out, listRoot, limits);
   }
 
   /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */
