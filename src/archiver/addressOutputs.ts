@@ -6,6 +6,7 @@
  * first, without the outputs that it spends. All are in the order of the list already.
  */
 import { join } from 'node:path';
+import { countBefore } from '../archive/bisect.ts';
 import { pageKey, separatorOf } from '../archive/documents.ts';
 import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import {
@@ -247,13 +248,7 @@ export class AddressOutputs {
 /** Returns which starts of keys some of these keys have. They ascend. */
 function anyOf(keys: readonly string[]): IsWanted {
   return (from, end) => {
-    let [low, high] = [0, keys.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((keys[middle] ?? '') < from) low = middle + 1;
-      else high = middle;
-    }
-    const next = keys[low];
+    const next = keys[countBefore(keys.length, (i) => (keys[i] ?? '') < from)];
     return next !== undefined && (end === undefined || next < end);
   };
 }

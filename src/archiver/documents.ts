@@ -2,11 +2,9 @@
  * Writes and reads levels of documents (archive/documents.ts).
  */
 import { closeSync } from 'node:fs';
-import { gunzipSync } from 'node:zlib';
 import { parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../archive/levels.ts';
-import { MOST_INFLATED } from '../archive/root.ts';
-import { gzipMember } from '../write/compress.ts';
+import { gzipMember, inflate } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { PutFile } from './segments.ts';
 import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
@@ -136,8 +134,6 @@ function partsOf(old: StoredArchive, file: string): PartReader {
     close: () => closeSync(handle),
   };
 }
-
-const inflate = (member: Uint8Array): string => gunzipSync(member, { maxOutputLength: MOST_INFLATED }).toString('utf8');
 
 /** Returns undefined when a part is damaged. Rethrows a ChangedArchiveError, which says more. */
 function orUndefined<Value>(read: () => Value): Value | undefined {

@@ -3,10 +3,9 @@
  * levels that have gigabytes.
  */
 import { closeSync } from 'node:fs';
-import { gunzipSync } from 'node:zlib';
 import { lastUpTo, type PlacedMember, parseMembers } from '../archive/documents.ts';
 import type { DocumentFile, DocumentLevel } from '../archive/levels.ts';
-import { MOST_INFLATED } from '../archive/root.ts';
+import { inflate } from '../write/compress.ts';
 import type { StoredDocument } from './documents.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
@@ -83,7 +82,7 @@ class OpenedFile {
   #read<Value>(offset: number, length: number, parse: (text: string) => Value): Value {
     const parsed: Value[] = [];
     this.#old.readPart(this.#handle, this.file.file, offset, length, (part) => {
-      parsed.push(parse(gunzipSync(part, { maxOutputLength: MOST_INFLATED }).toString('utf8')));
+      parsed.push(parse(inflate(part)));
     });
     const [value] = parsed;
     if (value === undefined) throw new Error(`a part of ${this.file.file} was not read`);

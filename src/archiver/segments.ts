@@ -3,6 +3,7 @@
  * they are, never compressed again.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
+import { countBefore } from '../archive/bisect.ts';
 import { cut, type Piece } from '../archive/cut.ts';
 import { type DirectoryEntry, renderEntry, type Segment } from '../archive/directory.ts';
 import type { Limits } from '../limits.ts';
@@ -101,15 +102,8 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive |
 }
 
 /** Whether any of these ascending heights is from `first` to `last`. */
-function hasBetween(heights: readonly number[], first: number, last: number): boolean {
-  let [low, high] = [0, heights.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((heights[middle] ?? 0) < first) low = middle + 1;
-    else high = middle;
-  }
-  return (heights[low] ?? Number.POSITIVE_INFINITY) <= last;
-}
+const hasBetween = (heights: readonly number[], first: number, last: number): boolean =>
+  (heights[countBefore(heights.length, (i) => (heights[i] ?? 0) < first)] ?? Number.POSITIVE_INFINITY) <= last;
 
 const wholeSegment = (segment: Segment, old: StoredArchive): Source => ({
   first: segment.first,

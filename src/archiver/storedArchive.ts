@@ -5,17 +5,17 @@
 import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { type PlacedBlock, parseDirectory, type Segment } from '../archive/directory.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { FormatError } from '../archive/format.ts';
 import type { RootName } from '../archive/reader.ts';
-import { MOST_INFLATED, parseRoot, type Root } from '../archive/root.ts';
+import { parseRoot, type Root } from '../archive/root.ts';
 import { BLOCK_BYTES, checkBlocks } from '../archive/sortedTable.ts';
-import { codeOf } from '../errors.ts';
+import { codeOf, isAbsence } from '../errors.ts';
 import { exceeds, LIMITS, type WorkLimits } from '../limits.ts';
 import { archivePath, MANIFEST_PATH } from '../pages/paths.ts';
 import { siteOf } from '../pages/site.ts';
+import { inflate } from '../write/compress.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../write/regularFile.ts';
 
 /** A file of the archive was changed since the last build, or has another format, so an incremental build cannot copy from it. */
@@ -62,9 +62,7 @@ export class StoredArchive {
     this.#limits = limits;
     this.name = name;
     const content = this.read(name.root);
-    this.root = this.#orChanged(name.root, () =>
-      ofThisFormat(() => parseRoot(gunzipSync(content, { maxOutputLength: MOST_INFLATED }).toString())),
-    );
+    this.root = this.#orChanged(name.root, () => ofThisFormat(() => parseRoot(inflate(content))));
   }
 
   /** Reads a whole file, and compares its content with its name. */
@@ -86,7 +84,7 @@ export class StoredArchive {
     const content = this.read(segment.file);
     return this.#orChanged(segment.file, () => {
       const end = segment.bytes - segment.directory;
-      const text = gunzipSync(content.subarray(end), { maxOutputLength: MOST_INFLATED }).toString();
+      const text = inflate(content.subarray(end));
       return { pages: content.subarray(0, end), blocks: parseDirectory(text, segment) };
     });
   }
@@ -132,7 +130,7 @@ export class StoredArchive {
       const code = codeOf(error);
       const isDamage =
         error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');
-      if (!isDamage && code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
+      if (!isDamage && !isAbsence(error)) throw error;
       throw new ChangedArchiveError(`${this.#pathOf(file)} was changed since the last build`);
     }
   }

@@ -12,6 +12,7 @@ import {
   POINTERS_PER_BLOCK,
   type Pointer,
 } from '../archive/activityTables.ts';
+import { countBefore } from '../archive/bisect.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import {
@@ -254,12 +255,4 @@ function isBefore(a: Pointer, b: Pointer, starts: readonly number[]): boolean {
 }
 
 /** Returns the index of the block that has a position. */
-function blockOf(position: number, starts: readonly number[]): number {
-  let [low, high] = [0, starts.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((starts[middle] ?? 0) <= position) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const blockOf = (position: number, starts: readonly number[]): number => countBefore(starts.length, (i) => (starts[i] ?? 0) <= position);

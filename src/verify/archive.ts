@@ -7,12 +7,11 @@
  * one is made from the blocks, the other from the table.
  */
 import { createHash } from 'node:crypto';
-import { gunzipSync } from 'node:zlib';
 import { cut } from '../archive/cut.ts';
 import type { PlacedBlock, Segment } from '../archive/directory.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { levelRanges } from '../archive/levels.ts';
-import { MOST_INFLATED, renderRoot } from '../archive/root.ts';
+import { renderRoot } from '../archive/root.ts';
 import {
   BLOCK_BYTES,
   checkBlocks,
@@ -38,6 +37,7 @@ import { type BuiltSite, maximumLimit } from '../pages/site.ts';
 import { sliceRecords } from '../render/recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
 import { countOperations } from '../write/blockSpool.ts';
+import { inflate } from '../write/compress.ts';
 import type { Findings } from './findings.ts';
 
 /** Fingerprints have 48 bits, so a number holds the sum of two exactly. */
@@ -99,7 +99,7 @@ export class ArchiveVerification {
       const { pages, placed } = this.#open(segment, block.height);
       for (const [i, length] of placed.pages.entries()) {
         const offset = placed.offsets[i] ?? 0;
-        const text = gunzipSync(pages.subarray(offset, offset + length), { maxOutputLength: MOST_INFLATED }).toString('utf8');
+        const text = inflate(pages.subarray(offset, offset + length));
         texts.push([archivePath(segment.file), text]);
       }
     }
@@ -125,7 +125,7 @@ export class ArchiveVerification {
         const end = Math.min(offset + limit, block.records);
         const records = Buffer.from(sliceRecords(batch, block.first + offset, block.first + end)).toString('utf8');
         const start = placed.offsets[i] ?? 0;
-        const text = gunzipSync(pages.subarray(start, start + length), { maxOutputLength: MOST_INFLATED }).toString('utf8');
+        const text = inflate(pages.subarray(start, start + length));
         if (text !== envelopeHead({ limit, offset }, block.records) + records + ENVELOPE_TAIL) wrong('has a wrong page of');
         page += 1;
         bytes += length;
@@ -164,7 +164,7 @@ export class ArchiveVerification {
     const ranges = new Set(root.segments.map(({ first, last }) => `${first}-${last}`));
     if (cuts.join() !== [...ranges].join()) this.#findings.add(`${archivePath(name.root)} cuts the blocks into wrong segments`);
     if (root.pageSize !== maximumLimit(this.#site)) this.#findings.add(`${archivePath(name.root)} has a wrong page size`);
-    const text = gunzipSync(this.archive.read(name.root), { maxOutputLength: MOST_INFLATED }).toString('utf8');
+    const text = inflate(this.archive.read(name.root));
     if (text !== renderRoot(root)) this.#findings.add(`${archivePath(name.root)} is not a root that a build makes`);
     const expected = this.#ranges.filter(({ sum }) => sum.count > 0);
     if (expected.length !== root.ids.length)
