@@ -1,11 +1,11 @@
 /** Makes the folder of a pull that has read all blocks before the chain of nodeChain.ts. */
 
+import { runeIdText } from '../src/runes/runeId.ts';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LIMITS } from '../src/limits.ts';
 import { RowFiles } from '../src/pull/core/rowFiles.ts';
 import { STATE_FOLDER, WORK_FOLDER } from '../src/pull/pulledFiles.ts';
-import { runeIdText } from '../src/runes/ledger.ts';
 import { nameNumber, nameText } from '../src/runes/name.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
 import { Store } from '../src/store/duckdb.ts';

@@ -62,3 +62,6 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 /** Returns the code of a system error, such as ENOSPC; undefined for any other error. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+
+/** True for the error of a path that does not exist. */
+export const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');

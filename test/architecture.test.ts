@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest';
 import { TABLES } from '../src/store/tables.ts';
 import { filesBelow } from './support/build.ts';
 import { ROOT } from './support/cli.ts';
-import { folderGraph, folderOf, importsOfSource, reachable, withPicture } from './support/imports.ts';
+import { folderOf, importGraph, importsOfSource, reachable, withPicture } from './support/imports.ts';
 
 const IMPORTS = importsOfSource();
-const GRAPH = folderGraph(IMPORTS);
+const GRAPH = importGraph(IMPORTS);
 
 /** Folders that may import each other, as `a, b` in the order of the alphabet, and why. */
 const CYCLES: Readonly<Record<string, string>> = {};
@@ -46,6 +46,11 @@ describe('imports', () => {
       [...reachable(GRAPH, a)].filter((b) => a <= b && reachable(GRAPH, b).has(a)).map((b) => `${a}, ${b}`),
     );
     expect(both.sort()).toEqual(Object.keys(CYCLES).sort());
+  });
+
+  it('between files have no circle, types included, so that every file can be read after those that it needs', () => {
+    const files = importGraph(IMPORTS, (file) => file);
+    expect([...files.keys()].filter((file) => reachable(files, file).has(file))).toEqual([]);
   });
 
   it('of scripts/ from other folders do not exist', () => {

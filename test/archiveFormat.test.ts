@@ -1,11 +1,12 @@
 /** What a reader takes of the files of an archive and of the answers of hosts, and what it refuses. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { parseDirectory } from '../src/archive/directory.ts';
+import { parseDirectory, type Segment } from '../src/archive/directory.ts';
 import { ArchiveError } from '../src/archive/error.ts';
 import { FormatError } from '../src/archive/format.ts';
 import { Archive } from '../src/archive/reader.ts';
-import { type Level, parseRoot, type Root, renderRoot, type Segment } from '../src/archive/root.ts';
+import { parseRoot, type Root, renderRoot } from '../src/archive/root.ts';
+import type { Level } from '../src/archive/sortedTable.ts';
 import { inflateText, partOf } from '../src/web/archiveParts.ts';
 import { hex } from './support/records.ts';
 

@@ -6,7 +6,7 @@ import { crc32 } from '../src/archive/crc32.ts';
 import { ArchiveError } from '../src/archive/error.ts';
 import { PartCache } from '../src/archive/partCache.ts';
 import { Archive, type ArchiveFiles } from '../src/archive/reader.ts';
-import { type Level, renderRoot } from '../src/archive/root.ts';
+import { renderRoot } from '../src/archive/root.ts';
 import {
   BLOCK_BYTES,
   checkBlocks,
@@ -18,6 +18,7 @@ import {
   fileBytes,
   findEntries,
   keyOf,
+  type Level,
   type TableEntry,
   UNUSED_HEIGHT,
   writeEntry,

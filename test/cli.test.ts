@@ -48,6 +48,15 @@ describe('scripts/run.cjs', () => {
   });
 });
 
+describe('scripts/build.ts', () => {
+  it('reports the errors of a build also when another loader than that of run.cjs starts it', () => {
+    const args = ['--import', 'tsx', 'scripts/build.ts', '--input', 'not/there', '--dry-run'];
+    const { status: code, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+    expect(stderr).toMatch(/^Error: input not found: not\/there\n/);
+    expect(code).toBe(EXIT.badInput);
+  });
+});
+
 describe('npm run build', () => {
   it('builds with its defaults: input to dist', async () => {
     const work = workFolder();

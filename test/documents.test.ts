@@ -3,12 +3,13 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareAddresses } from '../src/archive/balanceTables.ts';
-import { type DocumentLevel, findDocuments, keyOfAddress, parseMembers, renderMembers, separatorOf } from '../src/archive/documents.ts';
+import { findDocuments, keyOfAddress, parseMembers, renderMembers, separatorOf } from '../src/archive/documents.ts';
 import { ArchiveError } from '../src/archive/error.ts';
+import type { DocumentLevel } from '../src/archive/levels.ts';
 import { Archive } from '../src/archive/reader.ts';
 import { renderRoot } from '../src/archive/root.ts';
 import { DocumentWriter, mergeDocuments, type StoredDocument } from '../src/archiver/documents.ts';
-import { nameOf } from '../src/archiver/oldArchive.ts';
+import { nameOf } from '../src/archiver/storedArchive.ts';
 import { LIMITS } from '../src/limits.ts';
 import { gzipMember } from '../src/write/compress.ts';
 

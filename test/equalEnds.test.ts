@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { PartCache } from '../src/archive/partCache.ts';
 import { findKnown } from '../src/archiver/knownTransactions.ts';
-import { OldArchive } from '../src/archiver/oldArchive.ts';
+import { StoredArchive } from '../src/archiver/storedArchive.ts';
 import { crossings } from '../src/limits.ts';
 import { answerFromLists } from '../src/pages/listAnswers.ts';
 import { respond } from '../src/pages/respond.ts';
@@ -52,7 +52,7 @@ describe('a build', () => {
       await store.run('CREATE TEMP TABLE affected AS SELECT 5 AS block_height');
       let inflated = 0;
       const before = crossings.get('entriesPerLookUp') ?? 0;
-      const found = await findKnown(OldArchive.in(out), { entriesPerLookUp }, store, (member, limit) => {
+      const found = await findKnown(StoredArchive.in(out), { entriesPerLookUp }, store, (member, limit) => {
         inflated += 1;
         return inflateText(member, limit);
       });

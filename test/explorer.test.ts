@@ -195,7 +195,7 @@ describe('amounts of a rune', () => {
     expect(mintOf(etching({ amount: null, cap: null }), 'contract')).toBe(undefined);
     expect(mintOf(etching({ cap: '0.01' }), 'hiro')).toMatchObject({ cap: 1n });
     const mint = mintOf(etching({ height_start: 1010, offset_start: 5, height_end: 1100, offset_end: 50 }), 'contract');
-    expect(mint).toEqual({ amount: '1.5', cap: 100n, start: 1010, end: 1050 });
+    expect(mint).toEqual({ amount: '1.5', cap: 100n, start: 1010n, end: 1050n });
     const at = (mints: bigint | undefined, tip: number) => mint && stateOfMint(mint, mints, tip).text;
     expect([at(5n, 1008), at(5n, 1009), at(undefined, 1048), at(5n, 1049), at(100n, 1020)]).toEqual([
       'Opens at block 1,010',

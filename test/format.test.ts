@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, expect, it } from 'vitest';
-import { nameOf } from '../src/archiver/oldArchive.ts';
+import { nameOf } from '../src/archiver/storedArchive.ts';
 import { Progress } from '../src/cli/progress.ts';
 import type * as source from '../src/client/index.ts';
 import { InputError } from '../src/errors.ts';

@@ -1,8 +1,8 @@
 /** The protocol against ord's rules: chains, messages and real blocks of test/fixtures/indexing. */
 import { describe, expect, it } from 'vitest';
-import { runeIdText } from '../src/runes/ledger.ts';
 import { decodeMessage, type Message } from '../src/runes/message.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
+import { runeIdText } from '../src/runes/runeId.ts';
 import { isMessage } from '../src/runes/script.ts';
 import { balancesByRows, balancesOf, MemoryChain } from './support/memoryLedger.ts';
 import { blocksOf, type FixtureChain, fixtureLines, networkOf } from './support/runeChains.ts';

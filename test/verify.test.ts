@@ -8,7 +8,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { crc32 } from '../src/archive/crc32.ts';
 import { BLOCK_BYTES, ENTRY_BYTES } from '../src/archive/sortedTable.ts';
-import { nameOf } from '../src/archiver/oldArchive.ts';
+import { nameOf } from '../src/archiver/storedArchive.ts';
 import { Progress } from '../src/cli/progress.ts';
 import { archivePath } from '../src/pages/paths.ts';
 import { DIALECTS, ENCODINGS, LAYOUTS } from '../src/pages/site.ts';

@@ -13,9 +13,11 @@ import {
   pointerOffset,
   readPointer,
 } from './activityTables.ts';
+import { countBefore } from './bisect.ts';
+import type { Segment } from './directory.ts';
 import { ArchiveError } from './error.ts';
 import type { Archive } from './reader.ts';
-import type { Root, Segment } from './root.ts';
+import type { Root } from './root.ts';
 import { type TableEntry, totalOf } from './sortedTable.ts';
 
 /** A list: its parts by level, the newest records first. */
@@ -91,7 +93,7 @@ async function readPages(archive: Archive, pointers: readonly Pointer[]): Promis
   const bySegment = new Map<Segment, { position: number; offset: number; length: number }[]>();
   const lengths = new Map(pointers.map(({ position, length }) => [position, length]));
   for (const [position, length] of [...lengths].sort(([a], [b]) => a - b)) {
-    const at = lastAtMost(begins, position);
+    const at = countBefore(begins.length, (i) => (begins[i] ?? 0) <= position) - 1;
     const segment = segments[at];
     const offset = position - (begins[at] ?? 0);
     if (segment === undefined || offset + length > segment.bytes - segment.directory) {
@@ -124,15 +126,4 @@ function beginsOf(root: Root): Float64Array {
   }
   knownBegins.set(root, begins);
   return begins;
-}
-
-/** Returns the index of the last of these ascending numbers that is at most `limit`. */
-function lastAtMost(numbers: Float64Array, limit: number): number {
-  let [low, high] = [0, numbers.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((numbers[middle] ?? 0) <= limit) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
 }

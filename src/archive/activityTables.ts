@@ -15,9 +15,8 @@
  * into segments, nor on other levels, and no directory has to be read.
  */
 import { ArchiveError } from './error.ts';
-import type { Level } from './root.ts';
 import { sha256, utf8Of } from './sha256.ts';
-import { BLOCK_BYTES, type TableEntry } from './sortedTable.ts';
+import { BLOCK_BYTES, type Level, type TableEntry } from './sortedTable.ts';
 
 /** One level of the lists. Both tables have the same range of heights. */
 export interface ActivityLevel {

@@ -16,7 +16,7 @@
  * the key has their number and the first balance of each page, and the pages follow it. A reader joins the newest whole list
  * with the entries of the levels above it, of which there is at most a page for each level.
  */
-import type { DocumentLevel } from './documents.ts';
+import type { DocumentLevel } from './levels.ts';
 
 /** Runes with a balance below zero, which only wrong data has. */
 export interface Unbalanced {

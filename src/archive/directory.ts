@@ -9,7 +9,22 @@
  * in each, with the number of its first page there as `page`.
  */
 import { ArchiveError } from './error.ts';
-import type { Segment } from './root.ts';
+
+/** A file with the pages of the blocks from height `first` to `last`, and the directory of these pages at its end. */
+export interface Segment {
+  readonly first: number;
+  readonly last: number;
+  readonly file: string;
+  /** Size of the file, in bytes. */
+  readonly bytes: number;
+  /** Size of the directory, in bytes. */
+  readonly directory: number;
+  /**
+   * Set when the pages of a block are in several files: the number of the file's first page in the block, and how many
+   * records of each operation the file has.
+   */
+  readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
+}
 
 /** A line of a directory. */
 export interface DirectoryEntry {

@@ -5,27 +5,10 @@
  * are one gzip member. A file has members and, at its end, their directory: a gzip member with JSON, for each member
  * the start of its keys and its length in bytes. So a lookup takes two rounds of reads: directory, member.
  */
+import { countBefore } from './bisect.ts';
 import { ArchiveError } from './error.ts';
+import type { DocumentFile, DocumentLevel } from './levels.ts';
 import type { Archive } from './reader.ts';
-
-/** A file of a level. */
-export interface DocumentFile {
-  /** Keys in the file are equal to this text or after it, and those in earlier files before it. */
-  readonly from: string;
-  readonly file: string;
-  /** Size of the file, in bytes. */
-  readonly bytes: number;
-  /** Size of the directory, in bytes. */
-  readonly directory: number;
-}
-
-/** The documents of the blocks from height `first` to `last`. */
-export interface DocumentLevel {
-  readonly first: number;
-  readonly last: number;
-  /** Ascending by key. */
-  readonly files: readonly DocumentFile[];
-}
 
 /** Where a member is in its file, in bytes. `from` is as in DocumentFile. */
 export interface PlacedMember {
@@ -119,12 +102,16 @@ const readMember = (archive: Archive, { file, bytes }: DocumentFile, { offset, l
   archive.forgetIfDamaged(file, async () => archive.page(await archive.part(file, bytes, offset, length)));
 
 /** Returns the index of the last of some ascending items whose `from` is not after a key; -1 if there is none. */
-export function lastUpTo(items: readonly { readonly from: string }[], key: string): number {
-  let [low, high] = [0, items.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((items[middle]?.from ?? '') <= key) low = middle + 1;
-    else high = middle;
+export const lastUpTo = (items: readonly { readonly from: string }[], key: string): number =>
+  countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
+
+/** Runs `parse`. Throws an ArchiveError for a value that cannot be parsed, which only another program can have made. */
+export function orDamaged<Value>(parse: () => Value): Value {
+  try {
+    return parse();
+  } catch {
+    throw damaged();
   }
-  return low - 1;
 }
+
+export const damaged = (): ArchiveError => new ArchiveError('a document of the archive is damaged');

@@ -33,6 +33,23 @@ export interface LevelRange {
   readonly last: number;
 }
 
+/** A file of a level of documents (documents.ts). */
+export interface DocumentFile {
+  /** Keys in the file are equal to this text or after it, and those in earlier files before it. */
+  readonly from: string;
+  readonly file: string;
+  /** Size of the file, in bytes. */
+  readonly bytes: number;
+  /** Size of the directory, in bytes. */
+  readonly directory: number;
+}
+
+/** The documents of the blocks of its range. */
+export interface DocumentLevel extends LevelRange {
+  /** Ascending by key. */
+  readonly files: readonly DocumentFile[];
+}
+
 /**
  * Returns the ranges of the levels for a tip, the lowest level first. The levels above `lowest`, the first block of a
  * window that moves, become longer in the same steps: so a block that leaves the window only changes a short level.

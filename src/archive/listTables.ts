@@ -5,8 +5,7 @@
 
 import type { ActivityLevel } from './activityTables.ts';
 import type { BalanceTables } from './balanceTables.ts';
-import type { DocumentFile } from './documents.ts';
-import type { LevelSteps } from './levels.ts';
+import type { DocumentFile, LevelSteps } from './levels.ts';
 import type { OutputTables } from './outputTables.ts';
 
 export interface ListTables extends LevelSteps {

@@ -18,7 +18,7 @@
  *
  * Outputs that are created and spent in the blocks of one level are in none of its documents.
  */
-import type { DocumentLevel } from './documents.ts';
+import type { DocumentLevel } from './levels.ts';
 
 export interface OutputTables {
   /** Hash of the highest block: 64 hex digits, no prefix. */

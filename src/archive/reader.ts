@@ -6,12 +6,13 @@
  */
 
 import { exceeds, READER_LIMITS } from '../limits.ts';
-import { type PlacedBlock, parseDirectory } from './directory.ts';
+import { countBefore } from './bisect.ts';
+import { type PlacedBlock, parseDirectory, type Segment } from './directory.ts';
 import { ArchiveError, isArchiveError } from './error.ts';
 import { isFileName } from './fileName.ts';
 import { PartCache } from './partCache.ts';
-import { type Level, MOST_INFLATED, parseRoot, type Root, type Segment } from './root.ts';
-import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type TableEntry } from './sortedTable.ts';
+import { MOST_INFLATED, parseRoot, type Root } from './root.ts';
+import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type Level, type TableEntry } from './sortedTable.ts';
 
 /** How a host reads an archive. */
 export interface ArchiveFiles {
@@ -148,12 +149,7 @@ export class Archive {
   /** Returns the segments that have pages of this height: several only for a block in parts. */
   #segmentsAt(height: number): Segment[] {
     const { segments } = this.root;
-    let [low, high] = [0, segments.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((segments[middle]?.last ?? 0) < height) low = middle + 1;
-      else high = middle;
-    }
+    let low = countBefore(segments.length, (i) => (segments[i]?.last ?? 0) < height);
     const found: Segment[] = [];
     for (let segment = segments[low]; segment !== undefined && segment.first <= height; segment = segments[low]) {
       found.push(segment);

@@ -5,36 +5,12 @@
  * segments and the files of the sorted tables. So a reader that has a root sees a single build, while the host
  * replaces files.
  */
+import type { Segment } from './directory.ts';
 import { ArchiveError } from './error.ts';
 import { checkFormat, FORMAT, FormatError } from './format.ts';
 import { areLevelSteps, type LevelSteps } from './levels.ts';
 import type { ListTables } from './listTables.ts';
-
-/** A file with the pages of the blocks from height `first` to `last`, and the directory of these pages at its end. */
-export interface Segment {
-  readonly first: number;
-  readonly last: number;
-  readonly file: string;
-  /** Size of the file, in bytes. */
-  readonly bytes: number;
-  /** Size of the directory, in bytes. */
-  readonly directory: number;
-  /**
-   * Set when the pages of a block are in several files: the number of the file's first page in the block, and how many
-   * records of each operation the file has.
-   */
-  readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
-}
-
-/** One level of a sorted table: the entries of the blocks from height `first` to `last`. */
-export interface Level {
-  readonly first: number;
-  readonly last: number;
-  /** Number of entries by the first bits of their key. The number of counts is a power of two. */
-  readonly counts: readonly number[];
-  /** All files have the same number of entries, except the last. */
-  readonly files: readonly string[];
-}
+import type { Level } from './sortedTable.ts';
 
 /** A file with pages of etchings as they are after block `last`, and the directory of these pages at its end. */
 export interface EtchingFile {

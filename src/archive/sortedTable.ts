@@ -11,7 +11,7 @@
  */
 import { crc32 } from './crc32.ts';
 import { ArchiveError } from './error.ts';
-import type { Level } from './root.ts';
+import type { LevelRange } from './levels.ts';
 
 export interface TableEntry {
   /** A number of 48 bits. */
@@ -19,6 +19,14 @@ export interface TableEntry {
   readonly height: number;
   readonly first: number;
   readonly count: number;
+}
+
+/** One level of a sorted table: the entries of the blocks of its range. */
+export interface Level extends LevelRange {
+  /** Number of entries by the first bits of their key. The number of counts is a power of two. */
+  readonly counts: readonly number[];
+  /** All files have the same number of entries, except the last. */
+  readonly files: readonly string[];
 }
 
 export const ENTRY_BYTES = 16;

@@ -10,9 +10,9 @@ import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { ActivityRows, bytesBelow, type RowsForm } from './activityRows.ts';
 import type { LevelPlan } from './listedRecords.ts';
-import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
 import { PointerWriter, pointersOf } from './pointers.ts';
 import type { PutFile } from './segments.ts';
+import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 import { entriesOf, LevelWriter } from './tables.ts';
 
 /** How lists of activity are written. */
@@ -25,7 +25,7 @@ interface ActivityForm extends RowsForm {
 /** Writes the levels that the last build does not have. Needs the table `listed_records` and the new state. */
 export async function writeActivity(
   plans: readonly LevelPlan[],
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   form: ActivityForm,
   put: PutFile,
   store: Store,
@@ -60,7 +60,7 @@ export async function writeActivity(
 }
 
 /** Returns the level of the last build with this range, if it has one. */
-const levelOf = ({ root: { lists } }: OldArchive, range: { readonly first: number; readonly last: number }): ActivityLevel[] =>
+const levelOf = ({ root: { lists } }: StoredArchive, range: { readonly first: number; readonly last: number }): ActivityLevel[] =>
   (lists?.activity ?? []).filter(({ heads }) => heads.first === range.first && heads.last === range.last);
 
 /** Merges rows and old levels, the lowest first, into a level. */
@@ -109,7 +109,7 @@ class OldLists {
   /** The current entry of the heads; undefined after the last. */
   entry: TableEntry | undefined;
 
-  constructor(old: OldArchive, { heads, pointers }: ActivityLevel, shift: number) {
+  constructor(old: StoredArchive, { heads, pointers }: ActivityLevel, shift: number) {
     this.#entries = entriesOf(old, heads);
     this.#pointers = pointersOf(old, pointers);
     this.#shift = shift;

@@ -6,8 +6,9 @@
  * first, without the outputs that it spends. All are in the order of the list already.
  */
 import { join } from 'node:path';
-import { type DocumentLevel, pageKey, separatorOf } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
+import { countBefore } from '../archive/bisect.ts';
+import { pageKey, separatorOf } from '../archive/documents.ts';
+import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import {
   ABOVE_HEIGHTS,
   type AddressDocument,
@@ -26,11 +27,11 @@ import { sortedRows } from '../store/sortedRows.ts';
 import { LineFile } from '../write/lineFile.ts';
 import type { LevelWriter } from './changes.ts';
 import { documentsOf, type IsWanted, type StoredDocument } from './documents.ts';
-import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
+import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 
 /** How lists of addresses are written. */
 export interface AddressForm {
-  readonly old: OldArchive | undefined;
+  readonly old: StoredArchive | undefined;
   /** Levels by outpoint of the last build which this build takes over, alone or joined. */
   readonly known: readonly DocumentLevel[];
   /** Begins a level. */
@@ -247,13 +248,7 @@ export class AddressOutputs {
 /** Returns which starts of keys some of these keys have. They ascend. */
 function anyOf(keys: readonly string[]): IsWanted {
   return (from, end) => {
-    let [low, high] = [0, keys.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if ((keys[middle] ?? '') < from) low = middle + 1;
-      else high = middle;
-    }
-    const next = keys[low];
+    const next = keys[countBefore(keys.length, (i) => (keys[i] ?? '') < from)];
     return next !== undefined && (end === undefined || next < end);
   };
 }
@@ -262,7 +257,7 @@ function anyOf(keys: readonly string[]): IsWanted {
  * Writes the removed outputs of levels of the last build: lines with `key`, `output`, `first` and `page`. The last two are
  * missing where the document of the address has the output.
  */
-export function writeRemoved(level: DocumentLevel, old: OldArchive, page: number, lines: LineFile): void {
+export function writeRemoved(level: DocumentLevel, old: StoredArchive, page: number, lines: LineFile): void {
   for (const document of documentsOf(old, level)) {
     const [key = '', part] = document.key.split(' ');
     if (part === undefined) {

@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import { POINTERS_PER_BLOCK } from '../archive/activityTables.ts';
 import { filesOfLists, type ListTables } from '../archive/listTables.ts';
 import type { RootName } from '../archive/reader.ts';
-import { HIGHEST_HEIGHT, type Level, type Root, renderRoot } from '../archive/root.ts';
-import { fileBytes } from '../archive/sortedTable.ts';
+import { HIGHEST_HEIGHT, type Root, renderRoot } from '../archive/root.ts';
+import { fileBytes, type Level } from '../archive/sortedTable.ts';
 import { codeOf, InputError } from '../errors.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/paths.ts';
 import { type Layout, maximumLimit, type Site } from '../pages/site.ts';
@@ -19,8 +19,8 @@ import { gzipMember } from '../write/compress.ts';
 import { checkListsFit } from './activityRows.ts';
 import { type EtchingChange, writeEtchings } from './etchings.ts';
 import { type ListForm, writeLists } from './lists.ts';
-import { nameOf, type OldArchive } from './oldArchive.ts';
 import { type ArchivedBlocks, writeSegments } from './segments.ts';
+import { nameOf, type StoredArchive } from './storedArchive.ts';
 import { writeIds } from './tables.ts';
 
 /** An archive as the manifest describes it. */
@@ -67,7 +67,7 @@ export async function writeArchive(
   lists: ListForm | undefined,
   blocks: ArchivedBlocks,
   etchingChange: EtchingChange,
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   sink: ArchiveSink,
   store: Store,
 ): Promise<WrittenArchive> {

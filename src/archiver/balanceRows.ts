@@ -5,8 +5,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { isPairKey, pairKey, parseHoldersHead, parseTotal, runeKey } from '../archive/balanceTables.ts';
-import type { DocumentLevel } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
+import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import { countCrossing } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
@@ -15,12 +14,12 @@ import { LineFile } from '../write/lineFile.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { documentsOf, type StoredDocument } from './documents.ts';
 import { findRanges, type KeyRange, onlyKey, withPages } from './lookUps.ts';
-import type { OldArchive } from './oldArchive.ts';
+import type { StoredArchive } from './storedArchive.ts';
 import { changesIn, digitsOf, joinedParts, partsOf } from './unitSql.ts';
 
 /** How rows are made. */
 interface RowForm {
-  readonly old: OldArchive | undefined;
+  readonly old: StoredArchive | undefined;
   /** Most entries in a document. */
   readonly page: number;
   /** Folder for temporary files. */

@@ -2,8 +2,7 @@
  * Writes balances of addresses and holders of runes (archive/balanceTables.ts).
  */
 import type { BalanceTables, HolderLevel, Unbalanced } from '../archive/balanceTables.ts';
-import type { DocumentLevel } from '../archive/documents.ts';
-import { lastRanked } from '../archive/levels.ts';
+import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Limits } from '../limits.ts';
 import { type Store, text } from '../store/duckdb.ts';

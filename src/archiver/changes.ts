@@ -1,19 +1,18 @@
 /**
  * Joins levels of documents with those of the last build.
  */
-import type { DocumentLevel } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
+import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import type { sortedRows } from '../store/sortedRows.ts';
 import { type Documents, type DocumentWriter, documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from './documents.ts';
 import type { LevelPlan } from './listedRecords.ts';
-import type { OldArchive } from './oldArchive.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** Receives the documents of a level. */
 export type LevelWriter = Pick<DocumentWriter, 'add' | 'finish'>;
 
 /** How levels are written. */
 export interface LevelForm<Kind> {
-  readonly old: OldArchive | undefined;
+  readonly old: StoredArchive | undefined;
   /** Begins a level. */
   readonly writer: (kind: Kind, range: LevelRange) => LevelWriter;
 }

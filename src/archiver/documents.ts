@@ -2,15 +2,13 @@
  * Writes and reads levels of documents (archive/documents.ts).
  */
 import { closeSync } from 'node:fs';
-import { gunzipSync } from 'node:zlib';
-import { type DocumentFile, type DocumentLevel, parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
-import { MOST_INFLATED } from '../archive/root.ts';
+import { parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
+import type { DocumentFile, DocumentLevel, LevelRange } from '../archive/levels.ts';
 import { exceeds, type PublishedLimits } from '../limits.ts';
-import { gzipMember } from '../write/compress.ts';
+import { gzipMember, inflate } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
 import type { PutFile } from './segments.ts';
+import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 
 /** A key and the values after it. */
 export interface StoredDocument {
@@ -84,7 +82,7 @@ const ALL: IsWanted = () => true;
  * Yields the documents of a level of the last build, ascending by key, without some that are not wanted. Throws a
  * ChangedArchiveError for a file that is damaged, or in which a reader would not find a document.
  */
-export function* documentsOf(old: OldArchive, { files }: DocumentLevel, isWanted: IsWanted = ALL): Generator<StoredDocument> {
+export function* documentsOf(old: StoredArchive, { files }: DocumentLevel, isWanted: IsWanted = ALL): Generator<StoredDocument> {
   let last: string | undefined;
   for (const [i, file] of files.entries()) {
     if (!isWanted(file.from, files[i + 1]?.from)) continue;
@@ -121,13 +119,13 @@ interface PartReader {
   readonly close: () => void;
 }
 
-function wholeFile(old: OldArchive, file: string): PartReader {
+function wholeFile(old: StoredArchive, file: string): PartReader {
   const content = old.read(file);
   return { size: content.length, read: (offset, length) => content.subarray(offset, offset + length), close: () => undefined };
 }
 
 /** Reads nothing but the wanted members. Their checksums tell whether they are damaged. */
-function partsOf(old: OldArchive, file: string): PartReader {
+function partsOf(old: StoredArchive, file: string): PartReader {
   const handle = old.open(file);
   return {
     size: undefined,
@@ -135,8 +133,6 @@ function partsOf(old: OldArchive, file: string): PartReader {
     close: () => closeSync(handle),
   };
 }
-
-const inflate = (member: Uint8Array): string => gunzipSync(member, { maxOutputLength: MOST_INFLATED }).toString('utf8');
 
 /** Returns undefined when a part is damaged. Rethrows a ChangedArchiveError, which says more. */
 function orUndefined<Value>(read: () => Value): Value | undefined {

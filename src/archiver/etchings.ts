@@ -7,7 +7,8 @@
 import { renderPageDirectory } from '../archive/etchings.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import { nameKeyOf } from '../archive/nameKey.ts';
-import type { EtchingFile, EtchingTables, Level } from '../archive/root.ts';
+import type { EtchingFile, EtchingTables } from '../archive/root.ts';
+import type { Level } from '../archive/sortedTable.ts';
 import { HAS_COUNTS, lowestChange, windowMoves } from '../etchings/changes.ts';
 import type { EtchingFacts } from '../etchings/facts.ts';
 import { type NamedRune, readNames } from '../etchings/names.ts';
@@ -17,8 +18,8 @@ import { maximumLimit, type Site } from '../pages/site.ts';
 import type { Store } from '../store/duckdb.ts';
 import { gzipMember } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';
-import type { OldArchive } from './oldArchive.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
+import type { StoredArchive } from './storedArchive.ts';
 import { LevelWriter } from './tables.ts';
 
 /** The etchings of the last build and of this one; undefined without etchings. */
@@ -32,7 +33,7 @@ export async function writeEtchings(
   site: Site,
   { before, now }: EtchingChange,
   blocks: ArchivedBlocks,
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   put: PutFile,
   store: Store,
 ): Promise<EtchingTables | undefined> {

@@ -15,7 +15,7 @@ import { firstRecords } from '../pages/archived.ts';
 import { txIdOf } from '../pages/envelope.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { ChangedArchiveError, type OldArchive } from './oldArchive.ts';
+import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 import { entriesOf } from './tables.ts';
 
 /**
@@ -24,7 +24,7 @@ import { entriesOf } from './tables.ts';
  * when the archive is damaged.
  */
 export async function findKnown(
-  old: OldArchive,
+  old: StoredArchive,
   limits: Pick<WorkLimits, 'entriesPerLookUp'>,
   store: Store,
   inflate = inflateLocally,
@@ -39,7 +39,7 @@ export async function findKnown(
 }
 
 async function find(
-  old: OldArchive,
+  old: StoredArchive,
   limits: Pick<WorkLimits, 'entriesPerLookUp'>,
   store: Store,
   inflate: ArchiveFiles['inflate'],
@@ -140,7 +140,7 @@ class EntriesByKey {
 const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString('latin1');
 
 /** Opens the archive for reading from the disk. Its errors become a ChangedArchiveError. */
-function openLocally(old: OldArchive, inflate: ArchiveFiles['inflate']): Promise<Archive> {
+function openLocally(old: StoredArchive, inflate: ArchiveFiles['inflate']): Promise<Archive> {
   const read: ArchiveFiles['read'] = async (file, offset, length) => {
     const handle = old.open(file);
     try {

@@ -7,7 +7,6 @@
  */
 import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
@@ -15,9 +14,10 @@ import { countCrossing, type WorkLimits } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
 import { TABLES } from '../store/tables.ts';
+import { inflate } from '../write/compress.ts';
 import { LineFile } from '../write/lineFile.ts';
-import type { OldArchive } from './oldArchive.ts';
 import type { ArchivedBlocks } from './segments.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** How a level is made. */
 export interface LevelPlan extends LevelRange {
@@ -58,7 +58,7 @@ function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): bool
 export async function listRecords(
   plans: readonly LevelPlan[],
   blocks: ArchivedBlocks,
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   pageSize: number,
   scratch: string,
   store: Store,
@@ -102,13 +102,11 @@ async function recalledHeights(plans: readonly LevelPlan[], { replaced }: Archiv
   return rows.map((row) => row.block_height).filter((height) => !replaced.has(height));
 }
 
-const inflate = (page: Uint8Array): string => gunzipSync(page, { maxOutputLength: MOST_INFLATED }).toString().trimEnd();
-
 /** Yields the rows of `listed_pages`. Adds the pages of recalled blocks to `pages`. */
 function* placesOf(
   { spooled }: ArchivedBlocks,
   recalled: readonly number[],
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   pages: LineFile,
 ): Generator<readonly [height: number, page: number, offset: number, bytes: number]> {
   for (const { height, pages: lengths } of entriesOf(spooled)) yield* placed(height, 0, 0, lengths);
@@ -121,7 +119,7 @@ function* placesOf(
       yield* placed(height, block.page ?? 0, below, block.pages);
       for (const [i, length] of block.pages.entries()) {
         const offset = block.offsets[i] ?? 0;
-        pages.add(inflate(content.subarray(offset, offset + length)));
+        pages.add(inflate(content.subarray(offset, offset + length)).trimEnd());
         below += length;
       }
     }

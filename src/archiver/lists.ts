@@ -9,9 +9,9 @@ import { writeBalances } from './balances.ts';
 import { DocumentWriter } from './documents.ts';
 import type { EtchingChange } from './etchings.ts';
 import { listRecords, planLevels } from './listedRecords.ts';
-import type { OldArchive } from './oldArchive.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from './outputs.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** How lists are written. */
 export interface ListForm {
@@ -27,7 +27,7 @@ export async function writeLists(
   pageSize: number,
   blocks: ArchivedBlocks,
   { before, now }: EtchingChange,
-  old: OldArchive | undefined,
+  old: StoredArchive | undefined,
   { scratch }: ListForm,
   put: PutFile,
   store: Store,

@@ -3,11 +3,11 @@
  * levels that have gigabytes.
  */
 import { closeSync } from 'node:fs';
-import { gunzipSync } from 'node:zlib';
-import { type DocumentFile, type DocumentLevel, lastUpTo, type PlacedMember, parseMembers } from '../archive/documents.ts';
-import { MOST_INFLATED } from '../archive/root.ts';
+import { lastUpTo, type PlacedMember, parseMembers } from '../archive/documents.ts';
+import type { DocumentFile, DocumentLevel } from '../archive/levels.ts';
+import { inflate } from '../write/compress.ts';
 import type { StoredDocument } from './documents.ts';
-import type { OldArchive } from './oldArchive.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** Keys that are equal to `from` or after it, and before `end`. */
 export interface KeyRange {
@@ -26,7 +26,7 @@ export const withPages = (key: string): KeyRange => ({ from: key, end: `${key}!`
  * is read once. Throws a ChangedArchiveError for a file that is damaged.
  */
 export async function* findRanges(
-  old: OldArchive,
+  old: StoredArchive,
   { files }: DocumentLevel,
   ranges: AsyncIterable<KeyRange> | Iterable<KeyRange>,
 ): AsyncGenerator<StoredDocument> {
@@ -61,12 +61,12 @@ function lineOf(text: string): Line {
 
 class OpenedFile {
   readonly file: DocumentFile;
-  readonly #old: OldArchive;
+  readonly #old: StoredArchive;
   readonly #handle: number;
   readonly #members: readonly PlacedMember[];
   #last: { readonly member: PlacedMember; readonly lines: readonly Line[] } | undefined;
 
-  constructor(old: OldArchive, file: DocumentFile) {
+  constructor(old: StoredArchive, file: DocumentFile) {
     this.file = file;
     this.#old = old;
     this.#handle = old.open(file.file);
@@ -82,7 +82,7 @@ class OpenedFile {
   #read<Value>(offset: number, length: number, parse: (text: string) => Value): Value {
     const parsed: Value[] = [];
     this.#old.readPart(this.#handle, this.file.file, offset, length, (part) => {
-      parsed.push(parse(gunzipSync(part, { maxOutputLength: MOST_INFLATED }).toString('utf8')));
+      parsed.push(parse(inflate(part)));
     });
     const [value] = parsed;
     if (value === undefined) throw new Error(`a part of ${this.file.file} was not read`);

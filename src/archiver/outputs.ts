@@ -3,7 +3,8 @@
  * are spent. Pages do not have the latter, so the state keeps those of the newest blocks.
  */
 import { join } from 'node:path';
-import { type DocumentLevel, keyOfAddress } from '../archive/documents.ts';
+import { keyOfAddress } from '../archive/documents.ts';
+import type { DocumentLevel } from '../archive/levels.ts';
 import { type OutputTables, parseOutput, SPENT } from '../archive/outputTables.ts';
 import { countCrossing, type Limits } from '../limits.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
@@ -14,7 +15,7 @@ import { AddressOutputs, type LevelRows, OutputRunes, sortKeySql, writeRemoved }
 import { joinLevel, type LevelForm, reusedLevels } from './changes.ts';
 import type { JoinValues, StoredDocument } from './documents.ts';
 import { hasRecalledPages, type LevelPlan, recalledPages } from './listedRecords.ts';
-import { ChangedArchiveError } from './oldArchive.ts';
+import { ChangedArchiveError } from './storedArchive.ts';
 import { unitsOf } from './unitSql.ts';
 
 /** True when the input says for every record which outputs were spent, because all of it is from a node. */

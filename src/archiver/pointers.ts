@@ -3,11 +3,10 @@
  */
 import { POINTERS_PER_BLOCK, type Pointer, pointerOffset, readPointer, writePointer } from '../archive/activityTables.ts';
 import { crc32 } from '../archive/crc32.ts';
-import type { Level } from '../archive/root.ts';
-import { BLOCK_BYTES, blocksPerFile, fileBytes, totalOf } from '../archive/sortedTable.ts';
+import { BLOCK_BYTES, blocksPerFile, fileBytes, type Level, totalOf } from '../archive/sortedTable.ts';
 import { BuildError } from '../errors.ts';
-import type { OldArchive } from './oldArchive.ts';
 import type { PutFile } from './segments.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** Packs pointers into files. */
 export class PointerWriter {
@@ -62,7 +61,7 @@ export class PointerWriter {
 const MOST_POINTERS = 2 ** 32;
 
 /** Yields the pointers of a level of the last build. */
-export function* pointersOf(old: OldArchive, level: Level): Generator<Pointer> {
+export function* pointersOf(old: StoredArchive, level: Level): Generator<Pointer> {
   let left = totalOf(level);
   for (const [index, file] of level.files.entries()) {
     const size = fileBytes(level, index, old.root.objectSize, POINTERS_PER_BLOCK);

@@ -3,14 +3,14 @@
  * they are, never compressed again.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
+import { countBefore } from '../archive/bisect.ts';
 import { cut, type Piece } from '../archive/cut.ts';
-import { type DirectoryEntry, renderEntry } from '../archive/directory.ts';
-import type { Segment } from '../archive/root.ts';
+import { type DirectoryEntry, renderEntry, type Segment } from '../archive/directory.ts';
 import type { Limits } from '../limits.ts';
 import type { SpooledBlock } from '../write/blockSpool.ts';
 import { gzipMember } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';
-import type { OldArchive } from './oldArchive.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** Stores a file of the archive. Returns its name. */
 export type PutFile = (content: Uint8Array) => string;
@@ -38,7 +38,7 @@ interface Source extends Piece {
 }
 
 /** Writes all segments that the last build does not have. Returns all segments, in ascending order. */
-export async function writeSegments(blocks: ArchivedBlocks, old: OldArchive | undefined, put: PutFile): Promise<Segment[]> {
+export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive | undefined, put: PutFile): Promise<Segment[]> {
   const handles = new Map<string, number>();
   const segments: Segment[] = [];
   try {
@@ -83,7 +83,7 @@ function newPieces({ spooled }: ArchivedBlocks, handles: Map<string, number>): S
 }
 
 /** Returns the pieces of the last build: whole segments where nothing changed, else single blocks. */
-async function oldPieces({ replaced, tip }: ArchivedBlocks, old: OldArchive | undefined): Promise<Source[]> {
+async function oldPieces({ replaced, tip }: ArchivedBlocks, old: StoredArchive | undefined): Promise<Source[]> {
   if (old === undefined) return [];
   const heights = [...replaced].sort((a, b) => a - b);
   const pieces: Source[] = [];
@@ -102,17 +102,10 @@ async function oldPieces({ replaced, tip }: ArchivedBlocks, old: OldArchive | un
 }
 
 /** Whether any of these ascending heights is from `first` to `last`. */
-function hasBetween(heights: readonly number[], first: number, last: number): boolean {
-  let [low, high] = [0, heights.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((heights[middle] ?? 0) < first) low = middle + 1;
-    else high = middle;
-  }
-  return (heights[low] ?? Number.POSITIVE_INFINITY) <= last;
-}
+const hasBetween = (heights: readonly number[], first: number, last: number): boolean =>
+  (heights[countBefore(heights.length, (i) => (heights[i] ?? 0) < first)] ?? Number.POSITIVE_INFINITY) <= last;
 
-const wholeSegment = (segment: Segment, old: OldArchive): Source => ({
+const wholeSegment = (segment: Segment, old: StoredArchive): Source => ({
   first: segment.first,
   last: segment.last,
   bytes: segment.bytes - segment.directory,
@@ -123,7 +116,7 @@ const wholeSegment = (segment: Segment, old: OldArchive): Source => ({
   },
 });
 
-function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: OldArchive): Generator<Source> {
+function* blocksOf(segment: Segment, replaced: ReadonlySet<number>, old: StoredArchive): Generator<Source> {
   for (const block of old.segment(segment).blocks.values()) {
     if (replaced.has(block.height)) continue;
     const begin = block.offsets[0] ?? 0;

@@ -4,7 +4,6 @@
  */
 import { crc32 } from '../archive/crc32.ts';
 import { levelRanges } from '../archive/levels.ts';
-import type { Level } from '../archive/root.ts';
 import {
   BLOCK_BYTES,
   countsFor,
@@ -15,6 +14,7 @@ import {
   FINEST_BITS,
   fileBytes,
   foldCounts,
+  type Level,
   type TableEntry,
   totalOf,
   UNUSED_HEIGHT,
@@ -24,11 +24,11 @@ import { countCrossing, type PublishedLimits } from '../limits.ts';
 import { readDoubles } from '../store/columns.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
-import type { OldArchive } from './oldArchive.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
+import type { StoredArchive } from './storedArchive.ts';
 
 /** Writes the levels of the table of ids. Needs the tables `written` and `placed_transactions` (state/update.ts). */
-export async function writeIds(blocks: ArchivedBlocks, old: OldArchive | undefined, put: PutFile, store: Store): Promise<Level[]> {
+export async function writeIds(blocks: ArchivedBlocks, old: StoredArchive | undefined, put: PutFile, store: Store): Promise<Level[]> {
   const before = old?.root.ids ?? [];
   const levels: Level[] = [];
   const ranges = levelRanges(blocks.tip, blocks.limits.tableLevels);
@@ -138,7 +138,7 @@ class OldEntries implements Source {
   readonly #entries: Generator<TableEntry>;
   readonly #isKept: (height: number) => boolean;
 
-  constructor(old: OldArchive, level: Level, isKept: (height: number) => boolean) {
+  constructor(old: StoredArchive, level: Level, isKept: (height: number) => boolean) {
     this.#entries = entriesOf(old, level);
     this.#isKept = isKept;
   }
@@ -156,7 +156,7 @@ class OldEntries implements Source {
 }
 
 /** Yields the entries of a level of the last build. */
-export function* entriesOf(old: OldArchive, level: Level): Generator<TableEntry> {
+export function* entriesOf(old: StoredArchive, level: Level): Generator<TableEntry> {
   let left = totalOf(level);
   for (const [index, file] of level.files.entries()) {
     const size = fileBytes(level, index, old.root.objectSize);

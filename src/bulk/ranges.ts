@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, lstatSync } from 'node:fs';
 import type { BulkFile } from '../contract/bulk.ts';
-import { codeOf } from '../errors.ts';
+import { isAbsence } from '../errors.ts';
 import { ACTIVITY_FOLDER, firstOfRange, rangePath } from '../pages/paths.ts';
 
 /** Size and SHA-256 of a file. */
@@ -64,7 +64,7 @@ export async function stampOf(path: string): Promise<FileStamp | undefined> {
     }
     return { bytes, sha256: hash.digest('hex') };
   } catch (error) {
-    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
+    if (isAbsence(error)) return undefined;
     throw error;
   }
 }

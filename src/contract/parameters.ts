@@ -3,6 +3,7 @@
  * without the schema library. test/openapi.test.ts checks that both agree.
  */
 import { z } from 'zod';
+import { RUNE } from '../pages/ids.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
 import { defaultLimit, maximumLimit, type Site } from '../pages/site.ts';
@@ -14,7 +15,7 @@ const HASH = RULES.hash.pattern;
 export const parameterSchemas = (site: Site) => ({
   tx_id: z.string().regex(new RegExp(`^${HASH}$`)),
   block: z.string().regex(new RegExp(`^(?:${HASH}|[0-9]+)$`)),
-  rune: z.string().regex(/^(?:[0-9]+(?::[0-9]+)?|[A-Za-z]+(?:[•.][A-Za-z]+)*)$/),
+  rune: z.string().regex(RUNE),
   address: z.string().min(1).max(100),
   output: z.string().regex(new RegExp(`^${HASH}:[0-9]+$`)),
   offset: z.int().min(0).max(MAX_INTEGER).default(0),

@@ -12,7 +12,7 @@ import { type NamedRune, readNames } from './names.ts';
 import { type PageForm, renderPages } from './pages.ts';
 
 /** Receives files by their paths. */
-interface Sink {
+export interface Sink {
   file(path: string, content: Uint8Array): void;
 }
 

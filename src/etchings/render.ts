@@ -7,6 +7,7 @@
 import { shiftDecimals } from '../pages/amounts.ts';
 import { spellHex } from '../pages/ids.ts';
 import type { Dialect } from '../pages/site.ts';
+import { isMintOpen, mintWindow } from '../runes/mint.ts';
 
 /** The mints and burns of a rune up to a block. Amounts are in smallest units. */
 export interface Counts {
@@ -78,12 +79,14 @@ function supplyOf(etching: Etching, tip: number): string {
   const amount = (units: bigint) => `"${shiftDecimals(units, divisibility)}"`;
   const premine = BigInt(etching.premine);
   if (counts === undefined) return `"premine":${amount(premine)}`;
+  const { block_height, terms_height_start, terms_offset_start, terms_height_end, terms_offset_end } = etching;
+  const mint = mintWindow(block_height, [terms_height_start, terms_offset_start], [terms_height_end, terms_offset_end]);
   return [
     `"current":${amount(premine + counts.minted - counts.burned)}`,
     `"minted":${amount(counts.minted)}`,
     `"total_mints":"${counts.mints}"`,
     `"mint_percentage":"${percentageOf(BigInt(counts.mints), BigInt(etching.terms_cap ?? 0))}"`,
-    `"mintable":${isMintable(etching, counts.mints, tip + 1)}`,
+    `"mintable":${isMintOpen(mint, tip + 1, counts.mints, etching.terms_cap)}`,
     `"burned":${amount(counts.burned)}`,
     `"total_burns":"${counts.burns}"`,
     `"premine":${amount(premine)}`,
@@ -97,18 +100,4 @@ const SHOWN = 10n ** 14n;
 function percentageOf(mints: bigint, cap: bigint): string {
   const share = cap === 0n ? 0n : (2n * mints * PLACES + cap) / (2n * cap);
   return shiftDecimals((share + SHOWN / 2n) / SHOWN, 4);
-}
-
-/** ord's rule: whether a mint in a block would succeed. A missing cap allows none; a missing amount mints 0. */
-function isMintable(etching: Etching, mints: number, height: number): boolean {
-  const { terms_cap: cap, block_height: etched } = etching;
-  const after = (offset: Term) => (offset === undefined ? undefined : BigInt(etched) + BigInt(offset));
-  const at = (term: Term) => (term === undefined ? undefined : BigInt(term));
-  const starts = [at(etching.terms_height_start), after(etching.terms_offset_start)];
-  const ends = [at(etching.terms_height_end), after(etching.terms_offset_end)];
-  return (
-    BigInt(mints) < BigInt(cap ?? 0) &&
-    starts.every((start) => start === undefined || height >= start) &&
-    ends.every((end) => end === undefined || height < end)
-  );
 }

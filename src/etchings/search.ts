@@ -11,11 +11,7 @@ import { int, nullable, type Store, text } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { newFirstLetters } from './changes.ts';
 import type { EtchingFacts } from './facts.ts';
-
-/** Receives files by their paths. */
-interface Sink {
-  file(path: string, content: Uint8Array): void;
-}
+import type { Sink } from './files.ts';
 
 /**
  * Writes the files whose runes may have changed since the last build, whose etchings are `before`. Returns the paths of

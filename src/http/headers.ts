@@ -61,11 +61,16 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
 /** Lets scripts of other origins read the position of a part in its file. */
 const RANGE_HEADERS: Readonly<Record<string, string>> = { 'access-control-expose-headers': 'content-range, etag' };
 
-const TYPES: Readonly<Record<string, string>> = {
+/** Types of text files on any website, by the ending of a name. */
+export const TEXT_TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   txt: 'text/plain; charset=utf-8',
+};
+
+const TYPES: Readonly<Record<string, string>> = {
+  ...TEXT_TYPES,
   bin: 'application/octet-stream',
   parquet: 'application/vnd.apache.parquet',
   // TypeScript declarations. The registered type of this extension is a video format.

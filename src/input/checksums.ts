@@ -9,14 +9,11 @@ import { basename, dirname, join } from 'node:path';
 import { bulkFiles } from '../contract/bulk.ts';
 import { misfitOf } from '../contract/schemas.ts';
 import { codeOf, InputError } from '../errors.ts';
-import type { InputFile } from './discover.ts';
+import { CHECKSUM_ENDING, type InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
 /** File name of a build's list of Parquet files. */
 const LIST = 'index.json';
-
-/** Suffix of checksum files: `a.csv.sha256` has the checksum of `a.csv`. */
-export const CHECKSUM_ENDING = '.sha256';
 
 /** Returns the content of a checksum file, as `sha256sum --check` reads it. */
 export const checksumText = (path: string, sha256: string): string => `${sha256}  ${basename(path)}\n`;

@@ -5,7 +5,9 @@ import { type Dirent, existsSync, readdir, readdirSync, realpathSync, statSync }
 import { join, relative, resolve, sep } from 'node:path';
 import fg from 'fast-glob';
 import { BuildError, type CliError, codeOf, InputError, messageOf } from '../errors.ts';
-import { CHECKSUM_ENDING } from './checksums.ts';
+
+/** Suffix of checksum files: `a.csv.sha256` has the checksum of `a.csv`. */
+export const CHECKSUM_ENDING = '.sha256';
 
 export interface InputFile {
   /** Absolute path. */

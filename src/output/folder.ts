@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
+import { BuildError, codeOf, InputError, isAbsence, messageOf } from '../errors.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../pages/paths.ts';
 import { FOLDERS } from '../pages/siteFiles.ts';
 import type { Store } from '../store/duckdb.ts';
@@ -66,7 +66,7 @@ function readIfThere(path: string): Buffer | undefined {
   try {
     return readRegularFile(path);
   } catch (error) {
-    if (error instanceof NotAFileError || ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '')) return undefined;
+    if (error instanceof NotAFileError || isAbsence(error)) return undefined;
     throw new BuildError(`the output cannot be read: ${messageOf(error)}`, [
       'Change its permissions, or choose another folder with --out.',
     ]);

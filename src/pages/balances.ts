@@ -16,10 +16,10 @@ import {
   parseTotal,
   runeKey,
 } from '../archive/balanceTables.ts';
-import { type DocumentLevel, findDocuments, keyOfAddress, pageKey } from '../archive/documents.ts';
+import { findDocuments, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { findOrdinals } from '../archive/etchings.ts';
-import { lastRanked } from '../archive/levels.ts';
+import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
 import type { Archive } from '../archive/reader.ts';
 import { shiftDecimals } from './amounts.ts';
@@ -173,13 +173,4 @@ function exactDocuments(documents: readonly RuneDocument[], page: number, ranked
   const before = upTo(ranked).reduce((sum, { head }) => sum + head.change, 0);
   const height = before > page ? ranked : mark.level.first - 1;
   return { height, used: upTo(height) };
-}
-
-/** Parses a value. Checksums were compared before, so only another program can have made one that cannot be parsed. */
-function orDamaged<Value>(parse: () => Value): Value {
-  try {
-    return parse();
-  } catch {
-    throw new ArchiveError('a document of the archive is damaged');
-  }
 }

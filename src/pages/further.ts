@@ -3,6 +3,7 @@
  * those that its manifest names in `lists`. A request for any other gets 501 before its parameters are checked, because
  * an empty list or a 404 would say that there is nothing.
  */
+import { parseRune, withoutZeros } from './ids.ts';
 import { decode, decodeStrictly, parseQuery, type Window, windowIn } from './query.ts';
 import type { BuiltSite } from './site.ts';
 
@@ -115,15 +116,6 @@ function absent(part: FurtherPart, site: BuiltSite): Answer {
   return { kind: 'absent', message: `this mirror does not have ${PARTS[part]}; it has: ${has}` };
 }
 
-/**
- * Parses an id, a number or a name. ord knows names as equal without spacers and in any case. Undefined for other text.
- */
-function parseRune(text: string): string | undefined {
-  if (/^[0-9]+:[0-9]+$/.test(text)) return text;
-  if (/^[0-9]+$/.test(text)) return text.replace(/^0+(?=[0-9])/, '');
-  return /^[A-Za-z]+(?:[•.][A-Za-z]+)*$/.test(text) ? text.replace(/[•.]/g, '').toUpperCase() : undefined;
-}
-
 /** Most characters of an address, as recorded. */
 const LONGEST_ADDRESS = 100;
 
@@ -138,5 +130,5 @@ function parseAddress(text: string | undefined): { readonly value?: string; read
 /** Parses an outpoint, `txid:vout`. Undefined for other text. */
 function parseOutput(text: string): string | undefined {
   const [, id, index] = /^(?:0[xX])?([0-9a-fA-F]{64}):([0-9]+)$/.exec(text) ?? [];
-  return id === undefined || index === undefined ? undefined : `${id.toLowerCase()}:${index.replace(/^0+(?=[0-9])/, '')}`;
+  return id === undefined || index === undefined ? undefined : `${id.toLowerCase()}:${withoutZeros(index)}`;
 }

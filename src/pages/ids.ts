@@ -1,5 +1,5 @@
 /**
- * Ids of transactions and blocks: parses those of requests and input, and spells those of responses and paths.
+ * Ids of transactions, blocks and runes: parses those of requests and input, and spells those of responses and paths.
  */
 import type { Dialect } from './site.ts';
 
@@ -19,9 +19,21 @@ export function parseBlockId(text: string): string | undefined {
   const hash = parseHexId(text);
   if (hash !== undefined) return hash;
   if (!/^[0-9]+$/.test(text)) return undefined;
-  const height = text.replace(/^0+(?=[0-9])/, '');
+  const height = withoutZeros(text);
   return height.length > BEYOND_ANY_HEIGHT.length ? BEYOND_ANY_HEIGHT : height;
 }
+
+/** A rune in a request: its id, its number, or its name with or without spacers. */
+export const RUNE = /^(?:[0-9]+(?::[0-9]+)?|[A-Za-z]+(?:[•.][A-Za-z]+)*)$/;
+
+/** Parses a rune of a request. ord knows names as equal without spacers and in any case. Undefined for other text. */
+export function parseRune(text: string): string | undefined {
+  if (!RUNE.test(text)) return undefined;
+  return text.includes(':') ? text : withoutZeros(text).replace(/[•.]/g, '').toUpperCase();
+}
+
+/** Removes leading zeros of decimal digits. */
+export const withoutZeros = (digits: string): string => digits.replace(/^0+(?=[0-9])/, '');
 
 /** True when a block id is a height, not a hash. */
 export const isHeight = (block: string): boolean => block.length < 64;

@@ -4,6 +4,7 @@
  * entry is removed from or inserted into, so the lengths of all pages are known.
  */
 import type { Entry } from '../archive/balanceTables.ts';
+import { countBefore } from '../archive/bisect.ts';
 import { ArchiveError } from '../archive/error.ts';
 import type { Window } from './query.ts';
 
@@ -51,7 +52,8 @@ export async function findWindow<Item extends Entry>(
   }));
   // Entries of an empty list have a place, too.
   if (pages.length === 0) pages.push({ size: 0, removed: new Set(), inserted: [] });
-  const pageOf = (item: Item): ChangedPage<Item> | undefined => pages[Math.max(countUpTo(firsts, item, order) - 1, 0)];
+  const pageOf = (item: Item): ChangedPage<Item> | undefined =>
+    pages[Math.max(countBefore(firsts.length, (i) => order(firsts[i] ?? item, item) <= 0) - 1, 0)];
   for (const { item, before } of changesIn(levels)) {
     if (before > 0n) pageOf({ ...item, units: before })?.removed.add(item.other);
     if (item.units > 0n) pageOf(item)?.inserted.push(item);
@@ -86,16 +88,4 @@ function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { 
   const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();
   for (const item of levels.flat()) changes.set(item.other, { item, before: changes.get(item.other)?.before ?? item.before });
   return [...changes.values()].filter(({ item, before }) => item.units !== before);
-}
-
-/** Returns how many of some ascending items are equal to an item, or before it. */
-function countUpTo<Item>(items: readonly Item[], item: Item, order: (a: Item, b: Item) => number): number {
-  let [low, high] = [0, items.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const one = items[middle];
-    if (one !== undefined && order(one, item) <= 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

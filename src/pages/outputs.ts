@@ -2,8 +2,9 @@
  * Answers requests for unspent outputs with runes from an archive (archive/outputTables.ts). Every answer tells the
  * block for which it is true, because a wallet may ask for an output that is newer.
  */
-import { type DocumentLevel, findDocuments, keyOfAddress, pageKey } from '../archive/documents.ts';
+import { damaged, findDocuments, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
+import type { DocumentLevel } from '../archive/levels.ts';
 import {
   type AddressDocument,
   type OutputTables,
@@ -167,13 +168,3 @@ function render({ output, place, address, runes }: UnspentOutput, dialect: Diale
 }
 
 const spellOutput = (output: string, dialect: Dialect): string => spellHex(output, dialect);
-
-function orDamaged<Value>(parse: () => Value): Value {
-  try {
-    return parse();
-  } catch {
-    throw damaged();
-  }
-}
-
-const damaged = (): ArchiveError => new ArchiveError('a document of the archive is damaged');

@@ -56,7 +56,7 @@ interface Lists {
 }
 
 /** A reorganisation may replace this many of the highest blocks. None has been deeper than six blocks since 2013. */
-const UNSETTLED_BLOCKS = 6;
+export const UNSETTLED_BLOCKS = 6;
 
 /** True when a block is settled: so deep in the chain that it is not expected to change. */
 export const isSettled = (height: number, site: BuiltSite): boolean => height <= site.tip - UNSETTLED_BLOCKS;

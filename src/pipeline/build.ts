@@ -11,7 +11,7 @@ import { dirname, join } from 'node:path';
 import { type ArchiveSink, checkFits, describe, outdatedFiles, type WrittenArchive, writeArchive } from '../archiver/archive.ts';
 import type { EtchingChange } from '../archiver/etchings.ts';
 import { findKnown } from '../archiver/knownTransactions.ts';
-import { ChangedArchiveError, OldArchive } from '../archiver/oldArchive.ts';
+import { ChangedArchiveError, StoredArchive } from '../archiver/storedArchive.ts';
 import { ChangedRangeError, checkRanges, writeRanges } from '../bulk/build.ts';
 import type { Log } from '../cli/log.ts';
 import { Progress } from '../cli/progress.ts';
@@ -88,7 +88,7 @@ interface Context {
   readonly store: Store;
   readonly state: State;
   /** The archive of the last build, which an incremental build continues. */
-  readonly old: OldArchive | undefined;
+  readonly old: StoredArchive | undefined;
   readonly pool: WriterPool;
   readonly changes: Changes;
   readonly progress: Progress;
@@ -120,7 +120,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
       const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };
       const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...(hasArchive ? compressor : {}) };
       state = await State.attach(store, dryRun ? undefined : cache, settings, output.manifest, full ? whyFull : undefined);
-      const old = hasArchive && state.whyFull === undefined ? OldArchive.in(out, limits) : undefined;
+      const old = hasArchive && state.whyFull === undefined ? StoredArchive.in(out, limits) : undefined;
       const context: Context = { options, output, store, state, old, pool, changes, progress, scratch, log };
 
       const measure = new ReadProgress();

@@ -12,8 +12,7 @@ import type { BlockRange } from '../input/blockRange.ts';
 import { LIMITS } from '../limits.ts';
 import { arePageSizes, DIALECTS, ENCODINGS, type Encoding, LAYOUTS } from '../pages/site.ts';
 import { program } from '../program.ts';
-import type { BuildOptions } from './options.ts';
-import type { LastBlocks } from './window.ts';
+import type { BuildOptions, LastBlocks } from './options.ts';
 
 export const BUILD_COMMAND: Command = {
   call: program.callOf('build'),

@@ -4,7 +4,11 @@
 import type { BlockRange } from '../input/blockRange.ts';
 import type { Limits } from '../limits.ts';
 import type { Site } from '../pages/site.ts';
-import type { LastBlocks } from './window.ts';
+
+/** The last blocks of the input, by height. Blocks without records count. */
+export interface LastBlocks {
+  readonly last: number;
+}
 
 export interface BuildOptions {
   /** Folders, files and globs; relative paths start at the working directory. Empty for the default (inputs.ts). */

@@ -10,11 +10,6 @@ import { int, Store } from '../store/duckdb.ts';
 import { withScratch } from '../store/scratch.ts';
 import type { BuildOptions } from './options.ts';
 
-/** The last blocks of the input, by height. Blocks without records count. */
-export interface LastBlocks {
-  readonly last: number;
-}
-
 /**
  * Returns the heights of a build; undefined for all. For the last blocks it reads and checks the whole input, because
  * any file may have the highest block. Rejects like loadInput.

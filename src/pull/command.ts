@@ -9,6 +9,7 @@ import { Progress } from '../cli/progress.ts';
 import { isPlainHttp } from '../contract/plainUrl.ts';
 import { UsageError } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
+import { UNSETTLED_BLOCKS } from '../pages/site.ts';
 import { program } from '../program.ts';
 import { DEFAULTS } from './client.ts';
 import type { WantedBlocks } from './plan.ts';
@@ -36,7 +37,7 @@ export const PULL_COMMAND: Command = {
     {
       name: 'confirmations',
       value: 'N',
-      byDefault: '6, or 100 with a node',
+      byDefault: `${UNSETTLED_BLOCKS}, or 100 with a node`,
       about: 'How many of the last blocks to compare again, and to replace if they changed.',
     },
     {
@@ -97,7 +98,7 @@ export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<
     from,
     to: flags.one('to') ?? 'input',
     wanted: parseWanted(flags.one('blocks')),
-    confirmations: flags.integer('confirmations', from instanceof NodeUrl ? 100 : 6, 0, MOST_CONFIRMATIONS),
+    confirmations: flags.integer('confirmations', from instanceof NodeUrl ? 100 : UNSETTLED_BLOCKS, 0, MOST_CONFIRMATIONS),
     concurrency: flags.integer('concurrency', 4, 1, 64),
     headers: parseHeaders([...variable.split('\n').filter((line) => line.trim() !== ''), ...given]),
     rate: flags.integer('rate', DEFAULTS.rate, 0, 10_000),

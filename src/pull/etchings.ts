@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Progress } from '../cli/progress.ts';
 import { type Field, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
-import { InputError, messageOf } from '../errors.ts';
+import { InputError } from '../errors.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { BadBlockError } from './block.ts';
 import { CsvFile } from './core/csvFile.ts';
 import { parsePageJson, parseResults } from './pages.ts';
 import { writeParquet } from './parquetFile.ts';
-import { checkDigest, RUNES_FILE } from './pulledFiles.ts';
+import { checkRunes, RUNES_FILE } from './pulledFiles.ts';
 import { hasChecksum, putInPlace, workFile } from './write.ts';
 
 /** The columns that an etching tells. */
@@ -134,7 +134,7 @@ export async function pullEtchings(
 ): Promise<number | undefined> {
   const path = join(folder, RUNES_FILE);
   const isKnown = existsSync(path) && hasChecksum(path);
-  if (isKnown) await checkKept(path);
+  if (isKnown) await checkRunes(path);
   const columns = FIELDS.map(
     ({ column, kind }) => `"${column}" ${kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR'}`,
   );
@@ -244,12 +244,4 @@ async function write(path: string, folder: string, csv: string | undefined, kept
   // A build reads a file again if its modification time changed.
   const isSame = existsSync(path) && hasChecksum(path) && readFileSync(path).equals(readFileSync(parquet));
   if (!isSame) await putInPlace(folder, parquet, RUNES_FILE);
-}
-
-async function checkKept(path: string): Promise<void> {
-  try {
-    await checkDigest(path);
-  } catch (error) {
-    throw new InputError(`${path} cannot be read: ${messageOf(error)}`, ['The file was damaged after the pull. Remove it and pull again.']);
-  }
 }

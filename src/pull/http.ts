@@ -8,8 +8,8 @@ import type { Client } from './client.ts';
 import { type EtchingList, parseEtchingPage } from './etchings.ts';
 import type { Heights } from './heights.ts';
 import { bytesOf, type Page, parsePage, readBlock } from './pages.ts';
-import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
-import { writeBlock } from './write.ts';
+import { allBy, type Extent, HIGHEST, type Source } from './source.ts';
+import { type Fetched, writeBlock } from './write.ts';
 
 /** First block of Bitcoin's main chain that can contain runes (runes protocol). */
 const FIRST_RUNE_BLOCK = 840_000;

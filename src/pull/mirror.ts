@@ -18,9 +18,9 @@ import { type Client, PassingError } from './client.ts';
 import { type EtchingList, type EtchingPage, parseEtchingPage } from './etchings.ts';
 import type { Heights } from './heights.ts';
 import { bytesOf, type Page, parsePage, readBlock } from './pages.ts';
-import { allBy, type Extent, type Fetched, HIGHEST, MOST_BLOCKS, type Source } from './source.ts';
+import { allBy, type Extent, HIGHEST, MOST_BLOCKS, type Source } from './source.ts';
 import { WholeFiles } from './wholeFiles.ts';
-import { writeBlock } from './write.ts';
+import { type Fetched, writeBlock } from './write.ts';
 
 /** Most bytes of a manifest. A range of heights takes some 18, so a testnet with a gap after each block needs 9 MB. */
 const MANIFEST_BYTES = 16 * 1024 * 1024;

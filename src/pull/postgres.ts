@@ -16,10 +16,10 @@ import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
 import { writeParquet } from './parquetFile.ts';
-import { checkDigest, HEIGHTS_PER_FILE, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
+import { checkRunes, HEIGHTS_PER_FILE, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
-import { allBy, type Extent, type Fetched, HIGHEST, type Source } from './source.ts';
-import { hasChecksum, putInPlace, saveStream, workFile, writeError } from './write.ts';
+import { allBy, type Extent, HIGHEST, type Source } from './source.ts';
+import { type Fetched, hasChecksum, putInPlace, saveStream, workFile, writeError } from './write.ts';
 
 export interface DatabaseOptions {
   /** A `postgres://` URL. */
@@ -111,7 +111,7 @@ export class DatabaseSource implements Source {
   async prepare(isBehind: boolean): Promise<void> {
     const runesPath = join(this.#options.folder, RUNES_FILE);
     const kept = isBehind && existsSync(runesPath) ? runesPath : undefined;
-    if (kept !== undefined) await checkKept(kept);
+    if (kept !== undefined) await checkRunes(kept);
     await this.#explained(() =>
       this.#copy('runes', this.#runeFields, { order: 'id', kept }, async (parquet) => {
         const before = existsSync(runesPath) && hasChecksum(runesPath) ? readRunes(this.#options.folder, runesPath) : undefined;
@@ -343,15 +343,6 @@ const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   ],
   [/^42501$/, 'Grant the user SELECT on ledger and runes.'],
 ];
-
-/** Throws an InputError if the runes file does not match its checksum. */
-async function checkKept(path: string): Promise<void> {
-  try {
-    await checkDigest(path);
-  } catch (error) {
-    throw new InputError(`${path} cannot be read: ${messageOf(error)}`, ['The file was damaged after the pull. Remove it and pull again.']);
-  }
-}
 
 /**
  * Makes `sslmode` in the URL work as in libpq and psql: `require` does not verify the certificate.

@@ -155,6 +155,12 @@ export async function checkDigest(path: string): Promise<void> {
   if (expected !== undefined && expected !== (await sha256Of(path))) throw new Error('its SHA-256 differs from its checksum file');
 }
 
+/** Throws an InputError if the table of runes does not match its checksum file. */
+export const checkRunes = (path: string): Promise<void> =>
+  checkDigest(path).catch((error: unknown) => {
+    throw damaged(path, messageOf(error));
+  });
+
 /**
  * Yields the blocks at these heights from a file of records, one after another, then those of them without records.
  * Throws an InputError if the file is damaged.

@@ -5,14 +5,7 @@ import type { LastRead, Rules, Sources } from '../contract/sources.ts';
 import type { BlockIdentity } from './block.ts';
 import type { EtchingList } from './etchings.ts';
 import type { Heights } from './heights.ts';
-
-/** A file that was fetched and moved to its final path. */
-export interface Fetched {
-  /** Relative to the folder `pulled`. */
-  readonly path: string;
-  readonly records: number;
-  readonly bytes: number;
-}
+import type { Fetched } from './write.ts';
 
 /** Highest valid height. Bitcoin's chain reaches it in about 170 years; a source with a higher block has wrong data. */
 export const HIGHEST = 10_000_000;

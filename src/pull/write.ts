@@ -10,15 +10,23 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { BuildError, messageOf } from '../errors.ts';
-import { CHECKSUM_ENDING, checksumText, sha256Of } from '../input/checksums.ts';
+import { checksumText, sha256Of } from '../input/checksums.ts';
+import { CHECKSUM_ENDING } from '../input/discover.ts';
 import { isDiskFull } from '../store/failures.ts';
 import { CheckedBlock } from './block.ts';
 import { blockFile, type PulledFile, WORK_FOLDER } from './pulledFiles.ts';
-import type { Fetched } from './source.ts';
 
 const compress = promisify(gzip);
 
 let count = 0;
+
+/** A file that was fetched and moved to its final path. */
+export interface Fetched {
+  /** Relative to the folder `pulled`. */
+  readonly path: string;
+  readonly records: number;
+  readonly bytes: number;
+}
 
 /** Returns a unique path for a temporary file. */
 export const workFile = (folder: string, ending: string): string => {

@@ -5,7 +5,7 @@
  * are kept in pieces, "this entry gives this amount to each of these outputs". An edict makes at most three pieces
  * besides two for each entry that it uses up, however many outputs there are.
  */
-import type { RuneId } from './ledger.ts';
+import type { RuneId } from './runeId.ts';
 
 /** The destination of runes that are burned because no output can receive them. Sorts after all outputs. */
 export const NOWHERE = Number.MAX_SAFE_INTEGER;

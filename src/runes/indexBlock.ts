@@ -6,22 +6,13 @@ import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
 import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessEndsOf } from './block.ts';
 import { copyOf, type Hash256, hashText, outpointText, sameBytes, uint32At } from './bytes.ts';
-import {
-  type Changes,
-  knownId,
-  type Ledger,
-  type Mintable,
-  type NewOutput,
-  type NewRune,
-  type RuneId,
-  type RuneOutput,
-  runeId,
-  runeIdText,
-} from './ledger.ts';
+import type { Changes, Ledger, Mintable, NewOutput, NewRune, RuneOutput } from './ledger.ts';
 import { type Etching, MAX_U128, type Message, type MessageId } from './message.ts';
+import { isMintOpen, mintWindow } from './mint.ts';
 import { commitmentOf, FIRST_RESERVED, minimumName, nameNumber, nameText, reservedName, spacedName } from './name.ts';
 import type { Network } from './networks.ts';
 import { type Event, emitMoves, type LedgerRow, type RowTarget, type RuneRow } from './rows.ts';
+import { knownId, type RuneId, runeId, runeIdText } from './runeId.ts';
 import { isOpReturn, isTaproot, pushes, tapscriptOf } from './script.ts';
 
 /** Confirmations that a commitment needs when its name is etched. The block of the etching counts as one. */
@@ -344,18 +335,9 @@ function burnedOutputs({ bytes, scripts, scriptLengths }: Block, { firstOutput, 
   return burned;
 }
 
-/** True when the mint of a rune is open at a height. The last height is exclusive. */
 function isOpen({ block, terms, mints }: Mintable, height: number): boolean {
-  const at = BigInt(height);
-  const etched = BigInt(block);
-  return (
-    terms !== undefined &&
-    at >= (terms.heightStart ?? 0n) &&
-    at >= etched + (terms.offsetStart ?? -etched) &&
-    at < (terms.heightEnd ?? MAX_U128) &&
-    at < etched + (terms.offsetEnd ?? MAX_U128) &&
-    BigInt(mints) < (terms.cap ?? 0n)
-  );
+  const { heightStart, offsetStart, heightEnd, offsetEnd, cap } = terms ?? {};
+  return isMintOpen(mintWindow(block, [heightStart, offsetStart], [heightEnd, offsetEnd]), height, mints, cap);
 }
 
 interface NewRuneParts {

@@ -1,6 +1,6 @@
 /** Makes the rows of the tables `ledger` and `runes`. */
 import { type Allocation, NOWHERE, type Piece } from './allocation.ts';
-import type { RuneId } from './ledger.ts';
+import type { RuneId } from './runeId.ts';
 
 /** A row of `ledger`. Hashes are lower hex as Bitcoin displays them; amounts are in smallest units. */
 export interface LedgerRow {

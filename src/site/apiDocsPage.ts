@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { OwnFile } from './assets.ts';
 
 /** Links start with `../docs/`, so that they also work on hosts that serve the page at `/docs`. */
 const HTML = `<!doctype html>
@@ -44,7 +43,7 @@ a { color: light-dark(#0b57d0, #a8c7fa) }
  * Returns the page, Swagger UI's script and styles, and the required licences: Apache 2.0 with its notice, and the
  * licences of programs bundled in the script. Throws when the package is missing.
  */
-export function docsFiles(): OwnFile[] {
+export function docsFiles(): [path: string, content: Buffer][] {
   const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   const read = (name: string) => readFileSync(join(folder, name));
   const licences = [

@@ -6,7 +6,7 @@
  * Adds thousands separators to the integer part of a decimal string: `1234567.50` becomes `1,234,567.50`. It does not
  * convert to a number, because amounts have up to 39 digits.
  */
-export function groupDigits(decimal: string | number): string {
+export function groupDigits(decimal: string | number | bigint): string {
   const [whole = '', ...fraction] = String(decimal).split('.');
   return [whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ','), ...fraction].join('.');
 }

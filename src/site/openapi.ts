@@ -15,12 +15,10 @@ import { blockStats, byOperation, feed, latestBlocks, runeStats, stats, statsFil
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
-import { NO_RUNE } from '../pages/respond.ts';
 import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/site.ts';
-import { activityOperations } from './openapiActivity.ts';
-import { balanceOperations } from './openapiBalances.ts';
-import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals, transactionExamples } from './openapiExamples.ts';
+import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiExamples.ts';
 import { type FileOperation, fileOperations, type Json, type Subject } from './openapiFiles.ts';
+import { type ListOperation, listOperations } from './openapiLists.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history and the rules for raising it. */
 export const API_VERSION = '1.5.0';
@@ -52,7 +50,9 @@ function openapiDocument(manifest: Manifest): Json {
         : []),
     ],
     paths: {
-      ...Object.fromEntries(listOperations(subject).map((operation) => [operation.path, { get: listOperation(operation, subject.site) }])),
+      ...Object.fromEntries(
+        listOperations(subject.site).map((operation) => [operation.path, { get: listOperation(operation, subject.site) }]),
+      ),
       ...Object.fromEntries(fileOperations(subject).map((operation) => [operation.path, { get: fileOperation(operation) }])),
     },
     components: { schemas: componentSchemas(subject.site), parameters: parameters(subject), responses: RESPONSES, headers: HEADERS },
@@ -217,82 +217,6 @@ const RESPONSES: Json = {
     example: JSON.parse(errorBody(503, RETRY_LATER).body),
   }),
 };
-
-/** An operation that returns a window of a list. */
-export interface ListOperation {
-  readonly path: string;
-  readonly id: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly parameters: readonly string[];
-  /** Left out for activity by transaction and by block. */
-  readonly further?: {
-    /** The name in the manifest's `lists`. */
-    readonly part: 'etchings' | 'rune_activity' | 'address_activity' | 'balances' | 'holders' | 'outputs';
-    readonly tag: 'Activity' | 'Etchings' | 'Balances' | 'Outputs';
-    readonly schema: string;
-    /** The message of the 404 of a single object; left out for lists. */
-    readonly notFound?: string;
-  };
-  readonly examples?: Json;
-  /** Targets that get a 400, by the name of their example. */
-  readonly refused: Readonly<Record<string, string>>;
-}
-
-function listOperations({ site }: Subject): ListOperation[] {
-  const block = (rest: string) => `/runes/v1/blocks/840000/activity${rest}`;
-  const tx = (rest: string) => `/runes/v1/transactions/${EXAMPLE_TX}/activity${rest}`;
-  const tooMany = `?limit=${maximumLimit(site) + 1}`;
-  return [
-    {
-      path: '/runes/v1/transactions/{tx_id}/activity',
-      id: 'listTransactionActivity',
-      summary: 'Activity of a transaction',
-      description: 'The records of a transaction, last event first. Ignores `operation_type`.',
-      parameters: ['tx_id', 'offset', 'limit'],
-      examples: transactionExamples(site),
-      refused: { limit: tx(tooMany), offset: tx('?offset=-1'), tx_id: '/runes/v1/transactions/abc/activity' },
-    },
-    {
-      path: '/runes/v1/blocks/{block}/activity',
-      id: 'listBlockActivity',
-      summary: 'Activity of a block',
-      description: `The records of a block, by height or hash, last transaction first. ${
-        site.operationPages
-          ? '`operation_type` selects one operation.'
-          : 'This mirror has no lists by operation: `operation_type` gets 400.'
-      }`,
-      parameters: ['block', 'offset', 'limit', ...(site.operationPages ? ['operation_type'] : [])],
-      examples: blockExamples(site),
-      refused: {
-        limit: block(tooMany),
-        offset: block('?offset=abc'),
-        operation_type: block(`?operation_type=${site.operationPages ? 'transfer' : 'mint'}`),
-        block: '/runes/v1/blocks/abc/activity',
-      },
-    },
-    {
-      path: '/runes/v1/etchings',
-      id: 'listEtchings',
-      summary: 'Etchings',
-      description: 'All runes, newest first.',
-      parameters: ['offset', 'limit'],
-      further: { part: 'etchings', tag: 'Etchings', schema: 'EtchingList' },
-      refused: { limit: `/runes/v1/etchings${tooMany}`, offset: '/runes/v1/etchings?offset=-1' },
-    },
-    {
-      path: '/runes/v1/etchings/{rune}',
-      id: 'getEtching',
-      summary: 'A rune',
-      description: 'A rune with its terms and supply.',
-      parameters: ['rune'],
-      further: { part: 'etchings', tag: 'Etchings', schema: 'Etching', notFound: NO_RUNE },
-      refused: { rune: '/runes/v1/etchings/-' },
-    },
-    ...activityOperations(tooMany),
-    ...balanceOperations(tooMany),
-  ];
-}
 
 function listOperation({ id, summary, description, parameters, further, examples, refused }: ListOperation, site: BuiltSite): Json {
   // A mirror without this part refuses every request for it with 501, so the examples are of one that has it.

@@ -1,7 +1,8 @@
 /** Writes and reads the changes of one block as a record of the journal. */
 import { OUTPOINT_BYTES } from '../runes/block.ts';
 import { copyOf, type LentBytes } from '../runes/bytes.ts';
-import type { Changes, RuneId } from '../runes/ledger.ts';
+import type { Changes } from '../runes/ledger.ts';
+import type { RuneId } from '../runes/runeId.ts';
 import { ByteReader, ByteWriter, writeOutput } from './outputBytes.ts';
 
 /** A block that was indexed. */

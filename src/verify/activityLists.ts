@@ -12,12 +12,21 @@ import {
   POINTERS_PER_BLOCK,
   type Pointer,
 } from '../archive/activityTables.ts';
+import { countBefore } from '../archive/bisect.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
-import type { Level } from '../archive/root.ts';
-import { blocksPerFile, ENTRIES_PER_BLOCK, FINEST_BITS, fileBytes, hasCounts, type TableEntry, totalOf } from '../archive/sortedTable.ts';
-import type { OldArchive } from '../archiver/oldArchive.ts';
+import {
+  blocksPerFile,
+  ENTRIES_PER_BLOCK,
+  FINEST_BITS,
+  fileBytes,
+  hasCounts,
+  type Level,
+  type TableEntry,
+  totalOf,
+} from '../archive/sortedTable.ts';
 import { pointersOf } from '../archiver/pointers.ts';
+import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { entriesOf } from '../archiver/tables.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { namesOf } from '../etchings/names.ts';
@@ -71,7 +80,7 @@ interface ExpectedLevel extends LevelRange {
 }
 
 export class ActivityVerification {
-  readonly #archive: OldArchive;
+  readonly #archive: StoredArchive;
   readonly #findings: Findings;
   readonly #levels: ExpectedLevel[];
   readonly #runes = new Map<string, ListKey>();
@@ -245,12 +254,4 @@ function isBefore(a: Pointer, b: Pointer, starts: readonly number[]): boolean {
 }
 
 /** Returns the index of the block that has a position. */
-function blockOf(position: number, starts: readonly number[]): number {
-  let [low, high] = [0, starts.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((starts[middle] ?? 0) <= position) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+const blockOf = (position: number, starts: readonly number[]): number => countBefore(starts.length, (i) => (starts[i] ?? 0) <= position);

@@ -7,12 +7,11 @@
  * one is made from the blocks, the other from the table.
  */
 import { createHash } from 'node:crypto';
-import { gunzipSync } from 'node:zlib';
 import { cut } from '../archive/cut.ts';
-import type { PlacedBlock } from '../archive/directory.ts';
+import type { PlacedBlock, Segment } from '../archive/directory.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { levelRanges } from '../archive/levels.ts';
-import { type Level, MOST_INFLATED, renderRoot, type Segment } from '../archive/root.ts';
+import { renderRoot } from '../archive/root.ts';
 import {
   BLOCK_BYTES,
   checkBlocks,
@@ -23,12 +22,13 @@ import {
   FINEST_BITS,
   hasCounts,
   keyOf,
+  type Level,
   type TableEntry,
   totalOf,
   writeEntry,
 } from '../archive/sortedTable.ts';
 import { describe } from '../archiver/archive.ts';
-import { ChangedArchiveError, OldArchive } from '../archiver/oldArchive.ts';
+import { ChangedArchiveError, StoredArchive } from '../archiver/storedArchive.ts';
 import { messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
@@ -37,6 +37,7 @@ import { type BuiltSite, maximumLimit } from '../pages/site.ts';
 import { sliceRecords } from '../render/recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
 import { countOperations } from '../write/blockSpool.ts';
+import { inflate } from '../write/compress.ts';
 import type { Findings } from './findings.ts';
 
 /** Fingerprints have 48 bits, so a number holds the sum of two exactly. */
@@ -60,7 +61,7 @@ class EntrySum {
 }
 
 export class ArchiveVerification {
-  readonly archive: OldArchive;
+  readonly archive: StoredArchive;
   readonly #site: BuiltSite;
   readonly #findings: Findings;
   readonly #ranges: readonly { readonly first: number; readonly last: number; readonly sum: EntrySum }[];
@@ -70,7 +71,7 @@ export class ArchiveVerification {
   /** In layout `files`, the lowest block. */
   readonly lowest: number | undefined;
 
-  private constructor(archive: OldArchive, site: BuiltSite, blocks: readonly BlockDigest[], findings: Findings) {
+  private constructor(archive: StoredArchive, site: BuiltSite, blocks: readonly BlockDigest[], findings: Findings) {
     this.archive = archive;
     this.#site = site;
     this.tip = site.tip;
@@ -83,7 +84,7 @@ export class ArchiveVerification {
 
   /** Opens the archive of an output. If its root is damaged, adds a finding and returns undefined. */
   static open(root: string, site: BuiltSite, blocks: readonly BlockDigest[], findings: Findings): ArchiveVerification | undefined {
-    return orFinding(findings, () => new ArchiveVerification(OldArchive.in(root), site, blocks, findings));
+    return orFinding(findings, () => new ArchiveVerification(StoredArchive.in(root), site, blocks, findings));
   }
 
   /** The paths of all files that the root names, and its own. */
@@ -98,7 +99,7 @@ export class ArchiveVerification {
       const { pages, placed } = this.#open(segment, block.height);
       for (const [i, length] of placed.pages.entries()) {
         const offset = placed.offsets[i] ?? 0;
-        const text = gunzipSync(pages.subarray(offset, offset + length), { maxOutputLength: MOST_INFLATED }).toString('utf8');
+        const text = inflate(pages.subarray(offset, offset + length));
         texts.push([archivePath(segment.file), text]);
       }
     }
@@ -124,7 +125,7 @@ export class ArchiveVerification {
         const end = Math.min(offset + limit, block.records);
         const records = Buffer.from(sliceRecords(batch, block.first + offset, block.first + end)).toString('utf8');
         const start = placed.offsets[i] ?? 0;
-        const text = gunzipSync(pages.subarray(start, start + length), { maxOutputLength: MOST_INFLATED }).toString('utf8');
+        const text = inflate(pages.subarray(start, start + length));
         if (text !== envelopeHead({ limit, offset }, block.records) + records + ENVELOPE_TAIL) wrong('has a wrong page of');
         page += 1;
         bytes += length;
@@ -163,7 +164,7 @@ export class ArchiveVerification {
     const ranges = new Set(root.segments.map(({ first, last }) => `${first}-${last}`));
     if (cuts.join() !== [...ranges].join()) this.#findings.add(`${archivePath(name.root)} cuts the blocks into wrong segments`);
     if (root.pageSize !== maximumLimit(this.#site)) this.#findings.add(`${archivePath(name.root)} has a wrong page size`);
-    const text = gunzipSync(this.archive.read(name.root), { maxOutputLength: MOST_INFLATED }).toString('utf8');
+    const text = inflate(this.archive.read(name.root));
     if (text !== renderRoot(root)) this.#findings.add(`${archivePath(name.root)} is not a root that a build makes`);
     const expected = this.#ranges.filter(({ sum }) => sum.count > 0);
     if (expected.length !== root.ids.length)

@@ -2,18 +2,18 @@
  * Verifies the etchings of layout `archive`. Each level has the pages that changed in its blocks, as they are after the
  * last of these. So a level is checked when all its blocks were counted, and no later block.
  */
-import { gunzipSync } from 'node:zlib';
 import { parsePageDirectory } from '../archive/etchings.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
-import { type EtchingFile, MOST_INFLATED } from '../archive/root.ts';
+import type { EtchingFile } from '../archive/root.ts';
 import { FINEST_BITS, hasCounts } from '../archive/sortedTable.ts';
 import { nameEntries } from '../archiver/etchings.ts';
-import type { OldArchive } from '../archiver/oldArchive.ts';
+import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { entriesOf } from '../archiver/tables.ts';
 import { messageOf } from '../errors.ts';
 import { namesOf } from '../etchings/names.ts';
 import { archivePath } from '../pages/paths.ts';
 import { maximumLimit } from '../pages/site.ts';
+import { inflate } from '../write/compress.ts';
 import { orFinding } from './archive.ts';
 import type { Findings } from './findings.ts';
 import { type EtchingChecks, type ReadEtching, readPage } from './supply.ts';
@@ -26,7 +26,7 @@ interface CheckedLevel extends LevelRange {
 }
 
 export class ArchivedEtchings {
-  readonly #archive: OldArchive;
+  readonly #archive: StoredArchive;
   readonly #checks: EtchingChecks;
   readonly #findings: Findings;
   /** Levels whose blocks were not all counted. */
@@ -35,7 +35,7 @@ export class ArchivedEtchings {
   /** Pages of the newest level so far. */
   readonly #newest = new Map<number, readonly ReadEtching[]>();
 
-  constructor(archive: OldArchive, tip: number, checks: EtchingChecks, findings: Findings) {
+  constructor(archive: StoredArchive, tip: number, checks: EtchingChecks, findings: Findings) {
     this.#archive = archive;
     this.#left = levelRanges(tip, archive.root);
     this.#checks = checks;
@@ -90,7 +90,6 @@ export class ArchivedEtchings {
     const content = this.#archive.read(file.file);
     if (content.length !== file.bytes) throw new Error('has a wrong size');
     const end = file.bytes - file.directory;
-    const inflate = (part: Uint8Array) => gunzipSync(part, { maxOutputLength: MOST_INFLATED }).toString('utf8');
     const places = [...parsePageDirectory(inflate(content.subarray(end)), file)];
     const first = places[0]?.[1].length ?? 0;
     const isCutRight = (end <= objectSize || places.length === 1) && (before === undefined || before + first > objectSize);

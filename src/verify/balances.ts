@@ -7,7 +7,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type BalanceForm, writeBalances } from '../archiver/balances.ts';
 import { makeListedRecords, planLevels } from '../archiver/listedRecords.ts';
-import { ChangedArchiveError, type OldArchive } from '../archiver/oldArchive.ts';
+import { ChangedArchiveError, type StoredArchive } from '../archiver/storedArchive.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { messageOf } from '../errors.ts';
 import { listEtchings } from '../etchings/facts.ts';
@@ -28,7 +28,7 @@ import type { ReadEtching } from './supply.ts';
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 
 export class BalancesVerification {
-  readonly #archive: OldArchive;
+  readonly #archive: StoredArchive;
   readonly #tip: number;
   readonly #limits: Limits;
   readonly #findings: Findings;

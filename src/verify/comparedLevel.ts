@@ -1,11 +1,10 @@
 /**
  * Compares the documents that a build makes with those of an archive.
  */
-import type { DocumentLevel } from '../archive/documents.ts';
-import type { LevelRange } from '../archive/levels.ts';
+import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import type { LevelWriter } from '../archiver/changes.ts';
 import { documentsOf, type StoredDocument } from '../archiver/documents.ts';
-import type { OldArchive } from '../archiver/oldArchive.ts';
+import type { StoredArchive } from '../archiver/storedArchive.ts';
 import type { Findings } from './findings.ts';
 
 /** Compares expected documents with those of a level of the archive, up to the first difference. */
@@ -17,7 +16,7 @@ export class ComparedLevel implements LevelWriter {
   #isDifferent = false;
 
   /** `what` names what a document is about, followed by its key. */
-  constructor(what: string, { first, last }: LevelRange, levels: readonly DocumentLevel[], archive: OldArchive, findings: Findings) {
+  constructor(what: string, { first, last }: LevelRange, levels: readonly DocumentLevel[], archive: StoredArchive, findings: Findings) {
     this.#what = `in the blocks ${first} to ${last}, the archive has wrong ${what}`;
     this.#level = levels.find((level) => level.first === first && level.last === last);
     this.#documents = this.#level === undefined ? [].values() : documentsOf(archive, this.#level);

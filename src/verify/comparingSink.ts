@@ -2,7 +2,7 @@
  * A file sink that compares instead of writing: it checks that each file in the output has the expected content.
  */
 import { lstatSync } from 'node:fs';
-import { codeOf } from '../errors.ts';
+import { isAbsence } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
 import { sidecarPath } from '../pages/paths.ts';
 import type { Encoding } from '../pages/site.ts';
@@ -116,6 +116,3 @@ export class ComparingSink implements FileSink {
     this.bytes += bytes;
   }
 }
-
-/** True if the error says that a file does not exist. */
-const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');

@@ -4,14 +4,14 @@
  * of an address with the same runes and amounts could still stand for each other.
  */
 import { join } from 'node:path';
-import { type DocumentLevel, keyOfAddress } from '../archive/documents.ts';
-import { levelRanges } from '../archive/levels.ts';
+import { keyOfAddress } from '../archive/documents.ts';
+import { type DocumentLevel, levelRanges } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
 import { type OutputTables, parseOutput } from '../archive/outputTables.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
 import { type AddressForm, AddressOutputs, sortKeySql } from '../archiver/addressOutputs.ts';
 import { documentsOf } from '../archiver/documents.ts';
-import type { OldArchive } from '../archiver/oldArchive.ts';
+import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../archiver/unitSql.ts';
 import { archivePath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
@@ -54,7 +54,7 @@ export async function verifyOutputs(
   lists: ListTables,
   tables: OutputTables,
   limits: AddressForm['limits'],
-  archive: OldArchive,
+  archive: StoredArchive,
   scratch: string,
   findings: Findings,
   store: Store,
@@ -103,7 +103,7 @@ async function addFirst(sql: string, before: string, after: string, findings: Fi
  * Makes the tables `read_outputs` (a row for each rune of the unspent outputs), `read_values` (made outputs) and
  * `read_spent` from the documents by outpoint. Returns false if one is not a document that a build makes.
  */
-async function readOutputs({ outputs }: OutputTables, archive: OldArchive, scratch: string, store: Store): Promise<boolean> {
+async function readOutputs({ outputs }: OutputTables, archive: StoredArchive, scratch: string, store: Store): Promise<boolean> {
   const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));
   if (runes === undefined || values === undefined || spent === undefined) return false;
   try {
@@ -146,7 +146,7 @@ async function verifyAddresses(
   lists: ListTables,
   tables: OutputTables,
   limits: AddressForm['limits'],
-  old: OldArchive,
+  old: StoredArchive,
   scratch: string,
   findings: Findings,
   store: Store,

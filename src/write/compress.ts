@@ -39,3 +39,6 @@ export function gzipMember(bytes: Uint8Array): Buffer {
   member[SYSTEM_AT] = 255;
   return member;
 }
+
+/** Unpacks a gzip member of an archive into text. Throws when it is damaged, or larger than any that a build makes. */
+export const inflate = (member: Uint8Array): string => gunzipSync(member, { maxOutputLength: MOST_INFLATED }).toString();

@@ -7,7 +7,7 @@ import { type ActivityLevel, POINTER_BYTES } from '../../src/archive/activityTab
 import { crc32 } from '../../src/archive/crc32.ts';
 import type { ListTables } from '../../src/archive/listTables.ts';
 import { parseRoot, type Root, renderRoot } from '../../src/archive/root.ts';
-import { nameOf } from '../../src/archiver/oldArchive.ts';
+import { nameOf } from '../../src/archiver/storedArchive.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
 import { siteOf } from '../../src/pages/site.ts';
 import { VerificationError } from '../../src/verify/findings.ts';

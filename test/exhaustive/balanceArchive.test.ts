@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { BalanceTables } from '../../src/archive/balanceTables.ts';
 import { filesOfLists } from '../../src/archive/listTables.ts';
 import { parseRoot, type Root, renderRoot } from '../../src/archive/root.ts';
-import { nameOf } from '../../src/archiver/oldArchive.ts';
+import { nameOf } from '../../src/archiver/storedArchive.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
 import { limitsWith } from '../../src/limits.ts';
 import { siteOf } from '../../src/pages/site.ts';

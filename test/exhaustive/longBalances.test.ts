@@ -9,7 +9,7 @@ import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PartCache } from '../../src/archive/partCache.ts';
 import type { Root } from '../../src/archive/root.ts';
-import { OldArchive } from '../../src/archiver/oldArchive.ts';
+import { StoredArchive } from '../../src/archiver/storedArchive.ts';
 import { answerFromLists } from '../../src/pages/listAnswers.ts';
 import { respond } from '../../src/pages/respond.ts';
 import { siteOf } from '../../src/pages/site.ts';
@@ -40,7 +40,7 @@ describe.each(LENGTHS)('lists of %i entries', (entries) => {
   let lists: LongBalances;
   const options = () => ({ inputs: [lists.input], layout: 'archive', lists: true, memoryLimit: '2GB', threads: 2 }) as const;
   const balances = (): NonNullable<NonNullable<Root['lists']>['balances']> => {
-    const tables = OldArchive.in(out).root.lists?.balances;
+    const tables = StoredArchive.in(out).root.lists?.balances;
     if (tables === undefined) throw new Error('the build has no balances');
     return tables;
   };

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { renderRoot } from '../../src/archive/root.ts';
 import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/archiver/documents.ts';
-import { nameOf, OldArchive } from '../../src/archiver/oldArchive.ts';
+import { nameOf, StoredArchive } from '../../src/archiver/storedArchive.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
 import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
 import { addressOf } from '../../src/runes/address.ts';
-import { runeIdText } from '../../src/runes/ledger.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
+import { runeIdText } from '../../src/runes/runeId.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
 import { gzipMember } from '../../src/write/compress.ts';
 import { fileServer, MANIFEST } from '../support/archives.ts';
@@ -80,7 +80,7 @@ async function checkLists(
 
 /** The kinds of documents by address in an archive. */
 function kindsIn(out: string): string[] {
-  const archive = OldArchive.in(out);
+  const archive = StoredArchive.in(out);
   const keys = archive.root.lists?.outputs?.addresses.flatMap((level) => [...documentsOf(archive, level)].map(({ key }) => key)) ?? [];
   return keys.map((key) => (key.includes(' ~') ? 'removal' : key.includes(' ') ? 'page' : 'list'));
 }
@@ -229,7 +229,7 @@ describe('an archive of rows from a node', () => {
     writeRows(memoryOf(extended(extended([], 60, draw, 40, 12), 5, draw, 2, 12)), join(work, 'in'));
     await testBuild(out, { inputs: [join(work, 'in')], layout: 'archive', lists: true, limits });
     await check(out);
-    const archive = OldArchive.in(out);
+    const archive = StoredArchive.in(out);
     const { lists } = archive.root;
     if (lists?.outputs === undefined) throw new Error('the build has outputs');
     const { outputs } = lists;

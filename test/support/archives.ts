@@ -2,7 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { Root, Segment } from '../../src/archive/root.ts';
+import type { Segment } from '../../src/archive/directory.ts';
+import type { Root } from '../../src/archive/root.ts';
 import type { FetchFile } from '../../src/hosts/fetch.ts';
 import type { Files, OpenFile } from '../../src/pages/files.ts';
 import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';

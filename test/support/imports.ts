@@ -11,8 +11,8 @@ export interface Import {
   readonly to: string;
 }
 
-/** Folders, and those that their files import. No folder is its own. */
-export type FolderGraph = ReadonlyMap<string, ReadonlySet<string>>;
+/** Folders or files, and those that they import. */
+export type ImportGraph = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Every import of `src/` and `scripts/`. */
 export function importsOfSource(): Import[] {
@@ -30,10 +30,11 @@ export function folderOf(file: string): string | undefined {
   return top === 'src' && rest.length > 0 ? `${top}/${folder}` : undefined;
 }
 
-export function folderGraph(imports: readonly Import[]): FolderGraph {
+/** Makes the graph of folders, or of what `nameOf` makes of a file's path. Imports within a folder are left out. */
+export function importGraph(imports: readonly Import[], nameOf: (file: string) => string | undefined = folderOf): ImportGraph {
   const graph = new Map<string, Set<string>>();
   for (const { from, to } of imports) {
-    const [importer, imported] = [folderOf(from), folderOf(to)];
+    const [importer, imported] = [nameOf(from), nameOf(to)];
     if (importer === undefined) continue;
     const all = graph.get(importer) ?? new Set();
     graph.set(importer, all);
@@ -42,8 +43,8 @@ export function folderGraph(imports: readonly Import[]): FolderGraph {
   return graph;
 }
 
-/** Every folder that one imports, itself or through others. */
-export function reachable(graph: FolderGraph, folder: string): ReadonlySet<string> {
+/** Everything that a folder or file imports, itself or through others. */
+export function reachable(graph: ImportGraph, folder: string): ReadonlySet<string> {
   const found = new Set<string>();
   const visit = (one: string) => {
     for (const next of graph.get(one) ?? []) {
@@ -57,7 +58,7 @@ export function reachable(graph: FolderGraph, folder: string): ReadonlySet<strin
 }
 
 /** The lines of a Mermaid flowchart. An arrow that follows from others is left out: all of them could not be read. */
-function mermaidOf(graph: FolderGraph): string {
+function mermaidOf(graph: ImportGraph): string {
   const folders = [...graph.keys()].sort();
   const nameOf = (folder: string) => folder.replace(/^src\//, '');
   const arrows = folders.flatMap((from) => {
@@ -74,6 +75,6 @@ const PICTURE = /(<!-- picture: npm run docs -->\n)[\s\S]*?(<!-- end of picture 
 /** A document with the picture between its two marks. Throws when it has none. */
 export function withPicture(document: string): string {
   if (!PICTURE.test(document)) throw new Error('the document has no marks for the picture');
-  const picture = mermaidOf(folderGraph(importsOfSource()));
+  const picture = mermaidOf(importGraph(importsOfSource()));
   return document.replace(PICTURE, (_, before: string, after: string) => `${before}\`\`\`mermaid\n${picture}\n\`\`\`\n${after}`);
 }

@@ -1,8 +1,8 @@
 /** What pulls from a node must come to: rows in files, answers of the API, and the bytes of the folder. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { runeIdText } from '../../src/runes/ledger.ts';
 import { NETWORKS } from '../../src/runes/networks.ts';
+import { runeIdText } from '../../src/runes/runeId.ts';
 import { Store } from '../../src/store/duckdb.ts';
 import { readFiles } from '../../src/store/files.ts';
 import { filesBelow, rowsOf, temporaryFolder, testBuild, tree } from './build.ts';

@@ -3,7 +3,7 @@
  * folder's owner added.
  */
 import { extname } from 'node:path';
-import { API_HEADERS, cachingHeaders, FILE_HEADERS, fileCaching, fileHeaders } from '../../http/headers.ts';
+import { API_HEADERS, cachingHeaders, FILE_HEADERS, fileCaching, fileHeaders, TEXT_TYPES } from '../../http/headers.ts';
 import { isBuiltFile, pageOfFolder } from '../../pages/siteFiles.ts';
 import { type Headers, headerList } from './send.ts';
 
@@ -11,18 +11,15 @@ import { type Headers, headerList } from './send.ts';
 const LONGEST_NAME = 255;
 const LONGEST_PATH = 1024;
 
-/** Browsers download files of any other type. */
-const TYPES: Readonly<Record<string, string>> = {
-  '.css': 'text/css; charset=utf-8',
-  '.csv': 'text/csv; charset=utf-8',
-  '.html': 'text/html; charset=utf-8',
-  '.ico': 'image/x-icon',
-  '.js': 'text/javascript; charset=utf-8',
-  '.png': 'image/png',
-  '.svg': 'image/svg+xml',
-  '.txt': 'text/plain; charset=utf-8',
-  '.xml': 'application/xml',
-};
+/** By the ending of a name, which may be any word. Browsers download files of any other type. */
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(TEXT_TYPES),
+  ['csv', 'text/csv; charset=utf-8'],
+  ['ico', 'image/x-icon'],
+  ['png', 'image/png'],
+  ['svg', 'image/svg+xml'],
+  ['xml', 'application/xml'],
+]);
 
 /**
  * Returns the path of the file that a target names, relative to the folder. Undefined for hidden files, `..`, names too
@@ -57,9 +54,9 @@ const BUILT = new Map<string, Headers>();
  * because their pages may run any script.
  */
 export function headersOf(path: string): Headers {
-  const type = extname(path).toLowerCase();
-  if (type === '.json') return JSON_HEADERS;
-  if (!isBuiltFile(path)) return [...OTHER, 'content-type', TYPES[type] ?? 'application/octet-stream'];
+  const type = extname(path).slice(1).toLowerCase();
+  if (type === 'json') return JSON_HEADERS;
+  if (!isBuiltFile(path)) return [...OTHER, 'content-type', TYPES.get(type) ?? 'application/octet-stream'];
   const known = BUILT.get(type);
   if (known !== undefined) return known;
   const headers = headerList({ ...fileHeaders(path), ...fileCaching(path) });

@@ -8,7 +8,7 @@ import { lstat, readFile, realpath } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
-import { codeOf, messageOf } from '../../errors.ts';
+import { isAbsence, messageOf } from '../../errors.ts';
 import { etagOfDigest } from '../../http/headers.ts';
 import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 import type { Files, OpenFile } from '../../pages/files.ts';
@@ -146,7 +146,7 @@ const AT_ONCE: Reading = {
 
 /** Returns undefined for a missing file, also when a part of its path is a file. Rethrows any other error. */
 function unlessMissing(error: unknown): undefined {
-  if (codeOf(error) !== 'ENOENT' && codeOf(error) !== 'ENOTDIR') throw error;
+  if (!isAbsence(error)) throw error;
 }
 
 const IN_THREADS: Reading = {

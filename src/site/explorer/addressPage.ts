@@ -4,12 +4,11 @@
 import type { Balance } from '../../client/index.ts';
 import { shorten } from '../format.ts';
 import { amountOf } from './amounts.ts';
-import type { DetailsPage, Source } from './details.ts';
 import { el } from './dom.ts';
 import { rangeOf } from './paging.ts';
 import { copyButton, runeLink } from './parts.ts';
 import type { Activity } from './source.ts';
-import { fetchLists, listNodes, recordsTable, type SubjectParts, tableOf } from './subjectLists.ts';
+import { type DetailsPage, fetchLists, listNodes, recordsTable, type Source, type SubjectParts, tableOf } from './subjectLists.ts';
 import type { SubjectView } from './views.ts';
 
 /** Fetches and renders the page of an address. Rejects with the client's errors. */

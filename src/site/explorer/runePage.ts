@@ -5,12 +5,21 @@ import type { Etching, Holder, RuneActivityPage } from '../../client/index.ts';
 import { type FoundRune, lettersOf } from '../../pages/search.ts';
 import { formatHeights, groupDigits } from '../format.ts';
 import { alignmentOf, amountOf } from './amounts.ts';
-import type { DetailsPage, Source } from './details.ts';
 import { type Child, el } from './dom.ts';
 import { rangeOf } from './paging.ts';
 import { addressLink, blockLink, copyButton, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
 import { mintOf, percent, shareOf, stateOfMint, unitsOf } from './shares.ts';
-import { fetchLists, listNodes, recordsTable, type SubjectParts, shareBar, type Totals, tableOf } from './subjectLists.ts';
+import {
+  type DetailsPage,
+  fetchLists,
+  listNodes,
+  recordsTable,
+  type Source,
+  type SubjectParts,
+  shareBar,
+  type Totals,
+  tableOf,
+} from './subjectLists.ts';
 import { runeView, type SubjectView } from './views.ts';
 
 /** What a page knows of a rune. `etching` is undefined if the mirror has no etchings. */

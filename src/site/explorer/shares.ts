@@ -2,6 +2,7 @@
  * Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser.
  */
 import type { Etching } from '../../client/index.ts';
+import { type MintWindow, mintWindow } from '../../runes/mint.ts';
 import { groupDigits } from '../format.ts';
 
 /** Returns the most decimals of amounts. */
@@ -30,28 +31,20 @@ export function percent(share: number): string {
 }
 
 /** The mint of a rune. */
-export interface Mint {
+export interface Mint extends MintWindow {
   /** Amount of each mint. */
   readonly amount: string;
   /** Most mints; undefined if there is no limit in the terms: then ord allows none. */
   readonly cap: bigint | undefined;
-  /** First height with mints, and the first after them; undefined where the terms have no limit. */
-  readonly start: number | undefined;
-  readonly end: number | undefined;
 }
 
 /** Returns the mint of a rune; undefined if it was etched without terms. `dialect` tells how a cap is written. */
 export function mintOf({ mint_terms: terms, divisibility, location }: Etching, dialect: 'contract' | 'hiro'): Mint | undefined {
   if (Object.values(terms).every((term) => term === null)) return undefined;
-  const after = (offset: number | null) => (offset === null ? undefined : location.block_height + offset);
-  // Of a height and an offset, the stricter one counts.
-  const stricter = (height: number | null, offset: number | undefined, of: (a: number, b: number) => number) =>
-    height === null || offset === undefined ? (height ?? offset) : of(height, offset);
   return {
     amount: terms.amount ?? '0',
     cap: terms.cap === null ? undefined : unitsOf(terms.cap, dialect === 'hiro' ? divisibility : 0),
-    start: stricter(terms.height_start, after(terms.offset_start), Math.max),
-    end: stricter(terms.height_end, after(terms.offset_end), Math.min),
+    ...mintWindow(location.block_height, [terms.height_start, terms.offset_start], [terms.height_end, terms.offset_end]),
   };
 }
 
@@ -62,5 +55,5 @@ export function stateOfMint({ cap, start, end }: Mint, mints: bigint | undefined
   if (mints !== undefined && mints >= cap) return { isOpen: false, text: 'Closed: all mints are made' };
   if (end !== undefined && next >= end) return { isOpen: false, text: `Closed since block ${groupDigits(end)}` };
   if (start !== undefined && next < start) return { isOpen: false, text: `Opens at block ${groupDigits(start)}` };
-  return { isOpen: true, text: end === undefined ? 'Open' : `Open until block ${groupDigits(end - 1)}` };
+  return { isOpen: true, text: end === undefined ? 'Open' : `Open until block ${groupDigits(end - 1n)}` };
 }

@@ -1,6 +1,8 @@
 /**
  * The lists on pages of runes and addresses: their tabs, their tables, and what a mirror says that does not have them.
  */
+import type { Mirror, MirrorManifest } from '../../client/index.ts';
+import type { FoundRune } from '../../pages/search.ts';
 import { count, groupDigits } from '../format.ts';
 import { alignmentOf, amountOf } from './amounts.ts';
 import { type Child, el } from './dom.ts';
@@ -9,6 +11,23 @@ import { apiSource, blockLink, idWithCopy, linkTo, runeLink, timeOf } from './pa
 import type { Activity } from './source.ts';
 import { addressesOf, cellOf, row } from './table.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
+
+/** How a page asks the mirror. */
+export interface Source {
+  readonly mirror: Mirror;
+  readonly manifest: MirrorManifest;
+  /** Finds runes by the first letters of their names. */
+  readonly find: (letters: string) => Promise<readonly FoundRune[]>;
+  readonly signal: AbortSignal;
+}
+
+/** A page that is ready to be shown. */
+export interface DetailsPage {
+  readonly title: string;
+  /** Said to screen readers. */
+  readonly said: string;
+  readonly nodes: readonly Node[];
+}
 
 /** A list of a rune or an address, or why the mirror does not have it. */
 interface SubjectPart {

@@ -1,6 +1,7 @@
 /**
  * Views of the explorer and their query strings. Needs no browser.
  */
+import { withoutZeros } from '../../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 import { lettersOf } from '../../pages/search.ts';
 import { idInUrl } from './otherSites.ts';
@@ -64,7 +65,6 @@ export const viewOfRune = ({ id, name }: { readonly id: string; readonly name: s
 const RUNE_ID = /^([0-9]{1,15}):([0-9]{1,15})$/;
 const BECH32 = /^(?:bc|tb|bcrt)1[0-9a-z]{6,90}$/;
 const BASE58 = /^(?=.*[1-9])[123mn][1-9A-HJ-NP-Za-km-z]{25,34}$/;
-const withoutZeros = (digits: string): string => digits.replace(/^0+(?=[0-9])/, '');
 
 /** Reads a rune's id, number or name, with spacers or without. Undefined for other text. */
 function readRune(text: string): SubjectView | undefined {

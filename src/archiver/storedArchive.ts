@@ -1,21 +1,21 @@
 /**
- * The archive that the last build left in the output folder. Blocks that did not change are copied from it, and its
- * tables are merged with the new entries.
+ * The archive in an output folder. A build copies blocks that did not change from it, and merges its tables with new
+ * entries; `verify` reads all of it.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
-import { type PlacedBlock, parseDirectory } from '../archive/directory.ts';
+import { type PlacedBlock, parseDirectory, type Segment } from '../archive/directory.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { FormatError } from '../archive/format.ts';
 import type { RootName } from '../archive/reader.ts';
-import { MOST_INFLATED, parseRoot, type Root, type Segment } from '../archive/root.ts';
+import { parseRoot, type Root } from '../archive/root.ts';
 import { BLOCK_BYTES, checkBlocks } from '../archive/sortedTable.ts';
-import { codeOf } from '../errors.ts';
+import { codeOf, isAbsence } from '../errors.ts';
 import { exceeds, LIMITS, type WorkLimits } from '../limits.ts';
 import { archivePath, MANIFEST_PATH } from '../pages/paths.ts';
 import { siteOf } from '../pages/site.ts';
+import { inflate } from '../write/compress.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../write/regularFile.ts';
 
 /** A file of the archive was changed since the last build, or has another format, so an incremental build cannot copy from it. */
@@ -42,7 +42,7 @@ interface OpenedSegment {
 
 type TableLimits = Pick<WorkLimits, 'tableBlocksAtOnce'>;
 
-export class OldArchive {
+export class StoredArchive {
   readonly #out: string;
   readonly #limits: TableLimits;
   readonly name: RootName;
@@ -50,10 +50,10 @@ export class OldArchive {
   #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
 
   /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when its root is damaged. */
-  static in(out: string, limits: TableLimits = LIMITS): OldArchive {
+  static in(out: string, limits: TableLimits = LIMITS): StoredArchive {
     const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString())));
     if (listRoot === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
-    return new OldArchive(out, listRoot, limits);
+    return new StoredArchive(out, listRoot, limits);
   }
 
   /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */
@@ -62,9 +62,7 @@ export class OldArchive {
     this.#limits = limits;
     this.name = name;
     const content = this.read(name.root);
-    this.root = this.#orChanged(name.root, () =>
-      ofThisFormat(() => parseRoot(gunzipSync(content, { maxOutputLength: MOST_INFLATED }).toString())),
-    );
+    this.root = this.#orChanged(name.root, () => ofThisFormat(() => parseRoot(inflate(content))));
   }
 
   /** Reads a whole file, and compares its content with its name. */
@@ -86,7 +84,7 @@ export class OldArchive {
     const content = this.read(segment.file);
     return this.#orChanged(segment.file, () => {
       const end = segment.bytes - segment.directory;
-      const text = gunzipSync(content.subarray(end), { maxOutputLength: MOST_INFLATED }).toString();
+      const text = inflate(content.subarray(end));
       return { pages: content.subarray(0, end), blocks: parseDirectory(text, segment) };
     });
   }
@@ -132,7 +130,7 @@ export class OldArchive {
       const code = codeOf(error);
       const isDamage =
         error instanceof ArchiveError || error instanceof NotAFileError || code?.startsWith('Z_') || code?.startsWith('ERR_');
-      if (!isDamage && code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
+      if (!isDamage && !isAbsence(error)) throw error;
       throw new ChangedArchiveError(`${this.#pathOf(file)} was changed since the last build`);
     }
   }

@@ -1,0 +1,19 @@
+/** The id of a rune as one number, and as the API and messages write it. */
+/**
+ * The id of a rune as one number, block × 2^20 + transaction: numbers ascend as ids do. No block has 2^20 transactions.
+ */
+export type RuneId = number;
+
+const TRANSACTIONS = 2 ** 20;
+
+export const runeId = (block: number, tx: number): RuneId => block * TRANSACTIONS + tx;
+
+/** Returns the block of an id. */
+export const blockOf = (id: RuneId): number => Math.floor(id / TRANSACTIONS);
+
+/** Returns an id as the API writes it, `block:tx`. */
+export const runeIdText = (id: RuneId): string => `${Math.floor(id / TRANSACTIONS)}:${id % TRANSACTIONS}`;
+
+/** Converts the id in a message; -1 for an id that no rune can have. */
+export const knownId = ({ block, tx }: { readonly block: bigint; readonly tx: bigint }): RuneId =>
+  block >= 2n ** 32n || tx >= BigInt(TRANSACTIONS) ? -1 : runeId(Number(block), Number(tx));

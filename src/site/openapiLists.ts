@@ -1,0 +1,163 @@
+/**
+ * The operations of the API's description that return lists, or an object of a list.
+ */
+import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
+import { type BuiltSite, maximumLimit } from '../pages/site.ts';
+import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
+import type { Json } from './openapiFiles.ts';
+
+/** An operation that returns a window of a list. */
+export interface ListOperation {
+  readonly path: string;
+  readonly id: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters: readonly string[];
+  /** Left out for activity by transaction and by block. */
+  readonly further?: {
+    /** The name in the manifest's `lists`. */
+    readonly part: 'etchings' | 'rune_activity' | 'address_activity' | 'balances' | 'holders' | 'outputs';
+    readonly tag: 'Activity' | 'Etchings' | 'Balances' | 'Outputs';
+    readonly schema: string;
+    /** The message of the 404 of a single object; left out for lists. */
+    readonly notFound?: string;
+  };
+  readonly examples?: Json;
+  /** Targets that get a 400, by the name of their example. */
+  readonly refused: Readonly<Record<string, string>>;
+}
+
+export function listOperations(site: BuiltSite): ListOperation[] {
+  const block = (rest: string) => `/runes/v1/blocks/840000/activity${rest}`;
+  const tx = (rest: string) => `/runes/v1/transactions/${EXAMPLE_TX}/activity${rest}`;
+  const tooMany = `?limit=${maximumLimit(site) + 1}`;
+  const holders = '/runes/v1/etchings/840000:3/holders';
+  const balances = `/runes/v1/addresses/${EXAMPLE_ADDRESS}/balances`;
+  const long = (letter: string) => letter.repeat(101);
+  const ofRune = { part: 'rune_activity', tag: 'Activity', schema: 'RuneActivityList' } as const;
+  return [
+    {
+      path: '/runes/v1/transactions/{tx_id}/activity',
+      id: 'listTransactionActivity',
+      summary: 'Activity of a transaction',
+      description: 'The records of a transaction, last event first. Ignores `operation_type`.',
+      parameters: ['tx_id', 'offset', 'limit'],
+      examples: transactionExamples(site),
+      refused: { limit: tx(tooMany), offset: tx('?offset=-1'), tx_id: '/runes/v1/transactions/abc/activity' },
+    },
+    {
+      path: '/runes/v1/blocks/{block}/activity',
+      id: 'listBlockActivity',
+      summary: 'Activity of a block',
+      description: `The records of a block, by height or hash, last transaction first. ${
+        site.operationPages
+          ? '`operation_type` selects one operation.'
+          : 'This mirror has no lists by operation: `operation_type` gets 400.'
+      }`,
+      parameters: ['block', 'offset', 'limit', ...(site.operationPages ? ['operation_type'] : [])],
+      examples: blockExamples(site),
+      refused: {
+        limit: block(tooMany),
+        offset: block('?offset=abc'),
+        operation_type: block(`?operation_type=${site.operationPages ? 'transfer' : 'mint'}`),
+        block: '/runes/v1/blocks/abc/activity',
+      },
+    },
+    {
+      path: '/runes/v1/etchings',
+      id: 'listEtchings',
+      summary: 'Etchings',
+      description: 'All runes, newest first.',
+      parameters: ['offset', 'limit'],
+      further: { part: 'etchings', tag: 'Etchings', schema: 'EtchingList' },
+      refused: { limit: `/runes/v1/etchings${tooMany}`, offset: '/runes/v1/etchings?offset=-1' },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}',
+      id: 'getEtching',
+      summary: 'A rune',
+      description: 'A rune with its terms and supply.',
+      parameters: ['rune'],
+      further: { part: 'etchings', tag: 'Etchings', schema: 'Etching', notFound: NO_RUNE },
+      refused: { rune: '/runes/v1/etchings/-' },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}/activity',
+      id: 'listRuneActivity',
+      summary: 'Activity of a rune',
+      description: 'The records of a rune in the blocks of this mirror, newest first, without `rune`.',
+      parameters: ['rune', 'offset', 'limit'],
+      further: ofRune,
+      refused: { rune: '/runes/v1/etchings/-/activity', limit: `/runes/v1/etchings/1:0/activity${tooMany}` },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}/activity/{address}',
+      id: 'listRuneAddressActivity',
+      summary: 'Activity of a rune at an address',
+      description:
+        'The records of a rune whose `address` this is, newest first, without `rune`. Those that only receive from it are not among them.',
+      parameters: ['rune', 'address', 'offset', 'limit'],
+      further: ofRune,
+      refused: { address: `/runes/v1/etchings/1:0/activity/${long('x')}` },
+    },
+    {
+      path: '/runes/v1/addresses/{address}/activity',
+      id: 'listAddressActivity',
+      summary: 'Activity of an address',
+      description: 'The records whose `address` this is, newest first. `receiver_address` does not count.',
+      parameters: ['address', 'offset', 'limit'],
+      further: { part: 'address_activity', tag: 'Activity', schema: 'ActivityList' },
+      refused: {
+        address: `/runes/v1/addresses/${long('x')}/activity`,
+        offset: `/runes/v1/addresses/${EXAMPLE_ADDRESS}/activity?offset=-1`,
+      },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}/holders',
+      id: 'listHolders',
+      summary: 'Holders of a rune',
+      description:
+        'The addresses that have a rune, the largest balance first. Runes on outputs without an address belong to no holder. The list of a rune with many holders that changed lately is exact after an older block, which it names in `block_height`.',
+      parameters: ['rune', 'offset', 'limit'],
+      further: { part: 'holders', tag: 'Balances', schema: 'HolderList' },
+      refused: { limit: `${holders}${tooMany}`, offset: `${holders}?offset=-1`, rune: '/runes/v1/etchings/-/holders' },
+    },
+    {
+      path: '/runes/v1/etchings/{rune}/holders/{address}',
+      id: 'getHolder',
+      summary: 'A holder of a rune',
+      description: 'What an address has of a rune after the highest block: 0 if it had some before.',
+      parameters: ['rune', 'address'],
+      further: { part: 'holders', tag: 'Balances', schema: 'Holder', notFound: NO_HOLDER },
+      refused: { address: `${holders}/${long('a')}` },
+    },
+    {
+      path: '/runes/v1/addresses/{address}/balances',
+      id: 'listBalances',
+      summary: 'Balances of an address',
+      description: 'The runes that an address has after the highest block, the largest number of smallest units first.',
+      parameters: ['address', 'offset', 'limit'],
+      further: { part: 'balances', tag: 'Balances', schema: 'BalanceList' },
+      refused: { limit: `${balances}${tooMany}`, offset: `${balances}?offset=abc`, address: `/runes/v1/addresses/${long('a')}/balances` },
+    },
+    {
+      path: '/runes/v1/outputs/{output}',
+      id: 'getOutput',
+      summary: 'An output',
+      description:
+        'The runes of an unspent output. An output that is newer than `block_height` of the answer has no runes here, so compare the heights before you spend it.',
+      parameters: ['output'],
+      further: { part: 'outputs', tag: 'Outputs', schema: 'Output' },
+      refused: { output: `/runes/v1/outputs/${EXAMPLE_TX}` },
+    },
+    {
+      path: '/runes/v1/addresses/{address}/outputs',
+      id: 'listOutputs',
+      summary: 'Unspent outputs of an address',
+      description: 'The unspent outputs with runes that an address has after the highest block, newest first.',
+      parameters: ['address', 'offset', 'limit'],
+      further: { part: 'outputs', tag: 'Outputs', schema: 'OutputList' },
+      refused: { limit: `/runes/v1/addresses/${EXAMPLE_ADDRESS}/outputs${tooMany}`, address: `/runes/v1/addresses/${long('a')}/outputs` },
+    },
+  ];
+}
