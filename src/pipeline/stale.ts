@@ -4,7 +4,7 @@
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { codeOf } from '../errors.ts';
+import { codeOf, emptyIfMissing } from '../errors.ts';
 import { spellHex } from '../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
 import {
@@ -37,14 +37,7 @@ import type { PathList } from '../write/pathList.ts';
 import { yieldNow } from '../yieldNow.ts';
 
 /** Lists the names in a folder. Returns none when the folder does not exist. */
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw error;
-  }
-}
+const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(folder));
 
 /** Number of files removed at once. The paths of each portion are synced to the list first. */
 const PORTION = 10_000;
