@@ -3,13 +3,13 @@
  * and outputs as blocks 849236 and 866342. Its transactions of runes spend outputs of this chain, mostly young ones,
  * and outputs that nodeState.ts puts into the ledger. All follows from fixed seeds, so every machine makes the same chain.
  */
-import { type RuneId, runeId } from '../src/runes/runeId.ts';
 import { createCipheriv, hash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hashText } from '../src/runes/bytes.ts';
-import { type RuneOutput } from '../src/runes/ledger.ts';
+import type { RuneOutput } from '../src/runes/ledger.ts';
 import { commitmentOf, nameNumber } from '../src/runes/name.ts';
+import { type RuneId, runeId } from '../src/runes/runeId.ts';
 import { hash256, sealed } from '../test/support/memoryLedger.ts';
 import { messageScript } from '../test/support/runeBlocks.ts';
 import { randomNumbers } from './random.ts';

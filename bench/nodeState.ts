@@ -1,6 +1,5 @@
 /** Makes the folder of a pull that has read all blocks before the chain of nodeChain.ts. */
 
-import { runeIdText } from '../src/runes/runeId.ts';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { LIMITS } from '../src/limits.ts';
@@ -8,6 +7,7 @@ import { RowFiles } from '../src/pull/core/rowFiles.ts';
 import { STATE_FOLDER, WORK_FOLDER } from '../src/pull/pulledFiles.ts';
 import { nameNumber, nameText } from '../src/runes/name.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
+import { runeIdText } from '../src/runes/runeId.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { DiskLedger } from '../src/unspent/diskLedger.ts';
 import { BASE, oldOutput, oldRune } from './nodeChain.ts';

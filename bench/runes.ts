@@ -2,15 +2,15 @@
  * Measures reading and indexing of the real blocks in test/fixtures/indexing, on one core: `npx tsx bench/runes.ts [rounds]`.
  * The ledger holds runes for the outputs that the messages' transactions spend first, so that moves make rows.
  */
-import { runeId } from '../src/runes/runeId.ts';
 import { readFileSync } from 'node:fs';
 import { decompress } from 'fzstd';
 import { hash256 } from '../src/pull/core/hash256.ts';
 import { type Block, readBlock, type TransactionPlace } from '../src/runes/block.ts';
 import { uint32At } from '../src/runes/bytes.ts';
 import { commitmentsOf, indexBlock } from '../src/runes/indexBlock.ts';
-import { type Ledger, type RuneOutput } from '../src/runes/ledger.ts';
+import type { Ledger, RuneOutput } from '../src/runes/ledger.ts';
 import { NETWORKS } from '../src/runes/networks.ts';
+import { runeId } from '../src/runes/runeId.ts';
 
 const rounds = Number(process.argv[2] ?? 40);
 

@@ -65,3 +65,13 @@ export const codeOf = (error: unknown): string | undefined =>
 
 /** True for the error of a path that does not exist. */
 export const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
+
+/** Lists the content of a folder with `list`. Returns nothing when the folder does not exist. */
+export function emptyIfMissing<Entry>(list: () => Entry[]): Entry[] {
+  try {
+    return list();
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}

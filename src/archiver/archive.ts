@@ -11,7 +11,7 @@ import { filesOfLists, type ListTables } from '../archive/listTables.ts';
 import type { RootName } from '../archive/reader.ts';
 import { HIGHEST_HEIGHT, type Root, renderRoot } from '../archive/root.ts';
 import { fileBytes, type Level } from '../archive/sortedTable.ts';
-import { codeOf, InputError } from '../errors.ts';
+import { emptyIfMissing, InputError } from '../errors.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/paths.ts';
 import { type Layout, maximumLimit, type Site } from '../pages/site.ts';
 import { int, type Store } from '../store/duckdb.ts';
@@ -115,13 +115,7 @@ function sizesOf(name: RootName, { segments, ids, etchings, lists, objectSize }:
 }
 
 /** Lists the files of archives in an output folder that this archive does not have. Without one, lists all. */
-export function outdatedFiles(out: string, archive: WrittenArchive | undefined): string[] {
-  try {
-    return readdirSync(join(out, ARCHIVE_FOLDER))
-      .map((name) => `${ARCHIVE_FOLDER}/${name}`)
-      .filter((path) => isArchivePath(path) && archive?.paths.has(path) !== true);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw error;
-  }
-}
+export const outdatedFiles = (out: string, archive: WrittenArchive | undefined): string[] =>
+  emptyIfMissing(() => readdirSync(join(out, ARCHIVE_FOLDER)))
+    .map((name) => `${ARCHIVE_FOLDER}/${name}`)
+    .filter((path) => isArchivePath(path) && archive?.paths.has(path) !== true);

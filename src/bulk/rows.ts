@@ -3,14 +3,13 @@
  * files depend only on the records, not on the input format or the dialect: hashes have no prefix, and event indexes
  * count from 0 in each transaction.
  */
-import { ACTIVITY_FIELDS, EVENT_INDEX, type Field } from '../contract/fields.ts';
+import { ACTIVITY_FIELDS, EVENT_INDEX } from '../contract/fields.ts';
 import { identifier, int, literal, type Store } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
+import { columnsOf } from '../store/tables.ts';
 
-/** The columns in order. Amounts are text, because no number type has 128 bits and keeps trailing decimals. */
-export const COLUMNS: readonly (readonly [name: string, type: 'BIGINT' | 'VARCHAR'])[] = [...ACTIVITY_FIELDS, EVENT_INDEX].map(
-  ({ column, kind }: Field) => [column, kind === 'integer' ? 'BIGINT' : 'VARCHAR'],
-);
+/** The columns in order. */
+export const COLUMNS = Object.entries(columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]));
 
 const NAMES = COLUMNS.map(([name]) => identifier(name)).join(', ');
 

@@ -25,7 +25,7 @@ export interface PageForm {
 }
 
 /** A row of the query below, as JSON. Large integers are texts, and what a rune does not have is null. */
-interface Row extends Omit<Etching, 'counts' | Term> {
+interface Row extends Omit<Etching, 'counts'> {
   readonly ordinal: number;
   readonly mints: number;
   readonly burns: number;
@@ -36,9 +36,6 @@ interface Row extends Omit<Etching, 'counts' | Term> {
   /** False when the mints and burns of the rune cannot be summed. */
   readonly is_counted: boolean;
 }
-type Term = (typeof TERMS)[number];
-
-const TERMS = ['terms_amount', 'terms_cap', 'terms_height_start', 'terms_height_end', 'terms_offset_start', 'terms_offset_end'] as const;
 
 const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as const;
 
@@ -60,7 +57,7 @@ export async function* renderPages(pages: string, tip: number, form: PageForm, s
   const columns = [
     'ordinal, id, name, spaced_name, number, divisibility, symbol, turbo, premine, block_hash, block_height, tx_id, tx_index, "timestamp"',
     `coalesce(mints, 0) AS mints, coalesce(burns, 0) AS burns, ${isCounted} AS is_counted`,
-    ...TERMS,
+    'terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end',
     ...SUMS.map((name) => `coalesce(${name}, 0)::VARCHAR AS ${name}`),
   ];
   const numbers = await store.rows('SELECT page FROM wanted_pages ORDER BY page', { page: int });
@@ -75,7 +72,7 @@ export async function* renderPages(pages: string, tip: number, form: PageForm, s
     );
     let page: { page: number; etchings: string[] } | undefined;
     for (const { row: json } of rows) {
-      const row = JSON.parse(json) as Row & Readonly<Record<Term, string | null>>;
+      const row = JSON.parse(json) as Row;
       const number = Math.floor(row.ordinal / pageSize);
       if (page?.page !== number) {
         if (page !== undefined) yield page;
@@ -87,18 +84,9 @@ export async function* renderPages(pages: string, tip: number, form: PageForm, s
   }
 }
 
-function etchingOf(row: Row & Readonly<Record<Term, string | null>>): Etching {
+function etchingOf(row: Row): Etching {
   const joined = (upper: string, lower: string) => BigInt(upper) * 10n ** BigInt(LOWER_DIGITS) + BigInt(lower);
   const { mints, burns, minted_upper, minted_lower, burned_upper, burned_lower, is_counted } = row;
   const [minted, burned] = [joined(minted_upper, minted_lower), joined(burned_upper, burned_lower)];
-  return {
-    ...row,
-    terms_amount: row.terms_amount ?? undefined,
-    terms_cap: row.terms_cap ?? undefined,
-    terms_height_start: row.terms_height_start ?? undefined,
-    terms_height_end: row.terms_height_end ?? undefined,
-    terms_offset_start: row.terms_offset_start ?? undefined,
-    terms_offset_end: row.terms_offset_end ?? undefined,
-    counts: is_counted ? { mints, burns, minted, burned } : undefined,
-  };
+  return { ...row, counts: is_counted ? { mints, burns, minted, burned } : undefined };
 }

@@ -39,7 +39,7 @@ export function parseEtching(text: string, dialect: Dialect): Omit<Etching, 'cou
 }
 
 /** Returns the smallest units of an amount. */
-const unitsOf = (amount: string | null): Term => (amount === null ? undefined : BigInt(amount.replace('.', '')).toString());
+const unitsOf = (amount: string | null): Term => (amount === null ? null : BigInt(amount.replace('.', '')).toString());
 
 /** Returns the digits of a term, which may be too many for a number. */
-const termOf = (text: string, key: string): Term => new RegExp(`"${key}":([0-9]+)`).exec(text)?.[1];
+const termOf = (text: string, key: string): Term => new RegExp(`"${key}":([0-9]+)`).exec(text)?.[1] ?? null;

@@ -17,8 +17,8 @@ export interface Counts {
   readonly burned: bigint;
 }
 
-/** A term is an integer of up to 128 bits in decimal digits; undefined if the rune has none. */
-export type Term = string | undefined;
+/** A term is an integer of up to 128 bits in decimal digits; null if the rune has none. */
+export type Term = string | null;
 
 /** An etched rune. */
 export interface Etching {
@@ -55,7 +55,7 @@ export function renderEtching(etching: Etching, dialect: Dialect, tip: number): 
   const { divisibility, turbo, block_height, tx_index, timestamp } = etching;
   const hex = (text: string) => `"${spellHex(text, dialect)}"`;
   const text = JSON.stringify;
-  const amount = (term: Term, decimals = divisibility) => (term === undefined ? 'null' : `"${shiftDecimals(BigInt(term), decimals)}"`);
+  const amount = (term: Term, decimals = divisibility) => (term === null ? 'null' : `"${shiftDecimals(BigInt(term), decimals)}"`);
   const terms = [
     `"amount":${amount(etching.terms_amount)}`,
     // A cap is a number of mints. Clients of the recorded server expect it shifted like an amount, and shift it back.

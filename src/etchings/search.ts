@@ -2,9 +2,9 @@
  * Writes the files by which runes are found from the letters of their names (pages/search.ts). They have the etchings,
  * or in a mirror without them the runes of the records.
  */
-import { type Dirent, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { codeOf } from '../errors.ts';
+import { emptyIfMissing } from '../errors.ts';
 import { SEARCH_FOLDER, searchPath } from '../pages/paths.ts';
 import { FIRST_LETTERS, type NamedRune, searchFiles } from '../pages/search.ts';
 import { int, nullable, type Store, text } from '../store/duckdb.ts';
@@ -54,17 +54,8 @@ async function readRunes(hasEtchings: boolean, letters: readonly string[] | unde
 
 /** Lists everything in the folder of these files. Does not follow links. */
 function presentFiles(root: string, folder = SEARCH_FOLDER): string[] {
-  return entriesOf(join(root, folder)).flatMap((entry) => {
+  return emptyIfMissing(() => readdirSync(join(root, folder), { withFileTypes: true })).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
     return entry.isDirectory() ? presentFiles(root, path) : [path];
   });
-}
-
-function entriesOf(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw error;
-  }
 }

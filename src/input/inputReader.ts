@@ -6,7 +6,7 @@
  */
 import { basename, join } from 'node:path';
 import { int, type Store } from '../store/duckdb.ts';
-import { definitionOf } from '../store/tables.ts';
+import { definitionOf, TABLES } from '../store/tables.ts';
 import { reportBadRecords } from './badRecords.ts';
 import type { BlockRange } from './blockRange.ts';
 import { BLOCKS_FILE } from './blocksRead.ts';
@@ -91,8 +91,8 @@ export class InputReader {
    * `left_out`.
    */
   async readTouched(files: readonly NumberedFile[]): Promise<void> {
-    await this.#store.run(`CREATE TEMP TABLE holds (${definitionOf('holds')})`);
-    await this.#store.run(`CREATE TEMP TABLE left_out (${definitionOf('left_out')})`);
+    await this.#store.run(`CREATE TEMP TABLE holds (${definitionOf(TABLES.holds.columns)})`);
+    await this.#store.run(`CREATE TEMP TABLE left_out (${definitionOf(TABLES.left_out.columns)})`);
     for (const { id, file } of files) this.names.set(id, file.name);
     const sources = await this.#readAll(files);
     const report = new Report();

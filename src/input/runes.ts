@@ -4,7 +4,7 @@
 import { ACTIVITY_FIELDS, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
-import { TABLES } from '../store/tables.ts';
+import { columnsOf, definitionOf } from '../store/tables.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
 import { canonicalValue } from './cellSql.ts';
 import type { RawSource } from './rawSource.ts';
@@ -12,7 +12,8 @@ import { canonicalCell, selectAs } from './recordSql.ts';
 import { Report, shorten } from './report.ts';
 
 /** The columns of the table `runes` that inputs may have. */
-const COLUMNS = [...RUNE_FIELDS, ...RUNE_DETAILS].map(({ column }) => column);
+const FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
+const COLUMNS = FIELDS.map(({ column }) => column);
 
 /** The columns that etchings need. Whether a rune is of a cenotaph is in no answer. */
 const ETCHING_COLUMNS = COLUMNS.filter((column) => column !== 'cenotaph');
@@ -35,8 +36,7 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
       'or add it with another --input.',
     ]);
   }
-  const types = Object.entries(TABLES.runes.columns).filter(([column]) => COLUMNS.includes(column));
-  await store.run(`CREATE TEMP TABLE all_runes (source INTEGER, ${types.map(([column, type]) => `"${column}" ${type}`).join(', ')})`);
+  await store.run(`CREATE TEMP TABLE all_runes (source INTEGER, ${definitionOf(columnsOf(FIELDS))})`);
   for (const source of runes) await store.run(`INSERT INTO all_runes BY NAME ${runesSelect(source)}`);
   const names = new Map(runes.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const report = new Report();

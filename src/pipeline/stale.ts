@@ -4,7 +4,7 @@
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { codeOf } from '../errors.ts';
+import { codeOf, emptyIfMissing } from '../errors.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { spellHex } from '../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
@@ -40,14 +40,7 @@ import { yieldNow } from '../yieldNow.ts';
 type RemovalLimits = Pick<WorkLimits, 'removedAtOnce'>;
 
 /** Lists the names in a folder. Returns none when the folder does not exist. */
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return [];
-    throw error;
-  }
-}
+const namesIn = (folder: string): string[] => emptyIfMissing(() => readdirSync(folder));
 
 /**
  * Removes files, and folders that become empty. Lists each path before it removes the file. Never follows a link: a

@@ -10,6 +10,7 @@ import { type Field, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../cont
 import { InputError } from '../errors.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
+import { columnsOf, definitionOf } from '../store/tables.ts';
 import { BadBlockError } from './block.ts';
 import { CsvFile } from './core/csvFile.ts';
 import { parsePageJson, parseResults } from './pages.ts';
@@ -135,10 +136,7 @@ export async function pullEtchings(
   const path = join(folder, RUNES_FILE);
   const isKnown = existsSync(path) && hasChecksum(path);
   if (isKnown) await checkRunes(path);
-  const columns = FIELDS.map(
-    ({ column, kind }) => `"${column}" ${kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR'}`,
-  );
-  await store.run(`CREATE OR REPLACE TEMP TABLE pulled_runes (${columns.join(', ')})`);
+  await store.run(`CREATE OR REPLACE TEMP TABLE pulled_runes (${definitionOf(columnsOf(FIELDS))})`);
   if (isKnown)
     await store.run(
       `INSERT INTO pulled_runes BY NAME SELECT COLUMNS(c -> c IN (${COLUMNS.map(literal).join(', ')})) FROM ${readFiles('parquet', [path])}`,

@@ -116,9 +116,9 @@ const statements = (prefix: string, statement: (rest: string, table: TableName) 
     .map((table) => statement(table.slice(prefix.length), table))
     .join('; ');
 
-const NEW_STATE = statements('state.', (_, table) => `CREATE OR REPLACE TABLE ${table} (${definitionOf(table)})`);
+const NEW_STATE = statements('state.', (_, table) => `CREATE OR REPLACE TABLE ${table} (${definitionOf(TABLES[table].columns)})`);
 const KNOWN = statements('known_', (rest, table) => `CREATE TEMP VIEW ${table} AS SELECT * FROM state.${rest}`);
-const KNOWN_NOTHING = statements('known_', (_, table) => `CREATE TEMP TABLE ${table} (${definitionOf(table)})`);
+const KNOWN_NOTHING = statements('known_', (_, table) => `CREATE TEMP TABLE ${table} (${definitionOf(TABLES[table].columns)})`);
 
 interface Basis {
   readonly program: string;
@@ -147,7 +147,7 @@ async function attachFile(store: Store, cache: string): Promise<void> {
     ]);
   }
   await attachDatabase(store, { path, name: 'state', what: `the cache folder ${cache}`, flag: '--cache' });
-  await store.run(`CREATE TABLE IF NOT EXISTS state.basis (${definitionOf('state.basis')})`);
+  await store.run(`CREATE TABLE IF NOT EXISTS state.basis (${definitionOf(TABLES['state.basis'].columns)})`);
 }
 
 /** Returns the message of an error that a damaged state caused; undefined for any other error. */

@@ -6,11 +6,16 @@
  * Not here: relations of one file only, and those that a caller names, such as `raw_3` and `canonical_0` of
  * src/input/readSource.ts.
  */
+import { ACTIVITY_FIELDS, EVENT_INDEX, type Field, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 
 type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN';
 /** Columns in their order. */
 type ColumnTypes = Readonly<Record<string, ColumnType>>;
+
+/** Returns the columns of fields. Text keeps the digits of amounts, which no number type has. */
+export const columnsOf = (fields: readonly Field[]): ColumnTypes =>
+  Object.fromEntries(fields.map(({ column, kind }) => [column, kind === 'integer' ? 'BIGINT' : kind === 'flag' ? 'BOOLEAN' : 'VARCHAR']));
 
 interface Relation {
   readonly columns: ColumnTypes;
@@ -47,29 +52,7 @@ const LEFT_OUT = { source: 'INTEGER', block_height: 'BIGINT', rune_id: 'VARCHAR'
  * them to UHUGEINT. A term is NULL and `symbol` is `¤` if the rune has none. If `is_complete` is false, any column
  * after `divisibility` may be NULL because no input has it.
  */
-const RUNES = {
-  id: 'VARCHAR',
-  number: 'BIGINT',
-  name: 'VARCHAR',
-  spaced_name: 'VARCHAR',
-  divisibility: 'BIGINT',
-  block_hash: 'VARCHAR',
-  block_height: 'BIGINT',
-  tx_index: 'BIGINT',
-  tx_id: 'VARCHAR',
-  premine: 'VARCHAR',
-  symbol: 'VARCHAR',
-  turbo: 'BOOLEAN',
-  cenotaph: 'BOOLEAN',
-  terms_amount: 'VARCHAR',
-  terms_cap: 'VARCHAR',
-  terms_height_start: 'VARCHAR',
-  terms_height_end: 'VARCHAR',
-  terms_offset_start: 'VARCHAR',
-  terms_offset_end: 'VARCHAR',
-  timestamp: 'BIGINT',
-  is_complete: 'BOOLEAN',
-} as const;
+const RUNES: ColumnTypes = { ...columnsOf([...RUNE_FIELDS, ...RUNE_DETAILS]), is_complete: 'BOOLEAN' };
 
 /**
  * Blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with commas. `files`
@@ -130,26 +113,7 @@ const RANGES = { first: 'BIGINT', bytes: 'BIGINT', digest: 'VARCHAR' } as const;
  * Canonical records: one row each, whatever the form of the input (contract/fields.ts has the fields). `ord` orders the
  * records of a transaction.
  */
-const RECORDS = {
-  source: 'INTEGER',
-  rune_id: 'VARCHAR',
-  rune_number: 'BIGINT',
-  rune_name: 'VARCHAR',
-  rune_spaced_name: 'VARCHAR',
-  address: 'VARCHAR',
-  receiver_address: 'VARCHAR',
-  amount: 'VARCHAR',
-  operation: 'VARCHAR',
-  block_hash: 'VARCHAR',
-  block_height: 'BIGINT',
-  tx_id: 'VARCHAR',
-  tx_index: 'BIGINT',
-  vout: 'BIGINT',
-  output: 'VARCHAR',
-  timestamp: 'BIGINT',
-  event_index: 'BIGINT',
-  ord: 'BIGINT',
-} as const;
+const RECORDS: ColumnTypes = { source: 'INTEGER', ...columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]), ord: 'BIGINT' };
 
 /**
  * Every relation that crosses files. Names with `state.` are in the cache; views with `known_` show the same rows, or
@@ -412,8 +376,8 @@ export const TABLES = {
 
 export type TableName = keyof typeof TABLES;
 
-/** The columns of a table as CREATE TABLE takes them. */
-export const definitionOf = (table: TableName): string =>
-  Object.entries<string>(TABLES[table].columns)
+/** Returns columns as CREATE TABLE takes them. */
+export const definitionOf = (columns: ColumnTypes): string =>
+  Object.entries(columns)
     .map(([name, type]) => `"${name}" ${type}`)
     .join(', ');

@@ -138,8 +138,8 @@ const isSame = (a: LevelRange, b: LevelRange): boolean => a.first === b.first &&
 /** True when the mint window of a rune opens or closes at a height from `from` to `to`. */
 function hasMoved(etching: ReadEtching, from: number, to: number): boolean {
   const { terms_height_start, terms_height_end, terms_offset_start, terms_offset_end, block_height } = etching;
-  const isIn = (term: string | undefined, base: number) => {
-    if (term === undefined) return false;
+  const isIn = (term: string | null, base: number) => {
+    if (term === null) return false;
     const height = BigInt(base) + BigInt(term);
     return height >= from && height <= to;
   };

@@ -13,9 +13,9 @@ import { writeFailure } from './failure.ts';
 /** Error codes of file systems and platforms that cannot sync a folder. */
 const CANNOT_SYNC = ['EINVAL', 'ENOTSUP', 'EISDIR', 'EPERM'];
 
-/** Syncs the content of a file. Throws system errors. */
-export function syncFile(path: string): void {
-  const handle = openSync(path, 'r+');
+/** Syncs the content of a file. Opens it with `flags`: a folder can only be opened for reading. Throws system errors. */
+export function syncFile(path: string, flags = 'r+'): void {
+  const handle = openSync(path, flags);
   try {
     fsyncSync(handle);
   } finally {
@@ -26,12 +26,7 @@ export function syncFile(path: string): void {
 /** Syncs the entries of a folder. Does nothing where the file system cannot. Throws system errors. */
 export function syncFolder(path: string): void {
   try {
-    const handle = openSync(path, 'r');
-    try {
-      fsyncSync(handle);
-    } finally {
-      closeSync(handle);
-    }
+    syncFile(path, 'r');
   } catch (error) {
     if (!CANNOT_SYNC.includes(codeOf(error) ?? '')) throw error;
   }
