@@ -49,8 +49,8 @@ export interface WorkLimits {
   readonly etchingPagesAtOnce: number;
   /** Paths of outdated files in memory. Above it, they are listed as removed, and the files are removed. */
   readonly removedAtOnce: number;
-  /** Records that a verification collects in a file. Above it, it loads them into its store. */
-  readonly recordsPerLoad: number;
+  /** Lines about records that a verification collects in files. Above it, it loads them into its store. */
+  readonly linesPerLoad: number;
   /** Balances that a verification sums in memory. Above it, it adds them to its store. */
   readonly summedAtOnce: number;
   /** Blocks of 4,096 bytes of an old table that are read at once. */
@@ -140,7 +140,7 @@ export const LIMITS: Limits = {
   recordsAside: 200_000,
   etchingPagesAtOnce: 100,
   removedAtOnce: 10_000,
-  recordsPerLoad: 500_000,
+  linesPerLoad: 500_000,
   summedAtOnce: 200_000,
   tableBlocksAtOnce: 64,
   segmentBlocks: 1024,

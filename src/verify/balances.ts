@@ -38,7 +38,8 @@ export class BalancesVerification {
   readonly #received: string;
   /** Removes the prefix of hashes in this dialect. */
   readonly #unprefixed: (hex: string) => string;
-  #records = 0;
+  /** Lines that are not loaded yet. */
+  #lines = 0;
 
   private constructor(
     { archive, tip }: ArchiveVerification,
@@ -95,24 +96,25 @@ export class BalancesVerification {
       .filter(({ address, operation }) => address !== undefined && CHANGES.has(operation))
       .map(({ rune, address, operation, amount }) => `${JSON.stringify({ height, rune: rune.id, address, operation, amount })}\n`);
     append(this.#file, lines);
-    this.#records += lines.length;
+    this.#lines += lines.length;
     if (this.#archive.root.lists?.outputs !== undefined) {
-      const received = records.filter(({ operation, location }) => operation === 'receive' && location.vout !== undefined);
-      append(
-        this.#received,
-        received.map((record) => receivedLine(record, this.#unprefixed)),
-      );
+      const received = records
+        .filter(({ operation, location }) => operation === 'receive' && location.vout !== undefined)
+        .map((record) => receivedLine(record, this.#unprefixed));
+      append(this.#received, received);
+      // An output without an address has only this line.
+      this.#lines += received.length;
     }
-    if (exceeds(this.#limits, 'recordsPerLoad', this.#records)) await this.#load();
+    if (exceeds(this.#limits, 'linesPerLoad', this.#lines)) await this.#load();
   }
 
   async #load(): Promise<void> {
-    if (this.#records === 0) return;
+    if (this.#lines === 0) return;
     const columns = `height: 'BIGINT', rune: 'VARCHAR', address: 'VARCHAR', operation: 'VARCHAR', amount: 'VARCHAR'`;
     await this.#store.run(`INSERT INTO listed_records (block_height, rune_id, address, operation, amount)
       SELECT height, rune, address, operation, amount FROM ${readLines(this.#file, columns)}`);
     truncateSync(this.#file);
-    this.#records = 0;
+    this.#lines = 0;
     if (!existsSync(this.#received)) return;
     await loadReceived(this.#received, this.#store);
     truncateSync(this.#received);
