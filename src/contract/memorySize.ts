@@ -10,6 +10,3 @@ export function bytesOf(size: string): number | undefined {
   const [, number, unit = '', binary] = /^([0-9]+(?:[.][0-9]+)?) ?([KMGT])(i?)B$/.exec(size) ?? [];
   return number === undefined ? undefined : Number(number) * (binary === 'i' ? 1024 : 1000) ** (UNITS[unit] ?? 0);
 }
-
-/** Returns half of a size, for one of two that share it. */
-export const halfOf = (size: string): string => `${Math.floor((bytesOf(size) ?? 0) / 2000)}KB`;

@@ -2,8 +2,7 @@
  * Verifies balances and holders: makes all their documents again from the records of the blocks and from the etchings, as
  * a full build does, and compares them with those of the archive.
  */
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, truncateSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { closeSync, existsSync, openSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BalanceForm, writeBalances } from '../archiver/balances.ts';
 import { makeListedRecords, planLevels } from '../archiver/listedRecords.ts';
@@ -15,7 +14,7 @@ import { exceeds, type Limits } from '../limits.ts';
 import { archivePath } from '../pages/paths.ts';
 import type { Dialect } from '../pages/site.ts';
 import { State } from '../state/state.ts';
-import { Store } from '../store/duckdb.ts';
+import type { Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
 import { writeAll } from '../write/lineFile.ts';
 import type { ArchiveVerification } from './archive.ts';
@@ -23,6 +22,7 @@ import type { Activity } from './blocks.ts';
 import { ComparedLevel } from './comparedLevel.ts';
 import type { Findings } from './findings.ts';
 import { loadReceived, makeReceived, receivedLine, verifyOutputs } from './outputs.ts';
+import type { ScratchStore } from './scratchStore.ts';
 import type { ReadEtching } from './supply.ts';
 
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
@@ -45,26 +45,25 @@ export class BalancesVerification {
     { archive, tip }: ArchiveVerification,
     dialect: Dialect,
     limits: Limits,
-    scratch: string,
-    store: Store,
+    { store, folder }: ScratchStore,
     findings: Findings,
   ) {
     this.#archive = archive;
     this.#tip = tip;
     this.#limits = limits;
     this.#findings = findings;
-    this.#scratch = scratch;
+    this.#scratch = folder;
     this.#store = store;
-    this.#file = join(scratch, 'changes.ndjson');
-    this.#received = join(scratch, 'received.ndjson');
+    this.#file = join(folder, 'changes.ndjson');
+    this.#received = join(folder, 'received.ndjson');
     this.#unprefixed = (hex) => (dialect === 'contract' ? hex.replace(/^0x/, '') : hex);
   }
 
-  /** Returns undefined for an output without balances. The caller closes the result. */
+  /** Returns undefined for an output without balances. */
   static async of(
     archive: ArchiveVerification | undefined,
     { lists, dialect }: Manifest,
-    memoryLimit: string,
+    scratch: ScratchStore,
     limits: Limits,
     findings: Findings,
   ): Promise<BalancesVerification | undefined> {
@@ -74,20 +73,12 @@ export class BalancesVerification {
     if ((tables.balances !== undefined) !== hasCounts)
       findings.add(`${archivePath(archive.archive.name.root)} ${hasCounts ? 'lacks' : 'has'} balances, against the rule`);
     if (tables.balances === undefined) return undefined;
-    const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
-    let store: Store | undefined;
-    try {
-      store = await Store.open({ memoryLimit, threads: availableParallelism(), scratch });
-      const state = await State.attach(store, undefined, {}, undefined);
-      await state.begin();
-      await makeListedRecords(store);
-      await makeReceived(store);
-      return new BalancesVerification(archive, dialect, limits, scratch, store, findings);
-    } catch (error) {
-      store?.close();
-      rmSync(scratch, { recursive: true, force: true });
-      throw error;
-    }
+    const { store } = scratch;
+    const state = await State.attach(store, undefined, {}, undefined);
+    await state.begin();
+    await makeListedRecords(store);
+    await makeReceived(store);
+    return new BalancesVerification(archive, dialect, limits, scratch, findings);
   }
 
   /** Adds the records of a block. */
@@ -177,11 +168,6 @@ export class BalancesVerification {
     await this.#store.run(`INSERT INTO state.runes (id, number, name, spaced_name, divisibility, block_height, tx_index) FROM read_runes;
       INSERT INTO state.tip (block_height) VALUES (${this.#tip})`);
     await listEtchings('etchings', this.#store);
-  }
-
-  close(): void {
-    this.#store.close();
-    rmSync(this.#scratch, { recursive: true, force: true });
   }
 }
 

@@ -3,15 +3,13 @@
  * sends more than it received. A wrong sender breaks the latter, and files of pages do not show it otherwise. Records of
  * other sources may be wrong in known ways (docs/rows.md), so their runes are only named.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { joinedParts, partsOf } from '../archiver/unitSql.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
-import { Store, text } from '../store/duckdb.ts';
+import { type Store, text } from '../store/duckdb.ts';
 import type { Activity } from './blocks.ts';
 import { type Findings, PULL_ANEW } from './findings.ts';
+import type { ScratchStore } from './scratchStore.ts';
 import type { ReadEtching } from './supply.ts';
 
 /** Balances below zero that are named. */
@@ -45,7 +43,6 @@ export class LedgerVerification {
   readonly #isFromNode: boolean;
   readonly #limits: SumLimits;
   readonly #store: Store;
-  readonly #scratch: string;
   readonly #findings: Findings;
   /** Sums by rune and address. Undefined if older blocks are missing, so that nobody can tell balances. */
   #sums: Map<string, bigint> | undefined;
@@ -56,34 +53,26 @@ export class LedgerVerification {
   /** Transactions that etch a rune, whose premine is only known at the end. */
   readonly #etched: Moves[] = [];
 
-  private constructor(isFromNode: boolean, isComplete: boolean, limits: SumLimits, scratch: string, store: Store, findings: Findings) {
+  private constructor(isFromNode: boolean, isComplete: boolean, limits: SumLimits, store: Store, findings: Findings) {
     this.#isFromNode = isFromNode;
     this.#limits = limits;
     this.#sums = isComplete ? new Map() : undefined;
-    this.#scratch = scratch;
     this.#store = store;
     this.#findings = findings;
   }
 
-  /** Returns undefined for an output of which neither can be checked. The caller closes the result. */
+  /** Returns undefined for an output of which neither can be checked. */
   static async of(
     { sources = [], lists }: Manifest,
-    memoryLimit: string,
+    { store }: ScratchStore,
     limits: SumLimits,
     findings: Findings,
   ): Promise<LedgerVerification | undefined> {
     const isFromNode = lists?.outputs !== undefined || (sources.length > 0 && sources.every(({ rules }) => rules === 'ord'));
     const isComplete = lists?.etchings?.counts === true;
     if (!isFromNode && !isComplete) return undefined;
-    const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
-    try {
-      const store = await Store.open({ memoryLimit, threads: availableParallelism(), scratch });
-      await store.run('CREATE TEMP TABLE sums (rune VARCHAR, address VARCHAR, upper HUGEINT, lower HUGEINT)');
-      return new LedgerVerification(isFromNode, isComplete, limits, scratch, store, findings);
-    } catch (error) {
-      rmSync(scratch, { recursive: true, force: true });
-      throw error;
-    }
+    await store.run('CREATE TEMP TABLE sums (rune VARCHAR, address VARCHAR, upper HUGEINT, lower HUGEINT)');
+    return new LedgerVerification(isFromNode, isComplete, limits, store, findings);
   }
 
   /** Adds the records of a block, in served order. */
@@ -179,10 +168,5 @@ export class LedgerVerification {
       if (units < 0n)
         this.#findings.add(`rune ${rune}: scripts without an address send ${-units} units more than they received`, PULL_ANEW);
     return [];
-  }
-
-  close(): void {
-    this.#store.close();
-    rmSync(this.#scratch, { recursive: true, force: true });
   }
 }

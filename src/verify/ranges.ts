@@ -2,8 +2,6 @@
  * Verifies bulk data: reads every Parquet file, and computes the digests of its blocks from its rows. A digest covers
  * every value of a record and the order of records. Columns, order of rows and event indexes are checked separately.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from '../bulk/ranges.ts';
 import { COLUMNS } from '../bulk/rows.ts';
@@ -14,7 +12,7 @@ import type { BlockDigest } from '../output/digests.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
 import type { Site } from '../pages/site.ts';
 import { renderBatches } from '../render/batches.ts';
-import { int, Store, text } from '../store/duckdb.ts';
+import { int, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import type { ComparingSink } from './comparingSink.ts';
 import type { Findings } from './findings.ts';
@@ -27,18 +25,15 @@ export async function verifyRanges(
   root: string,
   site: Site,
   blocks: readonly BlockDigest[],
-  memoryLimit: string,
+  store: Store,
   limits: Pick<WorkLimits, 'batchRecords'>,
   sink: ComparingSink,
   findings: Findings,
   progress: Progress,
 ): Promise<string[]> {
-  const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
-  let store: Store | undefined;
   const stamps = new Map<number, FileStamp>();
   const ranges = byRange(blocks);
   try {
-    store = await Store.open({ memoryLimit, threads: availableParallelism(), scratch });
     let done = 0;
     for (const [first, inRange] of ranges) {
       progress.show(done, ranges.size, 'Parquet files');
@@ -51,8 +46,6 @@ export async function verifyRanges(
       if (wrong !== undefined) findings.add(`${path}: ${wrong}`);
     }
   } finally {
-    store?.close();
-    rmSync(scratch, { recursive: true, force: true });
     progress.end();
   }
   if (stamps.size === ranges.size) sink.file(RANGES_PATH, rangesFile(blocks, stamps));

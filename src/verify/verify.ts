@@ -6,7 +6,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ListTables } from '../archive/listTables.ts';
 import type { Progress } from '../cli/progress.ts';
-import { DEFAULT_MEMORY, halfOf } from '../contract/memorySize.ts';
+import { DEFAULT_MEMORY } from '../contract/memorySize.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
 import { LIMITS, type Limits } from '../limits.ts';
@@ -39,6 +39,7 @@ import { EtchingsVerification } from './etchings.ts';
 import { Findings } from './findings.ts';
 import { LedgerVerification } from './ledger.ts';
 import { verifyRanges } from './ranges.ts';
+import { type ScratchStore, withScratchStore } from './scratchStore.ts';
 import { Recount } from './stats.ts';
 
 export interface Verified {
@@ -63,16 +64,12 @@ export async function verify(root: string, progress: Progress, memoryLimit = DEF
   const sink = new ComparingSink(root, findings);
   const archive = site.listRoot === undefined ? undefined : ArchiveVerification.open(root, site, blocks, findings);
   if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);
-  const balances =
-    site.layout === 'archive' ? await BalancesVerification.of(archive, manifest, halfOf(memoryLimit), limits, findings) : undefined;
-  let ledger: LedgerVerification | undefined;
-  try {
-    ledger = await LedgerVerification.of(manifest, halfOf(memoryLimit), limits, findings);
-    return await verifyBlocks(root, manifest, blocks, { own, sink, archive, balances, ledger, memoryLimit, limits }, findings, progress);
-  } finally {
-    balances?.close();
-    ledger?.close();
-  }
+  return withScratchStore(memoryLimit, async (scratch) => {
+    const whole = site.layout === 'archive' ? archive : undefined;
+    const balances = await BalancesVerification.of(whole, manifest, scratch, limits, findings);
+    const ledger = await LedgerVerification.of(manifest, scratch, limits, findings);
+    return verifyBlocks(root, manifest, blocks, { own, sink, archive, balances, ledger, scratch, limits }, findings, progress);
+  });
 }
 
 /** What the files of an output are compared with. */
@@ -81,7 +78,7 @@ interface Checks {
   readonly sink: ComparingSink;
   readonly archive: ArchiveVerification | undefined;
   readonly balances: BalancesVerification | undefined;
-  readonly memoryLimit: string;
+  readonly scratch: ScratchStore;
   readonly limits: Limits;
   readonly ledger: LedgerVerification | undefined;
 }
@@ -91,7 +88,7 @@ async function verifyBlocks(
   root: string,
   manifest: Manifest,
   blocks: readonly BlockDigest[],
-  { own, sink, archive, balances, ledger, memoryLimit, limits }: Checks,
+  { own, sink, archive, balances, ledger, scratch, limits }: Checks,
   findings: Findings,
   progress: Progress,
 ): Promise<Verified> {
@@ -141,7 +138,7 @@ async function verifyBlocks(
   const files = sink.files + archived.length;
   const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
   const bulk =
-    site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, memoryLimit, limits, own, findings, progress) : [];
+    site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, scratch.store, limits, own, findings, progress) : [];
   if (findings.count === 0) {
     const facts = manifest.lists?.etchings;
     const { lists } = listsOf(facts && { total: facts.total, hasCounts: facts.counts === true }, archive?.archive.root.lists);
