@@ -12,7 +12,7 @@ export const MEMORY_LIMIT: Flag = {
   name: 'memory-limit',
   value: 'SIZE',
   byDefault: DEFAULT_MEMORY,
-  about: 'Approximate memory of the process. Before it is reached, DuckDB moves data to temporary files.',
+  about: 'Memory of the process, give or take 200 MB. Before it is reached, DuckDB moves data to temporary files.',
 };
 
 /** Bytes below which Node.js alone is above the limit. */
