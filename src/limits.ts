@@ -140,8 +140,8 @@ export const LIMITS: Limits = {
   recordsAside: 200_000,
   etchingPagesAtOnce: 100,
   removedAtOnce: 10_000,
-  linesPerLoad: 500_000,
-  summedAtOnce: 200_000,
+  linesPerLoad: 200_000,
+  summedAtOnce: 50_000,
   tableBlocksAtOnce: 64,
   segmentBlocks: 1024,
 };
