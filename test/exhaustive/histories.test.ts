@@ -13,7 +13,8 @@ import { CHANGES, History } from '../support/history.ts';
 import { activityPaths, check } from '../support/outputs.ts';
 import { randomFor } from '../support/seed.ts';
 
-const HISTORIES = Number(process.env['FC_RUNS'] ?? 16);
+const USUAL = 16;
+const HISTORIES = Number(process.env['FC_RUNS'] ?? USUAL);
 /** Other tests of histories, with fewer of them: the first test has most of what they could find. */
 const [RANGES, UPLOADS] = [Math.ceil((HISTORIES * 2) / 5), Math.max(6, Math.ceil(HISTORIES / 5))];
 
@@ -79,7 +80,8 @@ describe('after any change of the input', () => {
       // What fails is printed with its seed; making it smaller would take hundreds of builds.
       { numRuns: HISTORIES, endOnFailure: true },
     );
-    expect([...kinds].sort()).toEqual([...CHANGES].sort());
+    // A few histories need not have every kind.
+    if (HISTORIES >= USUAL) expect([...kinds].sort()).toEqual([...CHANGES].sort());
   }, 3_600_000);
 });
 

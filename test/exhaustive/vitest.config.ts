@@ -43,7 +43,7 @@ export default {
           name: 'tiny',
           include: TINY_LIMITS,
           setupFiles: ['test/support/seed.ts', 'test/support/crossed.ts'],
-          env: { LIMITS: JSON.stringify(TINY), KILLS: '3', FC_RUNS: env['FC_RUNS'] ?? '4' },
+          env: { LIMITS: JSON.stringify(TINY), KILLS: '3', FC_RUNS: env['FC_RUNS'] ?? '6' },
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
