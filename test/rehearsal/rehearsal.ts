@@ -293,7 +293,9 @@ class Rehearsal {
       await this.#command('verify', height, ['--dir', this.#paths.out]);
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
-      this.differences.add(height, 'npm run verify', 'exit code 0', [error.message, ...error.details].join('\n'));
+      // The list of differences shows a part of each. What a command printed is needed whole.
+      this.#log.info('verify', `  ${[error.message, ...error.details].join('\n')}`);
+      this.differences.add(height, 'npm run verify', 'exit code 0', error.message);
     }
   }
 
