@@ -45,8 +45,6 @@ export interface WorkLimits {
   readonly entriesPerLookUp: number;
   /** Records of neighbouring Parquet files that one table has. Without such a table, each file would scan all records that were read. */
   readonly recordsAside: number;
-  /** Pages of etchings whose rows are in memory. */
-  readonly etchingPagesAtOnce: number;
   /** Paths of outdated files in memory. Above it, they are listed as removed, and the files are removed. */
   readonly removedAtOnce: number;
   /** Lines about records that a verification collects in files. Above it, it loads them into its store. */
@@ -70,7 +68,7 @@ export interface PublishedLimits {
    * has twice as many numbers. Readers compute the place of a key from them: with these, one read of 16 KB finds it.
    */
   readonly entriesPerCount: number;
-  /** Levels of the tables of ids and names, and of etchings, in blocks. Finer steps write less with each block, and give readers more levels. */
+  /** Levels of the table of ids, in blocks. Finer steps write less with each block, and give readers more levels. */
   readonly tableLevels: LevelSteps;
   /** Levels of lists, in blocks. Lists have more entries for each block than tables, so a finer newest level keeps a block's files small. */
   readonly listLevels: LevelSteps;
@@ -138,7 +136,6 @@ export const LIMITS: Limits = {
   listLevels: { steps: [4032, 144, 16], unsettled: 8 },
   entriesPerLookUp: 200,
   recordsAside: 200_000,
-  etchingPagesAtOnce: 100,
   removedAtOnce: 10_000,
   linesPerLoad: 200_000,
   summedAtOnce: 50_000,

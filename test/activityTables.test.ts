@@ -8,8 +8,6 @@ import {
   LISTED,
   listKeyOf,
   MOST_IN_ENTRY,
-  namedIds,
-  nameEntry,
   POINTER_BYTES,
   POINTERS_PER_BLOCK,
   pointerOffset,
@@ -49,7 +47,7 @@ describe('a key', () => {
   });
 
   it('differs between kinds of lists', () => {
-    expect(new Set([LISTED.rune('1:0'), LISTED.address('1:0'), LISTED.name('1:0'), LISTED.both('1:0', '1:0')]).size).toBe(4);
+    expect(new Set([LISTED.rune('1:0'), LISTED.address('1:0'), LISTED.both('1:0', '1:0')]).size).toBe(3);
   });
 });
 
@@ -72,17 +70,6 @@ describe('heads', () => {
   it('with a gap are damaged', () => {
     const entries = [...headEntries(key, { position: 0, count: 3 }), ...headEntries(key, { position: 4, count: 1 })];
     expect(() => headOf(entries, key)).toThrow(ArchiveError);
-  });
-
-  it('lead from names to ids, the oldest first and each once', () => {
-    const entries = ['840001:2', '1:0', '840000:4294967295', '1:0'].flatMap((id) => nameEntry(key, id) ?? []);
-    expect(namedIds(entries, key)).toEqual(['1:0', '840000:4294967295', '840001:2']);
-    expect(namedIds(entries, { upper: 5, lower: 8 })).toEqual([]);
-  });
-
-  it('have no ids that they cannot hold', () => {
-    for (const id of ['16777216:0', '1:4294967296', '01:0', '1:', 'x', '1:0:0', '1']) expect(nameEntry(key, id)).toBeUndefined();
-    expect(nameEntry(key, '16777215:4294967295')).toEqual({ key: 5, height: 7, first: 4294967295, count: 16777215 });
   });
 });
 

@@ -111,7 +111,6 @@ describe('a path of a further part', () => {
     'outputs',
     'outputs/x/y',
     '/etchings',
-    'lists/etchings/0.json',
   ])('%s is none', (path) => {
     expect(parsePath(`/runes/v1/${path}`).kind).toBe('unknown');
     expect(parseTarget(`/runes/v1/${path}`, FULL).kind).toBe('unknown');

@@ -48,11 +48,11 @@ function readBuilt(out: string): Record<string, string> {
   const files = read(out);
   if (archiveFiles(out).length === 0) return files;
   for (const path of archiveFiles(out)) delete files[path];
-  const { root, blocks, levels } = readArchive(out);
+  const { root, blocks, levels, etchings, names } = readArchive(out);
   const segments = root.segments.map(({ file: _, bytes: __, directory: ___, ...segment }) => segment);
   const ids = root.ids.map(({ files: parts, ...level }, i) => ({ ...level, files: parts.length, entries: levels[i] }));
   const all = blocks.map(({ segment, ...block }) => ({ segment: root.segments.indexOf(segment), ...block }));
-  files[ARCHIVE] = `${JSON.stringify({ ...root, segments, ids, blocks: all }, null, 1)}\n`;
+  files[ARCHIVE] = `${JSON.stringify({ ...root, segments, ids, blocks: all, etchings, names }, null, 1)}\n`;
   const manifest = files[MANIFEST] ?? '';
   files[MANIFEST] = manifest.replace(/"root": "[0-9a-f]{32}"/, '"root": "ROOT"').replace(/"bytes": [0-9]+/g, '"bytes": "BYTES"');
   return files;

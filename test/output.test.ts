@@ -22,6 +22,7 @@ import { DIALECTS } from '../src/pages/site.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { emitFiles } from '../src/write/pageFiles.ts';
 import { DiskSink } from '../src/write/sinks.ts';
+import { archiveFiles } from './support/archives.ts';
 import { CONFORMANCE_INPUTS, failedBuild, filesBelow, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
 import { SAMPLE_INPUT } from './support/cases.ts';
 import { withFault } from './support/ioFaults.ts';
@@ -51,7 +52,9 @@ describe('a build of the sample', () => {
       const operation = OPERATIONS.find((name) => path.includes(`/${name}`));
       if (operation !== undefined) expect(new Set(page.results.map((r) => r.operation))).toEqual(new Set([operation]));
     }
-    expect(made).toMatchObject({ files: pages.length, bytes });
+    const archived = archiveFiles(out).map((path) => statSync(join(out, path)).size);
+    bytes = archived.reduce((sum, size) => sum + size, bytes);
+    expect(made).toMatchObject({ files: pages.length + archived.length, bytes });
     expect(manifest.parse(JSON.parse(readFileSync(join(out, 'runes/v1/manifest.json'), 'utf8')))).toEqual(made);
   });
 

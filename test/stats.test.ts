@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseSiteUrl } from '../src/contract/siteUrl.ts';
 import { feed, latestBlocks, stats, statsFile } from '../src/contract/stats.ts';
-import { ARCHIVE_FOLDER } from '../src/pages/paths.ts';
 import { DIALECTS } from '../src/pages/site.ts';
 import { activityOf } from '../src/stats/activity.ts';
 import { statsDocuments } from '../src/stats/documents.ts';
@@ -35,7 +34,7 @@ const filesOf = (out: string) =>
 
 /** All records of an output, from the largest pages of its blocks: each once, whatever the layout. */
 function recordsOf(out: string): Activity[] {
-  if (existsSync(join(out, ARCHIVE_FOLDER))) {
+  if (!existsSync(join(out, 'runes/v1/blocks'))) {
     const pages = readArchive(out).blocks.flatMap((block) => block.pages);
     return pages.flatMap((page) => (JSON.parse(page) as { results: Activity[] }).results);
   }

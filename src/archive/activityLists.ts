@@ -1,13 +1,12 @@
 /**
  * Finds lists of activity in an archive, and the pages with their records. A window takes three rounds of reads: heads,
- * pointers, pages. A name takes one more, which leads to the id of the rune.
+ * pointers, pages.
  */
 import {
   type ActivityLevel,
   headOf,
   type ListHead,
   listKeyOf,
-  namedIds,
   POINTERS_PER_BLOCK,
   type Pointer,
   pointerOffset,
@@ -18,7 +17,7 @@ import type { Segment } from './directory.ts';
 import { ArchiveError } from './error.ts';
 import type { Archive } from './reader.ts';
 import type { Root } from './root.ts';
-import { type TableEntry, totalOf } from './sortedTable.ts';
+import { totalOf } from './sortedTable.ts';
 
 /** A list: its parts by level, the newest records first. */
 export interface FoundList {
@@ -33,31 +32,19 @@ export interface RecordInPage {
   readonly record: number;
 }
 
-/** Returns the levels of an archive, the newest first. Throws an ArchiveError when it has none. */
-function levelsOf({ root: { lists } }: Archive): ActivityLevel[] {
-  if (lists === undefined) throw new ArchiveError('the root of the archive has no lists');
-  return [...lists.activity].reverse();
-}
-
-const find = (archive: Archive, { heads }: ActivityLevel, upper: number): Promise<TableEntry[]> => archive.find([heads], upper);
-
-/** Finds a list by its text (LISTED). An unknown list has no parts. */
+/** Finds a list by its text (LISTED). An unknown list has no parts. Rejects with an ArchiveError when the archive has no lists. */
 export async function findList(archive: Archive, text: string): Promise<FoundList> {
   const key = listKeyOf(text);
-  const levels = levelsOf(archive);
-  const heads = await Promise.all(levels.map(async (level) => ({ level, head: headOf(await find(archive, level, key.upper), key) })));
+  const { activity } = archive.root.lists ?? {};
+  if (activity === undefined) throw new ArchiveError('the root of the archive has no lists of activity');
+  const heads = await Promise.all(
+    [...activity].reverse().map(async (level) => ({ level, head: headOf(await archive.find([level.heads], key.upper), key) })),
+  );
   const parts = heads.flatMap(({ level, head }) => (head === undefined ? [] : [{ level, head }]));
   for (const { level, head } of parts) {
     if (head.position + head.count > totalOf(level.pointers)) throw new ArchiveError('a list of the archive is too long');
   }
   return { total: parts.reduce((sum, { head }) => sum + head.count, 0), parts };
-}
-
-/** Finds the ids of the runes with a number or name, the oldest first. Only wrong data has several. */
-export async function findRuneIds(archive: Archive, text: string): Promise<string[]> {
-  const key = listKeyOf(text);
-  const entries = await Promise.all(levelsOf(archive).map((level) => find(archive, level, key.upper)));
-  return namedIds(entries.flat(), key);
 }
 
 /** Reads the records `from` to `to - 1` of a list; both at most its total. */

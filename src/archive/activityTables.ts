@@ -27,12 +27,11 @@ export interface ActivityLevel {
   readonly pointers: Level;
 }
 
-/** The texts whose SHA-256 begins with the key. `name` leads from a number or name to a rune's id. */
+/** The texts whose SHA-256 begins with the key. */
 export const LISTED = {
   rune: (id: string) => `r:${id}`,
   address: (address: string) => `a:${address}`,
   both: (id: string, address: string) => `p:${id}:${address}`,
-  name: (name: string) => `n:${name}`,
 } as const;
 
 /** A key of 72 bits: its first 48 and its last 24. */
@@ -74,21 +73,6 @@ export function headOf(entries: readonly TableEntry[], { lower }: ListKey): List
     head = { position: head?.position ?? first, count: (head?.count ?? 0) + count };
   }
   return head;
-}
-
-const RUNE_ID = /^(0|[1-9][0-9]{0,7}):(0|[1-9][0-9]{0,9})$/;
-
-/** Makes the entry that leads from a name to a rune: its id is height and index of a transaction. Undefined if they do not fit. */
-export function nameEntry({ upper, lower }: ListKey, id: string): TableEntry | undefined {
-  const [, height, index] = RUNE_ID.exec(id) ?? [];
-  if (Number(height) >= 2 ** 24 || Number(index) >= 2 ** 32 || index === undefined) return undefined;
-  return { key: upper, height: lower, first: Number(index), count: Number(height) };
-}
-
-/** Returns the ids that a name leads to, the oldest rune first. Only wrong data has several. */
-export function namedIds(entries: readonly TableEntry[], { lower }: ListKey): string[] {
-  const found = entries.filter(({ height }) => height === lower).sort((a, b) => a.count - b.count || a.first - b.first);
-  return [...new Set(found.map(({ first, count }) => `${count}:${first}`))];
 }
 
 /** Where a record is. */

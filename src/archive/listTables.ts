@@ -1,12 +1,18 @@
 /**
- * The lists of an archive: activity by rune and by address, balances and holders. All are in levels of the same ranges
- * of heights (levels.ts).
+ * The lists of an archive. All are in levels (levels.ts) that end at the same heights.
  */
-
 import type { ActivityLevel } from './activityTables.ts';
 import type { BalanceTables } from './balanceTables.ts';
-import type { DocumentFile, LevelSteps } from './levels.ts';
+import type { DocumentFile, DocumentLevel, LevelSteps } from './levels.ts';
 import type { OutputTables } from './outputTables.ts';
+import type { Level } from './sortedTable.ts';
+
+/** The etchings (etchings.ts). */
+export interface EtchingTables {
+  readonly total: number;
+  /** Ascending by height. */
+  readonly levels: readonly DocumentLevel[];
+}
 
 export interface ListTables extends LevelSteps {
   /** The highest block; -1 without blocks. The ranges of the levels follow from it. */
@@ -15,8 +21,12 @@ export interface ListTables extends LevelSteps {
   readonly lowest?: number | undefined;
   /** Most entries in a document of a list. A longer list has pages. */
   readonly page: number;
-  /** Activity by rune and by address, the lowest level first. */
-  readonly activity: readonly ActivityLevel[];
+  /** Undefined if the data does not have all etchings. Their levels begin at height 0. */
+  readonly etchings?: EtchingTables | undefined;
+  /** The table of names: of the runes etched in the blocks of a level, or without etchings, of the runes in their records. */
+  readonly names: readonly Level[];
+  /** Activity by rune and by address, the lowest level first. Undefined in a mirror without them. */
+  readonly activity?: readonly ActivityLevel[] | undefined;
   /** Undefined if the data lacks older blocks. */
   readonly balances?: BalanceTables | undefined;
   /** Undefined if the data is not from a node. */
@@ -25,7 +35,7 @@ export interface ListTables extends LevelSteps {
 
 /** Returns all files of documents. */
 export function filesOfLists(tables: ListTables | undefined): readonly DocumentFile[] {
-  const { balances, outputs } = tables ?? {};
-  const levels = [balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts];
+  const { etchings, balances, outputs } = tables ?? {};
+  const levels = [etchings?.levels, balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts];
   return levels.flatMap((one = []) => one).flatMap(({ files }) => files);
 }

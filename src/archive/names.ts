@@ -1,14 +1,39 @@
 /**
- * Keys of runes in tables of names. A rune is found by its id (`840000:3`), its number, and its name in upper case
- * without spacers. These three never look alike, so one table has all of them.
+ * The table of names: finds a rune by its id (`840000:3`), its number, or its name in upper case without spacers. These
+ * three never look alike, so one sorted table (sortedTable.ts) has all of them.
+ *
+ * The key of an entry is the first 48 bits of a SHA-256 of the name, so that an etcher cannot fill a part of the table.
+ * The other fields have the rune: `height` and `first` are the two numbers of its id, `count` is its ordinal among the
+ * etchings. Different names may have the same key, so the caller checks what it finds.
  */
+import type { Archive } from './reader.ts';
 import { sha256, utf8Of } from './sha256.ts';
+import type { Level } from './sortedTable.ts';
 
-/**
- * Returns the key of an id, a number or a name: the first 48 bits of a SHA-256. Names with equal keys would have to be
- * searched for, so an etcher cannot fill a part of a table.
- */
+/** A rune that may have the name that was looked up. */
+export interface RuneEntry {
+  /** Its number in the list of etchings, the oldest of which is 0. Also 0 in a mirror without etchings. */
+  readonly ordinal: number;
+  readonly id: string;
+}
+
+/** The text whose SHA-256 begins with the key of a name. */
+export const NAME_PREFIX = 'n:';
+
+/** Returns the key of an id, a number or a name: 48 bits. */
 export function nameKeyOf(name: string): number {
-  const view = new DataView(sha256(utf8Of(`n:${name}`)).buffer);
+  const view = new DataView(sha256(utf8Of(`${NAME_PREFIX}${name}`)).buffer);
   return view.getUint32(0) * 0x10000 + view.getUint16(4);
+}
+
+/** Finds the runes whose id, number or name has the same key as this one, the oldest first. */
+export async function lookUpName(archive: Archive, names: readonly Level[], name: string): Promise<RuneEntry[]> {
+  const entries = await archive.find(names, nameKeyOf(name));
+  // Without etchings, a rune is in each level that has records of it.
+  const runes = new Map(
+    entries
+      .sort((a, b) => a.count - b.count || a.height - b.height || a.first - b.first)
+      .map(({ height, first, count }) => [`${height}:${first}`, count]),
+  );
+  return [...runes].map(([id, ordinal]) => ({ ordinal, id }));
 }

@@ -12,30 +12,6 @@ import { areLevelSteps, type LevelSteps } from './levels.ts';
 import type { ListTables } from './listTables.ts';
 import type { Level } from './sortedTable.ts';
 
-/** A file with pages of etchings as they are after block `last`, and the directory of these pages at its end. */
-export interface EtchingFile {
-  /** The range of heights of the level: it has the pages that changed in these blocks. */
-  readonly first: number;
-  readonly last: number;
-  /** Numbers of the first and last page in the file. */
-  readonly from: number;
-  readonly to: number;
-  readonly file: string;
-  /** Size of the file, in bytes. */
-  readonly bytes: number;
-  /** Size of the directory, in bytes. */
-  readonly directory: number;
-}
-
-/** The etchings of an archive. A page may be in several levels; that of the newest level is current. */
-export interface EtchingTables {
-  readonly total: number;
-  /** Ascending by height and page. */
-  readonly pages: readonly EtchingFile[];
-  /** The table of names: ids, numbers and names of the runes etched at these heights. */
-  readonly names: readonly Level[];
-}
-
 export interface Root extends LevelSteps {
   /** Records in a page. */
   readonly pageSize: number;
@@ -47,9 +23,7 @@ export interface Root extends LevelSteps {
   readonly segments: readonly Segment[];
   /** The table of transaction ids and block hashes. The level with the most entries comes first. */
   readonly ids: readonly Level[];
-  /** Undefined in a mirror without etchings. */
-  readonly etchings?: EtchingTables | undefined;
-  /** Lists by rune and by address, and balances. Undefined in a mirror without them. */
+  /** Undefined in a mirror without etchings and other lists. */
   readonly lists?: ListTables | undefined;
 }
 
@@ -61,9 +35,9 @@ export const MOST_INFLATED = 64 * 1024 * 1024;
 
 /** Makes the text of a root. */
 export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: Root): string {
-  const { steps, unsettled, segments, ids, etchings, lists } = tables;
+  const { steps, unsettled, segments, ids, lists } = tables;
   const sizes = { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks };
-  return `${JSON.stringify({ format: FORMAT, ...sizes, steps, unsettled, segments, ids, etchings, lists })}\n`;
+  return `${JSON.stringify({ format: FORMAT, ...sizes, steps, unsettled, segments, ids, lists })}\n`;
 }
 
 /**
@@ -76,8 +50,8 @@ export function parseRoot(text: string): Root {
     const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
     checkFormat(fields['format']);
     const { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks, ...tables } = fields;
-    const { steps, unsettled, segments, ids, etchings, lists } = tables;
-    const further = { ...(etchings === undefined ? {} : { etchings }), ...(lists === undefined ? {} : { lists }) };
+    const { steps, unsettled, segments, ids, lists } = tables;
+    const further = lists === undefined ? {} : { lists };
     const areRight = [pageSize, objectSize, segmentBlocks].every(isCount) && [fields, lists ?? fields].every(areLevelSteps);
     if (areRight && Array.isArray(segments) && Array.isArray(ids))
       return { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids, ...further } as unknown as Root;

@@ -74,18 +74,6 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Leve
         [upper, lower] = [entry.key, entry.height];
     }
     if (upper === Number.POSITIVE_INFINITY) return;
-    // The state has the names of all blocks of the level, so those of old levels are not needed.
-    let isName = false;
-    for (let { named } = rows; named !== undefined && rows.isOf(upper, lower); { named } = rows) {
-      heads.add({ key: upper, height: lower, first: named.index, count: named.height });
-      isName = true;
-      const waiting = rows.next();
-      if (waiting !== undefined) await waiting;
-    }
-    if (isName) {
-      for (const part of parts) part.skip(upper, lower);
-      continue;
-    }
     const position = pointers.total;
     for (let below = parts.length; below >= 0; below -= 1) {
       while (rows.isOf(upper, lower) && rows.levelsBelow === below) {
@@ -138,11 +126,6 @@ class OldLists {
       }
       this.#position += count;
     }
-  }
-
-  /** Skips the entries of a name. */
-  skip(upper: number, lower: number): void {
-    while (this.#isAt(upper, lower)) this.#next();
   }
 
   close(): void {

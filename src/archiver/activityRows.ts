@@ -1,42 +1,24 @@
 /**
  * The rows from which levels of lists of activity are made (archive/activityTables.ts): a pointer for each record and list
- * that has it, and the names of runes.
+ * that has it.
  */
-
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { LISTED } from '../archive/activityTables.ts';
 import type { LevelRange } from '../archive/levels.ts';
-import { InputError } from '../errors.ts';
 import { countCrossing, type WorkLimits } from '../limits.ts';
-import type { Layout } from '../pages/site.ts';
 import { readDoubles } from '../store/columns.ts';
-import { int, literal, type Store, text } from '../store/duckdb.ts';
+import { int, literal, type Store } from '../store/duckdb.ts';
 import { readFiles, writePartitioned } from '../store/files.ts';
 import type { LevelPlan } from './listedRecords.ts';
 
 /** Returns SQL of one of the texts. Names of columns have no colon, which separates the parts of texts. */
 function textOf(text: string): string {
-  const columns = ['rune_id', 'address', 'name'];
+  const columns = ['rune_id', 'address'];
   return text
     .split(/(:)/)
     .map((part) => (columns.includes(part) ? part : literal(part)))
     .join(' || ');
-}
-
-/** Throws an InputError when the tables of names cannot have a rune of the input. */
-export async function checkListsFit(layout: Layout, store: Store): Promise<void> {
-  const below = (part: number, limit: number) => `try_cast(split_part(rune_id, ':', ${part}) AS BIGINT) < ${limit}`;
-  const fits = `regexp_full_match(rune_id, '(0|[1-9][0-9]*):(0|[1-9][0-9]*)') AND ${below(1, 2 ** 24)} AND ${below(2, 2 ** 32)}`;
-  const [wrong] = await store.rows(
-    `SELECT rune_id FROM (SELECT DISTINCT rune_id FROM kept) WHERE NOT coalesce(${fits}, false) ORDER BY rune_id LIMIT 1`,
-    { rune_id: text },
-  );
-  if (wrong === undefined) return;
-  throw new InputError(
-    `the rune id ${JSON.stringify(wrong.rune_id.slice(0, 64))} is not height:index, as in 840000:3, which lists by rune need`,
-    [`Correct the input, or build ${layout === 'archive' ? 'with --no-lists' : 'without --lists'}.`],
-  );
 }
 
 /** Returns the size of the pages of all blocks below a height, in bytes. */
@@ -46,9 +28,6 @@ export async function bytesBelow(height: number, store: Store): Promise<number> 
   });
   return bytes;
 }
-
-/** Rune heights are lower. It moves those of names below zero, so that the rows of names differ from pointers. */
-const NAME = 2 ** 25;
 
 /** How rows are sorted. */
 export interface RowsForm {
@@ -62,7 +41,6 @@ interface Columns {
   readonly upper: Float64Array;
   readonly lower: Float64Array;
   readonly height: Float64Array;
-  readonly record: Float64Array;
   readonly position: Float64Array;
   readonly length: Float64Array;
   readonly inPage: Float64Array;
@@ -98,12 +76,6 @@ export class ActivityRows {
 
   get lower(): number {
     return this.#columns?.lower[this.#row] ?? -1;
-  }
-
-  /** The rune's id if the row is a name; undefined for a pointer. */
-  get named(): { readonly height: number; readonly index: number } | undefined {
-    const record = this.#columns?.record[this.#row] ?? 0;
-    return record < 0 ? { height: record + NAME, index: -(this.#columns?.height[this.#row] ?? 0) } : undefined;
   }
 
   /** The number of reused levels below the record's block. */
@@ -150,12 +122,7 @@ const SORTED_BYTES = 128;
 /** Yields the rows of a level. Sorts them in parts of the keys, because DuckDB needs a part of what it sorts in memory. */
 async function* chunksOf({ first, last }: LevelRange, { limits, scratch }: RowsForm, store: Store): AsyncGenerator<Columns> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
-  const index = "split_part(rune_id, ':', 2)::BIGINT";
-  const height = "split_part(rune_id, ':', 1)::INTEGER";
   const hashOf = (text: string) => `sha256(${textOf(text)})`;
-  const names = `SELECT ${hashOf(LISTED.name('name'))} AS hash, -${index} AS height, ${height} - ${NAME} AS record, 0 AS "position", 0 AS length, 0 AS in_page
-    FROM (SELECT DISTINCT rune_id, unnest([number::VARCHAR, name]) AS name FROM state.block_runes WHERE ${isIn})
-    WHERE regexp_full_match(name, '[0-9]+|[A-Z]+')`;
   // The hash of a text without an address is NULL. One pass over the records makes all pointers.
   const hashes = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')].map(hashOf).join(', ');
   const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM state.blocks WHERE ${isIn}),
@@ -163,7 +130,7 @@ async function* chunksOf({ first, last }: LevelRange, { limits, scratch }: RowsF
         (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length, in_page::INTEGER AS in_page
         FROM listed_records JOIN starts USING (block_height) WHERE ${isIn})
     SELECT ('0x' || left(hash, 12))::UBIGINT AS upper, ('0x' || substr(hash, 13, 6))::UINTEGER AS lower, * EXCLUDE (hash)
-    FROM (FROM pointers WHERE hash IS NOT NULL UNION ALL ${names})`;
+    FROM pointers WHERE hash IS NOT NULL`;
   const { records } = await store.row(`SELECT count(*) AS records FROM listed_records WHERE ${isIn}`, { records: int });
   const most = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
   if (3 * records <= most) {
@@ -191,17 +158,9 @@ async function* chunksOf({ first, last }: LevelRange, { limits, scratch }: RowsF
 
 /** Yields the rows of a query in the order of lists. */
 async function* sorted(keyed: string, store: Store): AsyncGenerator<Columns> {
-  const columns = ['upper', 'lower', 'height', 'record', '"position"', 'length', 'in_page'].map((name) => `${name}::DOUBLE`).join(', ');
+  const columns = ['upper', 'lower', 'height', '"position"', 'length', 'in_page'].map((name) => `${name}::DOUBLE`).join(', ');
   for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM (${keyed}) ORDER BY upper, lower, height DESC, record)`)) {
     const column = (i: number) => readDoubles(chunk, i);
-    yield {
-      upper: column(0),
-      lower: column(1),
-      height: column(2),
-      record: column(3),
-      position: column(4),
-      length: column(5),
-      inPage: column(6),
-    };
+    yield { upper: column(0), lower: column(1), height: column(2), position: column(3), length: column(4), inPage: column(5) };
   }
 }

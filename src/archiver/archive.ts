@@ -1,6 +1,6 @@
 /**
- * Writes the archive of a build: segments, tables and root. Layout `files` may have one beside its pages, which only has
- * what lists of activity need: the same segments, and these lists. Files are named by their content, so nothing that a
+ * Writes the archive of a build: segments, tables and root. In layout `files`, the archive has etchings and, with
+ * `--lists`, the other lists with the segments that these need. Files are named by their content, so nothing that a
  * reader of the last build needs is changed. The manifest switches readers to the new root, and only then the files
  * that it does not name are removed.
  */
@@ -13,12 +13,12 @@ import { HIGHEST_HEIGHT, type Root, renderRoot } from '../archive/root.ts';
 import { fileBytes, type Level } from '../archive/sortedTable.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/paths.ts';
-import { type Layout, maximumLimit, type Site } from '../pages/site.ts';
-import { int, type Store } from '../store/duckdb.ts';
+import { type Layout, maximumLimit } from '../pages/site.ts';
+import { int, type Store, text } from '../store/duckdb.ts';
 import { gzipMember } from '../write/compress.ts';
-import { checkListsFit } from './activityRows.ts';
-import { type EtchingChange, writeEtchings } from './etchings.ts';
+import type { EtchingChange } from './etchings.ts';
 import { type ListForm, writeLists } from './lists.ts';
+import { isRuneId } from './names.ts';
 import { type ArchivedBlocks, writeSegments } from './segments.ts';
 import { nameOf, type StoredArchive } from './storedArchive.ts';
 import { writeIds } from './tables.ts';
@@ -38,10 +38,9 @@ export interface WrittenArchive {
 export type ArchiveSink = (path: string, content: Uint8Array) => void;
 
 /**
- * Throws an InputError when the tables of an archive, with or without lists, cannot have a block, a transaction or a
- * rune of the input.
+ * Throws an InputError when the tables of an archive cannot have a block, a transaction or a rune of the input.
  */
-export async function checkFits(layout: Layout, hasLists: boolean, store: Store): Promise<void> {
+export async function checkFits(layout: Layout, hasActivity: boolean, store: Store): Promise<void> {
   const { tip, records } = await store.row(
     `SELECT coalesce((SELECT max(block_height) FROM blocks), 0) AS tip, coalesce((SELECT max(records) FROM transactions), 0) AS records`,
     { tip: int, records: int },
@@ -52,40 +51,46 @@ export async function checkFits(layout: Layout, hasLists: boolean, store: Store)
   if (layout === 'archive' && records > MOST_RECORDS) {
     throw new InputError(`a transaction has ${records} records, more than the ${MOST_RECORDS} that layout archive allows`, advice);
   }
-  if (hasLists) await checkListsFit(layout, store);
+  if (!hasActivity) return;
+  const [wrong] = await store.rows(
+    `SELECT rune_id FROM (SELECT DISTINCT rune_id FROM kept) WHERE NOT ${isRuneId('rune_id')} ORDER BY rune_id LIMIT 1`,
+    { rune_id: text },
+  );
+  if (wrong === undefined) return;
+  throw new InputError(
+    `the rune id ${JSON.stringify(wrong.rune_id.slice(0, 64))} is not height:index, as in 840000:3, which lists by rune need`,
+    [`Correct the input, or build ${layout === 'archive' ? 'with --no-lists' : 'without --lists'}.`],
+  );
 }
 
 /** The tables have 3 bytes for the number of records of a transaction. */
 const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
- * Writes the files that the last build does not have. `lists` is undefined to omit lists. Needs the tables that
- * `writeIds`, `writeEtchings` and `writeLists` read.
+ * Writes the files that the last build does not have. Returns undefined if there are none: in layout `files` without
+ * etchings and lists of activity. Needs the tables that `writeIds` and `writeLists` read.
  */
 export async function writeArchive(
-  site: Site,
-  lists: ListForm | undefined,
+  form: ListForm,
   blocks: ArchivedBlocks,
-  etchingChange: EtchingChange,
+  etchings: EtchingChange,
   old: StoredArchive | undefined,
   sink: ArchiveSink,
   store: Store,
-): Promise<WrittenArchive> {
+): Promise<WrittenArchive | undefined> {
   const put = (content: Uint8Array): string => {
     const name = nameOf(content);
     sink(archivePath(name), content);
     return name;
   };
+  const { site } = form;
   const segments = await writeSegments(blocks, old, put);
-  const isWhole = site.layout === 'archive';
-  const ids = isWhole ? await writeIds(blocks, old, put, store) : [];
-  const change = isWhole ? etchingChange : { before: undefined, now: undefined };
-  const etchings = await writeEtchings(site, change, blocks, old, put, store);
-  const pageSize = maximumLimit(site);
-  const listTables = lists === undefined ? undefined : await writeLists(pageSize, blocks, change, old, lists, put, store);
+  const ids = site.layout === 'archive' ? await writeIds(blocks, old, put, store) : [];
+  const lists = await writeLists(form, blocks, etchings, old, put, store);
+  if (site.layout === 'files' && lists === undefined) return undefined;
   const { objectSize, limits } = blocks;
   const { segmentBlocks, tableLevels } = limits;
-  const root: Root = { pageSize, objectSize, segmentBlocks, ...tableLevels, segments, ids, etchings, lists: listTables };
+  const root: Root = { pageSize: maximumLimit(site), objectSize, segmentBlocks, ...tableLevels, segments, ids, lists };
   const content = gzipMember(Buffer.from(renderRoot(root)));
   return describe({ root: put(content), bytes: content.length }, root);
 }
@@ -103,14 +108,14 @@ export function describe(name: RootName, root: Root): WrittenArchive {
 }
 
 /** Returns the files that a root names, and itself, with their sizes. */
-function sizesOf(name: RootName, { segments, ids, etchings, lists, objectSize }: Root): Map<string, number> {
+function sizesOf(name: RootName, { segments, ids, lists, objectSize }: Root): Map<string, number> {
   const sizes = (levels: readonly Level[], perBlock?: number) =>
     levels.flatMap((level) => level.files.map((file, i) => [file, fileBytes(level, i, objectSize, perBlock)] as const));
   const activity = lists?.activity ?? [];
   const heads = activity.map((level) => level.heads);
   const pointers = activity.map((level) => level.pointers);
-  const tables = [...sizes([...ids, ...(etchings?.names ?? []), ...heads]), ...sizes(pointers, POINTERS_PER_BLOCK)];
-  const others = [...segments, ...(etchings?.pages ?? []), ...filesOfLists(lists)].map(({ file, bytes }) => [file, bytes] as const);
+  const tables = [...sizes([...ids, ...(lists?.names ?? []), ...heads]), ...sizes(pointers, POINTERS_PER_BLOCK)];
+  const others = [...segments, ...filesOfLists(lists)].map(({ file, bytes }) => [file, bytes] as const);
   return new Map([[name.root, name.bytes], ...others, ...tables]);
 }
 

@@ -1,60 +1,84 @@
 /**
- * Writes the lists of an archive: activity by rune and by address, balances and holders.
+ * Writes the lists of an archive.
  */
 import type { ListTables } from '../archive/listTables.ts';
+import { BuildError } from '../errors.ts';
 import { lowestChange } from '../etchings/changes.ts';
+import { maximumLimit, type Site } from '../pages/site.ts';
 import type { Store } from '../store/duckdb.ts';
 import { writeActivity } from './activityLists.ts';
 import { writeBalances } from './balances.ts';
 import { DocumentWriter } from './documents.ts';
-import type { EtchingChange } from './etchings.ts';
+import { type EtchingChange, writeEtchings } from './etchings.ts';
 import { listRecords, planLevels } from './listedRecords.ts';
+import { MOST_ETCHINGS, writeNames } from './names.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from './outputs.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
 import type { StoredArchive } from './storedArchive.ts';
+import { LevelWriter } from './tables.ts';
 
 /** How lists are written. */
 export interface ListForm {
+  readonly site: Site;
+  /** False for nothing but etchings and names. */
+  readonly hasActivity: boolean;
   /** Folder for temporary files. */
   readonly scratch: string;
 }
 
 /**
- * Writes the levels that the last build does not have. Needs the tables of etchings
+ * Writes the levels that the last build does not have. Returns undefined without any list. Needs the tables of etchings
  * (etchings/facts.ts), and those of `listRecords`.
  */
 export async function writeLists(
-  pageSize: number,
+  { site, hasActivity, scratch }: ListForm,
   blocks: ArchivedBlocks,
   { before, now }: EtchingChange,
   old: StoredArchive | undefined,
-  { scratch }: ListForm,
   put: PutFile,
   store: Store,
-): Promise<ListTables> {
+): Promise<ListTables | undefined> {
+  if (!hasActivity && now === undefined) return undefined;
+  if (now !== undefined && now.total > MOST_ETCHINGS)
+    throw new BuildError(`the table of names cannot have more than ${MOST_ETCHINGS} etchings`);
   const { tip, lowest, objectSize, limits } = blocks;
   const { listPage: page } = limits;
-  const common = { ...limits.listLevels, tip, lowest, page };
-  const hasBalances = now?.hasCounts === true;
+  const hasBalances = hasActivity && now?.hasCounts === true;
   const hasOutputs = hasBalances && (await knowsSpent(store));
   const tables = old?.root.lists;
+  // Rankings and counts depend on all blocks below, and documents on the rows of their runes. Activity depends on its own blocks.
+  let changed = now === undefined || before === undefined ? Number.POSITIVE_INFINITY : await lowestChange(store);
+  if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
+
+  const hadEtchings = tables?.etchings !== undefined && before?.hasCounts === now?.hasCounts;
+  // Etchings are those of all history, also in a window of blocks.
+  const etchingPlans = planLevels({ ...blocks, lowest: undefined }, hadEtchings ? { tip: tables.tip } : undefined, changed);
   // A build that could not tell balances or outputs has no level of them to continue.
   const isNew = (hasBalances && tables?.balances === undefined) || (hasOutputs && tables?.outputs === undefined);
-  // Rankings depend on all blocks below, and documents on the rows of their runes. Activity depends on its own blocks.
-  let changed = hasBalances && before !== undefined ? await lowestChange(store) : Number.POSITIVE_INFINITY;
-  if (hasBalances) for (const height of blocks.replaced) changed = Math.min(changed, height);
-  const plans = planLevels(blocks, isNew ? undefined : tables, changed);
-  await listRecords(plans, blocks, old, pageSize, scratch, store);
-  const activity = await writeActivity(plans, old, { objectSize, limits, scratch }, put, store);
-  if (!hasBalances) {
-    await forgetSpent(store);
-    return { ...common, activity };
-  }
+  const plans = planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined);
+
   const writer = () => new DocumentWriter(objectSize, limits, put);
-  const balances = await writeBalances(plans, { tip, limits, old, writer, scratch }, store);
-  if (!hasOutputs) {
-    await forgetSpent(store);
-    return { ...common, activity, balances };
-  }
-  return { ...common, activity, balances, outputs: await writeOutputs(plans, { tip, limits, old, writer, scratch }, store) };
+  const form = now && { dialect: site.dialect, hasCounts: now.hasCounts, limits };
+  const etchings = form && {
+    total: now.total,
+    levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], form, writer, store),
+  };
+  const areNamesKnown = (tables?.etchings === undefined) === (now === undefined);
+  const names = await writeNames(
+    now === undefined ? plans : etchingPlans,
+    areNamesKnown ? (tables?.names ?? []) : [],
+    now !== undefined,
+    () => new LevelWriter(objectSize, limits, put),
+    store,
+  );
+  const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
+  if (!hasActivity) return common;
+
+  await listRecords(plans, blocks, old, maximumLimit(site), scratch, store);
+  const activity = await writeActivity(plans, old, { objectSize, limits, scratch }, put, store);
+  const balances = hasBalances ? await writeBalances(plans, { tip, limits, old, writer, scratch }, store) : undefined;
+  if (hasOutputs)
+    return { ...common, activity, balances, outputs: await writeOutputs(plans, { tip, limits, old, writer, scratch }, store) };
+  await forgetSpent(store);
+  return { ...common, activity, balances };
 }

@@ -49,11 +49,20 @@ export class StoredArchive {
   readonly root: Root;
   #last: { readonly segment: Segment; readonly opened: OpenedSegment } | undefined;
 
-  /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when its root is damaged. */
+  /** Opens the archive that the manifest in an output folder names. Throws a ChangedArchiveError when there is none. */
   static in(out: string, limits: TableLimits = LIMITS): StoredArchive {
+    const archive = StoredArchive.find(out, limits);
+    if (archive === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
+    return archive;
+  }
+
+  /**
+   * Opens the archive that the manifest in an output folder names; undefined if it names none. Throws a ChangedArchiveError
+   * when its root is damaged.
+   */
+  static find(out: string, limits: TableLimits = LIMITS): StoredArchive | undefined {
     const { listRoot } = ofThisFormat(() => siteOf(JSON.parse(readRegularFile(join(out, MANIFEST_PATH)).toString())));
-    if (listRoot === undefined) throw new ChangedArchiveError(`${join(out, MANIFEST_PATH)} is of another layout`);
-    return new StoredArchive(out, listRoot, limits);
+    return listRoot && new StoredArchive(out, listRoot, limits);
   }
 
   /** Reads the root. Throws a ChangedArchiveError when it is missing or damaged. */

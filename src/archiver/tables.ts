@@ -63,7 +63,8 @@ interface Source {
   close(): Promise<void> | void;
 }
 
-const compare = (a: TableEntry, b: TableEntry): number => a.key - b.key || a.height - b.height || a.first - b.first || a.count - b.count;
+const compareEntries = (a: TableEntry, b: TableEntry): number =>
+  a.key - b.key || a.height - b.height || a.first - b.first || a.count - b.count;
 
 /** Merges sequences into a level. */
 async function merge(sources: readonly Source[], writer: LevelWriter): Promise<void> {
@@ -74,7 +75,7 @@ async function merge(sources: readonly Source[], writer: LevelWriter): Promise<v
       let least: Source | undefined;
       for (const source of sources) {
         if (source.current === undefined) continue;
-        if (least?.current === undefined || compare(source.current, least.current) < 0) least = source;
+        if (least?.current === undefined || compareEntries(source.current, least.current) < 0) least = source;
       }
       if (least?.current === undefined) return;
       writer.add(least.current);

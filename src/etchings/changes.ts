@@ -2,7 +2,6 @@
  * Finds the etchings that a build changed.
  */
 import { int, type Store, text } from '../store/duckdb.ts';
-import type { EtchingFacts } from './facts.ts';
 
 /** SQL that is true for rows of counts that change an etching. Sends and receipts do not. */
 export const HAS_COUNTS = 'mint + burn > 0';
@@ -28,26 +27,6 @@ export const windowMoves = (first: number, last: number): string =>
 /** Etchings that a build added, or whose row in the runes table it changed. */
 const NEW_ROWS = 'SELECT * FROM etchings EXCEPT SELECT * FROM old_etchings';
 const LOST_ROWS = 'SELECT * FROM old_etchings EXCEPT SELECT * FROM etchings';
-
-/**
- * Returns SQL of the ordinals of etchings that were lost, or whose JSON may have changed, since the last build. Its
- * etchings are `before`.
- * Needs the tables of etchings, and `touched_runes` (state/update.ts).
- */
-export function changedOrdinals(before: EtchingFacts | undefined, now: EtchingFacts): string {
-  if (before === undefined || before.hasCounts !== now.hasCounts) return 'SELECT ordinal FROM etchings';
-  const [low, high] = [Math.min(before.tip, now.tip), Math.max(before.tip, now.tip)];
-  return `SELECT ordinal FROM (${NEW_ROWS}) UNION SELECT ordinal FROM (${LOST_ROWS}) UNION SELECT ordinal FROM etchings WHERE id IN (SELECT rune_id FROM touched_runes)
-    UNION SELECT ordinal FROM etchings WHERE id IN (SELECT id FROM state.runes WHERE ${windowMoves(low + 1, high)})`;
-}
-
-/** True when an etching was added, removed or moved, or its id, number or name changed. */
-export async function haveNamesChanged(store: Store): Promise<boolean> {
-  const { changed } = await store.row(`SELECT (SELECT count(*) FROM (${NEW_ROWS})) + (SELECT count(*) FROM (${LOST_ROWS})) AS changed`, {
-    changed: int,
-  });
-  return changed > 0;
-}
 
 /** Returns the lowest height whose etchings changed; infinity if none did. */
 export async function lowestChange(store: Store): Promise<number> {

@@ -1,27 +1,19 @@
 /**
- * Renders pages of etchings: the etchings from `page * pageSize` on, oldest first. Etchings are only ever added at the
- * end, so a page changes when one of its runes does.
+ * Renders etchings from the state. Their ordinals are stable, because etchings are only ever added at the end.
  */
-import { countCrossing, type WorkLimits } from '../limits.ts';
+import type { WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/site.ts';
 import { LOWER_DIGITS } from '../stats/counting.ts';
-import { int, type Store, text } from '../store/duckdb.ts';
+import type { Store } from '../store/duckdb.ts';
+import { sortedRows } from '../store/sortedRows.ts';
 import { type Etching, renderEtching } from './render.ts';
 
-/** A page with the JSON of each of its etchings, in order. */
-export interface EtchingPage {
-  readonly page: number;
-  readonly etchings: readonly string[];
-}
-
-/** How pages are rendered. */
-export interface PageForm {
+/** How etchings are rendered. */
+export interface EtchingForm {
   readonly dialect: Dialect;
-  /** Etchings in a page. */
-  readonly pageSize: number;
   /** True when the supply has the counts of mints and burns. */
   readonly hasCounts: boolean;
-  readonly limits: Pick<WorkLimits, 'etchingPagesAtOnce'>;
+  readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
 }
 
 /** A row of the query below, as JSON. Large integers are texts, and what a rune does not have is null. */
@@ -39,19 +31,23 @@ interface Row extends Omit<Etching, 'counts'> {
 
 const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as const;
 
+/** Bytes that DuckDB needs to sort the JSON of a row. */
+const ROW_BYTES = 6000;
+
 /**
- * Yields pages as they are after the block `tip`, ascending. `pages` is SQL of their numbers. Needs the table
- * `etchings` (etchings/facts.ts).
+ * Yields the JSON of etchings as they are after the block `tip`, ascending by ordinal. `ordinals` is SQL that selects those
+ * of etchings up to `tip`. Needs the table `etchings` (etchings/facts.ts). No other query may run before the last one.
  */
-export async function* renderPages(pages: string, tip: number, form: PageForm, store: Store): AsyncGenerator<EtchingPage> {
-  const { pageSize, hasCounts, dialect } = form;
-  const { etchingPagesAtOnce: atOnce } = form.limits;
-  await store.run(`CREATE OR REPLACE TEMP TABLE wanted_pages AS SELECT DISTINCT page::BIGINT AS page FROM (${pages}) AS p(page);
-    CREATE OR REPLACE TEMP TABLE wanted_etchings AS SELECT r.*, ordinal, ordinal // ${pageSize} AS page
-      FROM etchings e JOIN state.runes r USING (id) WHERE ordinal // ${pageSize} IN (SELECT page FROM wanted_pages) AND e.block_height <= ${tip};
-    CREATE OR REPLACE TEMP TABLE wanted_sums AS SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
-        ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
-      FROM state.block_runes WHERE ${hasCounts} AND block_height <= ${tip} AND rune_id IN (SELECT id FROM wanted_etchings) GROUP BY rune_id`);
+export async function* renderEtchings(
+  ordinals: string,
+  tip: number,
+  { hasCounts, dialect, limits }: EtchingForm,
+  store: Store,
+): AsyncGenerator<{ readonly ordinal: number; readonly json: string }> {
+  const wanted = `(SELECT ordinal, id FROM etchings WHERE ordinal IN (${ordinals}))`;
+  const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
+      ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
+    FROM state.block_runes WHERE ${hasCounts} AND block_height <= ${tip} AND rune_id IN (SELECT id FROM ${wanted}) GROUP BY rune_id)`;
   // Amounts with other decimals than the rune has cannot be summed, so such a rune has no counts.
   const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
   const columns = [
@@ -60,27 +56,14 @@ export async function* renderPages(pages: string, tip: number, form: PageForm, s
     'terms_amount, terms_cap, terms_height_start, terms_height_end, terms_offset_start, terms_offset_end',
     ...SUMS.map((name) => `coalesce(${name}, 0)::VARCHAR AS ${name}`),
   ];
-  const numbers = await store.rows('SELECT page FROM wanted_pages ORDER BY page', { page: int });
-  if (numbers.length > atOnce) countCrossing('etchingPagesAtOnce');
-  for (let i = 0; i < numbers.length; i += atOnce) {
-    const [first, last] = [numbers[i]?.page ?? 0, numbers[Math.min(i + atOnce, numbers.length) - 1]?.page ?? 0];
-    // One JSON text for each row: the store takes ten times as long to convert two dozen cells.
-    const rows = await store.rows(
-      `SELECT to_json(e)::VARCHAR AS row FROM (SELECT ${columns.join(', ')} FROM wanted_etchings LEFT JOIN wanted_sums ON rune_id = id
-         WHERE page BETWEEN ${first} AND ${last}) AS e ORDER BY ordinal`,
-      { row: text },
-    );
-    let page: { page: number; etchings: string[] } | undefined;
-    for (const { row: json } of rows) {
-      const row = JSON.parse(json) as Row;
-      const number = Math.floor(row.ordinal / pageSize);
-      if (page?.page !== number) {
-        if (page !== undefined) yield page;
-        page = { page: number, etchings: [] };
-      }
-      page.etchings.push(renderEtching(etchingOf(row), dialect, tip));
+  // One JSON text for each row: the store takes ten times as long to convert two dozen cells.
+  const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
+    FROM (SELECT ${columns.join(', ')} FROM ${wanted} JOIN state.runes USING (id) LEFT JOIN ${sums} ON rune_id = id) AS e`;
+  for await (const chunk of sortedRows({ rows, key: 'key', within: 'key', rowBytes: ROW_BYTES }, limits, store)) {
+    for (const [, json] of chunk.getRows()) {
+      const row = JSON.parse(String(json)) as Row;
+      yield { ordinal: row.ordinal, json: renderEtching(etchingOf(row), dialect, tip) };
     }
-    if (page !== undefined) yield page;
   }
 }
 

@@ -8,10 +8,10 @@ import { emptyIfMissing } from '../errors.ts';
 import { SEARCH_FOLDER, searchPath } from '../pages/paths.ts';
 import { FIRST_LETTERS, type NamedRune, searchFiles } from '../pages/search.ts';
 import { int, nullable, type Store, text } from '../store/duckdb.ts';
+import type { FileSink } from '../write/pageFiles.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { newFirstLetters } from './changes.ts';
 import type { EtchingFacts } from './facts.ts';
-import type { Sink } from './files.ts';
 
 /**
  * Writes the files whose runes may have changed since the last build, whose etchings are `before`. Returns the paths of
@@ -21,7 +21,7 @@ export async function writeSearchFiles(
   root: string,
   before: EtchingFacts | undefined,
   now: EtchingFacts | undefined,
-  sink: Sink,
+  sink: Pick<FileSink, 'file'>,
   store: Store,
 ): Promise<string[]> {
   const isKnown = before !== undefined && now !== undefined;

@@ -28,7 +28,7 @@ export interface ArchiveFacts {
 }
 
 /**
- * Makes the manifest of all blocks in the state. `archive` is undefined in layout `files` without lists, and `etchings`
+ * Makes the manifest of all blocks in the state. `archive` is undefined in layout `files` without any, and `etchings`
  * in a mirror without them.
  */
 export async function manifestOf(
@@ -92,7 +92,7 @@ export function listsOf(
   const { balances, outputs } = tables ?? {};
   const lists = {
     ...(etchings === undefined ? {} : { etchings: { total: etchings.total, ...(etchings.hasCounts ? { counts: true as const } : {}) } }),
-    ...(tables === undefined ? {} : { rune_activity: {}, address_activity: {} }),
+    ...(tables?.activity === undefined ? {} : { rune_activity: {}, address_activity: {} }),
     ...(tables === undefined || balances === undefined ? {} : { balances: balanceFacts(balances), holders: holderFacts(tables, balances) }),
     ...(outputs === undefined ? {} : { outputs: {} }),
   };

@@ -1,12 +1,14 @@
 /**
  * Answers requests for activity by rune, by address, and by both, from the lists of an archive.
  */
-import { type FoundList, findList, findRuneIds, readRecords } from '../archive/activityLists.ts';
+import { type FoundList, findList, readRecords } from '../archive/activityLists.ts';
 import { LISTED } from '../archive/activityTables.ts';
 import { ArchiveError } from '../archive/error.ts';
+import { lookUpName } from '../archive/names.ts';
 import type { Archive } from '../archive/reader.ts';
 import { utf8Of } from '../archive/sha256.ts';
 import { cutRecords, renderEnvelope } from './envelope.ts';
+import { isNamed } from './etchings.ts';
 import type { FurtherRequest } from './further.ts';
 import type { Window } from './query.ts';
 
@@ -17,15 +19,21 @@ interface Subject {
 }
 
 /** Returns the body of an answer. Records of a rune's list have no `rune`. */
-export async function answerActivity(request: FurtherRequest, window: Window, archive: Archive): Promise<string> {
-  const { rune, address } = request;
-  const ids = rune === undefined ? [undefined] : rune.includes(':') ? [rune] : await findRuneIds(archive, LISTED.name(rune));
-  const [id] = ids;
-  if (rune !== undefined && id === undefined) return renderEnvelope(window, 0, []);
-  const subject: Subject = { rune: id, address };
-  const list = await findList(archive, textOf(subject));
-  const records = await recordsIn(list, window, subject, archive);
-  return renderEnvelope(window, list.total, rune === undefined ? records : records.map((record) => `{${record.slice(runeEnd(record))}`));
+export async function answerActivity({ rune, address }: FurtherRequest, window: Window, archive: Archive): Promise<string> {
+  const { offset, limit } = window;
+  const isName = rune !== undefined && !rune.includes(':');
+  const ids = isName ? (await lookUpName(archive, archive.root.lists?.names ?? [], rune)).map(({ id }) => id) : [rune];
+  for (const id of ids) {
+    const subject: Subject = { rune: id, address };
+    const list = await findList(archive, textOf(subject));
+    // A window past the end has no record that shows whether the rune has this name.
+    const from = isName ? Math.min(offset, Math.max(list.total - 1, 0)) : offset;
+    const records = await recordsIn(list, from, Math.min(offset + limit, list.total), subject, archive);
+    if (isName && !records.some((record) => isNamed((JSON.parse(record) as Parsed).rune, rune))) continue;
+    const results = rune === undefined ? records : records.map((record) => `{${record.slice(runeEnd(record))}`);
+    return renderEnvelope(window, list.total, offset < list.total ? results : []);
+  }
+  return renderEnvelope(window, 0, []);
 }
 
 function textOf({ rune, address }: Subject): string {
@@ -33,10 +41,10 @@ function textOf({ rune, address }: Subject): string {
   return address === undefined ? LISTED.rune(rune) : LISTED.both(rune, address);
 }
 
-/** Reads the records of a window. Rejects with an ArchiveError when one is not of the subject. */
-async function recordsIn(list: FoundList, { offset, limit }: Window, subject: Subject, archive: Archive): Promise<string[]> {
-  if (offset >= list.total) return [];
-  const found = await readRecords(archive, list, offset, Math.min(offset + limit, list.total));
+/** Reads the records `from` to `to - 1` of a list. Rejects with an ArchiveError when one is not of the subject. */
+async function recordsIn(list: FoundList, from: number, to: number, subject: Subject, archive: Archive): Promise<string[]> {
+  if (from >= to) return [];
+  const found = await readRecords(archive, list, from, to);
   return found.map(({ page, record }) => {
     const { text, count } = cutRecords(page, record, 1);
     if (count !== 1 || !isOf(subject, text)) throw new ArchiveError('a list of the archive has a record of another one');
@@ -45,7 +53,7 @@ async function recordsIn(list: FoundList, { offset, limit }: Window, subject: Su
 }
 
 interface Parsed {
-  readonly rune: { readonly id: string };
+  readonly rune: { readonly id: string; readonly number: number; readonly name: string };
   readonly address?: string;
 }
 

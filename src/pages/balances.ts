@@ -18,12 +18,13 @@ import {
 } from '../archive/balanceTables.ts';
 import { findDocuments, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
-import { findOrdinals } from '../archive/etchings.ts';
 import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
+import { lookUpName } from '../archive/names.ts';
 import type { Archive } from '../archive/reader.ts';
 import { shiftDecimals } from './amounts.ts';
 import { renderEnvelope } from './envelope.ts';
+import { isNamed } from './etchings.ts';
 import type { FurtherRequest } from './further.ts';
 import { findWindow, type WholeList } from './joinedList.ts';
 import type { Window } from './query.ts';
@@ -96,9 +97,9 @@ async function readAddress(key: string, level: DocumentLevel, archive: Archive):
 const ascii = (text: string): string =>
   JSON.stringify(text).replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
-async function holderOf(rune: string, address: string, { balances }: Lists, archive: Archive): Promise<string | undefined> {
+async function holderOf(rune: string, address: string, { balances, names }: Lists, archive: Archive): Promise<string | undefined> {
   const key = keyOfAddress(address);
-  const ordinals = await ordinalsOf(rune, archive);
+  const ordinals = (await lookUpName(archive, names, rune)).map(({ ordinal }) => ordinal);
   if (key === undefined || ordinals.length === 0) return undefined;
   const starts = ordinals.map(balanceStart);
   // A level has the runes of an address in its document, or each in its own.
@@ -119,16 +120,6 @@ async function holderOf(rune: string, address: string, { balances }: Lists, arch
   return undefined;
 }
 
-const isNamed = ({ id, number, name }: Pick<Balance, 'id' | 'number' | 'name'>, rune: string): boolean =>
-  id === rune || String(number) === rune || name === rune;
-
-/** Finds the ordinals of a rune, and of others whose name has the same key. */
-async function ordinalsOf(rune: string, archive: Archive): Promise<number[]> {
-  const { etchings } = archive.root;
-  if (etchings === undefined) throw new ArchiveError('the root of the archive has no etchings');
-  return findOrdinals(archive, etchings, rune);
-}
-
 interface RuneDocument {
   readonly level: DocumentLevel;
   readonly head: HoldersHead;
@@ -136,8 +127,8 @@ interface RuneDocument {
 }
 
 async function holdersOf(rune: string, window: Window, lists: Lists, archive: Archive): Promise<string> {
-  const { balances, page, tip } = lists;
-  for (const ordinal of await ordinalsOf(rune, archive)) {
+  const { balances, names, page, tip } = lists;
+  for (const { ordinal } of await lookUpName(archive, names, rune)) {
     const key = runeKey(ordinal);
     const levels = await Promise.all(balances.holders.map((level) => readRune(key, level, archive)));
     const documents = levels.flat().filter(({ head }) => isNamed(head, rune));

@@ -5,6 +5,7 @@
 import type { Archive } from '../archive/reader.ts';
 import { answerActivity } from './activityLists.ts';
 import { answerBalances } from './balances.ts';
+import { answerEtchings } from './etchings.ts';
 import type { FurtherRequest } from './further.ts';
 import { answerOutputs } from './outputs.ts';
 import type { Dialect } from './site.ts';
@@ -14,6 +15,7 @@ export type AnswerFromLists = (request: FurtherRequest, dialect: Dialect, archiv
 
 export const answerFromLists: AnswerFromLists = async (request, dialect, archive) => {
   const { part, window } = request;
+  if (part === 'etchings') return answerEtchings(request, archive);
   if (part === 'balances' || part === 'holders') return answerBalances(request, archive);
   if (part === 'outputs') return answerOutputs(request, dialect, archive);
   return window && answerActivity(request, window, archive);

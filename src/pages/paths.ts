@@ -12,8 +12,6 @@
  *     runes/v1/blocks/840000/20/20.json                    <limit>/<offset>.json, only for lists of more than one page
  *     runes/v1/blocks/840000/mint.json, .../mint/60/0.json the block's list filtered by operation
  *     runes/v1/transactions/0x<txid>.json                  ids in the dialect's spelling
- *     runes/v1/lists/etchings/0.json                       etchings, oldest first, in pages of the largest size
- *     runes/v1/lists/names/0.json                          ids, numbers and names of runes, by a part of their keys
  *
  * A page of three records or more may have compressed files beside it: `840000.json.br`, `840000.json.gz`.
  *
@@ -22,7 +20,7 @@
  *     activity/index.json                                  the list of the Parquet files
  *     activity/840000.parquet                              the records of the blocks from 840000 to 840099
  *
- * Layout `archive` replaces the files of the lists:
+ * Etchings and other lists are in an archive. Layout `archive` has all records there:
  *
  *     archive/3fa0….bin                                    a segment, a file of a table, or the root (src/archive)
  */
@@ -53,22 +51,11 @@ export const STATS_PATHS: readonly string[] = [STATS_PATH, LATEST_PATH, FEED_PAT
 export const SEARCH_FOLDER = `${API_ROOT}/search`;
 export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
 export const TRANSACTIONS_FOLDER = `${API_ROOT}/transactions`;
-/** Etchings in layout `files`. `runes/v1/etchings/...` are paths of the API. */
-export const ETCHINGS_FOLDER = `${API_ROOT}/lists/etchings`;
-export const NAMES_FOLDER = `${API_ROOT}/lists/names`;
-/** The files of layout `archive`. They are outside of `runes/`, because many hosts treat everything there as JSON. */
+/** The files of archives. They are outside of `runes/`, because many hosts treat everything there as JSON. */
 export const ARCHIVE_FOLDER = 'archive';
 
 /** The folders whose files all come from builds. */
-export const LIST_FOLDERS: readonly string[] = [
-  BLOCKS_FOLDER,
-  TRANSACTIONS_FOLDER,
-  DIGESTS_FOLDER,
-  STATS_FOLDER,
-  SEARCH_FOLDER,
-  ETCHINGS_FOLDER,
-  NAMES_FOLDER,
-];
+export const LIST_FOLDERS: readonly string[] = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER, STATS_FOLDER, SEARCH_FOLDER];
 
 /** Number of heights in a digests file. */
 export const DIGESTS_PER_FILE = 1000;
@@ -90,12 +77,6 @@ export const searchPath = (letters: string): string => {
   const [first, ...rest] = [letters.slice(0, 2), ...letters.slice(2)].map((part) => matched(part, LETTERS).toLowerCase());
   return `${SEARCH_FOLDER}/${[first, ...rest].join('/')}.json`;
 };
-
-/** Returns the file of a page of etchings. */
-export const etchingsPath = (page: number): string => `${ETCHINGS_FOLDER}/${page}.json`;
-
-/** Returns a file of names. */
-export const namesPath = (shard: number): string => `${NAMES_FOLDER}/${shard}.json`;
 
 /** The folder of the Parquet files. */
 export const ACTIVITY_FOLDER = 'activity';

@@ -16,7 +16,6 @@ import {
   readPage,
   renderEnvelope,
 } from './envelope.ts';
-import { answerEtchings, etchingsInArchive, etchingsInFiles } from './etchings.ts';
 import { type Files, MissingFileError, type OpenFile } from './files.ts';
 import type { FurtherRequest } from './further.ts';
 import type { AnswerFromLists } from './listAnswers.ts';
@@ -121,18 +120,9 @@ async function answerFurther<File extends OpenFile>(
   cache: PartCache,
 ): Promise<Answer<File>> {
   const { part } = request;
-  const { etchings } = site.lists;
-  let body: string | undefined;
-  if (part === 'etchings' && etchings !== undefined) {
-    body =
-      site.archive === undefined
-        ? await answerEtchings(request, etchingsInFiles(etchings.total, site, files))
-        : await fromArchive(site.archive, files, cache, (archive) => answerEtchings(request, etchingsInArchive(archive)));
-  } else if (part !== 'etchings' && site.listRoot !== undefined) {
-    body = await fromArchive(site.listRoot, files, cache, (archive) => lists(request, site.dialect, archive));
-  } else {
+  if (site.listRoot === undefined)
     return { kind: 'refusal', status: 501, message: `this program is too old for ${part} of this mirror; update it` };
-  }
+  const body = await fromArchive(site.listRoot, files, cache, (archive) => lists(request, site.dialect, archive));
   // These answers change with every block, so no CDN may cache them for long.
   if (body !== undefined) return { kind: 'window', body, isSettled: false };
   const message = part === 'etchings' ? NO_RUNE : NO_HOLDER;

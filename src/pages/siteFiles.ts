@@ -28,10 +28,10 @@ export interface FileKind {
   /** The paths of a kind that has many files. */
   readonly pattern?: RegExp;
   /**
-   * The layout, option or content that makes a build write it; left out when every build does. Files of lists count to
-   * `archive` in both layouts.
+   * The layout or option that makes a build write it; left out when every build does. Files of lists count to `archive`
+   * in both layouts.
    */
-  readonly when?: 'files' | 'archive' | 'parquet' | 'etchings';
+  readonly when?: 'files' | 'archive' | 'parquet';
   /** False when no program sends it by its own path. */
   readonly isSent?: false;
 }
@@ -69,8 +69,6 @@ export const BUILD_FILES: readonly FileKind[] = [
     pattern: /^runes\/v1\/(?:blocks|transactions)\/[0-9a-z]+(?:\/[a-z]+)?(?:\/[0-9]+\/[0-9]+)?\.json$/,
     when: 'files',
   },
-  { path: 'runes/v1/lists/etchings/0.json', pattern: /^runes\/v1\/lists\/etchings\/[0-9]+\.json$/, when: 'etchings' },
-  { path: 'runes/v1/lists/names/0.json', pattern: /^runes\/v1\/lists\/names\/[0-9]+\.json$/, when: 'etchings' },
   {
     path: 'archive/3fa04c1b0d5e6f728394a5b6c7d8e9f0.bin',
     pattern: /^archive\/[0-9a-f]{32}\.bin$/,

@@ -19,7 +19,6 @@ import { Stopwatch } from '../cli/stopwatch.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { BuildError } from '../errors.ts';
 import { listEtchings } from '../etchings/facts.ts';
-import { etchingPaths, writeEtchingFiles } from '../etchings/files.ts';
 import { writeSearchFiles } from '../etchings/search.ts';
 import { type Loaded, loadInput } from '../input/load.ts';
 import { ReadProgress } from '../input/readProgress.ts';
@@ -47,7 +46,7 @@ import { hasBytes } from '../write/replace.ts';
 import { DiskSink } from '../write/sinks.ts';
 import { syncFile, syncFileSystem, syncFolder } from '../write/sync.ts';
 import { inputsOf, refuseSample } from './inputs.ts';
-import { type BuildOptions, type FixedOptions, writesArchive } from './options.ts';
+import { archivesPages, type BuildOptions, type FixedOptions } from './options.ts';
 import { type BuildResult, reportBuilt, reportLoaded, reportUnchanged } from './report.ts';
 import { removeOutdated, sweep } from './stale.ts';
 import { rangeOf } from './window.ts';
@@ -99,7 +98,6 @@ interface Context {
 /** Runs the steps of a build once, and closes everything it opened. */
 function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull = '--full was given'): Promise<BuildResult> {
   const { inputs, out, cache, site, blocks, objectSize, threads, memoryLimit, full, dryRun, lists, limits } = options;
-  const hasArchive = writesArchive(options);
   const output = inspectOutput(out);
   return withScratch(cache, async (scratch) => {
     const clock = new Stopwatch();
@@ -109,7 +107,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
       root: dryRun ? undefined : out,
       added: changes.addedPart(i),
       listKept: wasUnfinished(output),
-      spool: hasArchive ? join(scratch, `blocks-${i}`) : undefined,
+      spool: archivesPages(options) ? join(scratch, `blocks-${i}`) : undefined,
     });
     const others = Array.from({ length: writerThreads(threads) - 1 }, (_, i) => target(i + 1));
     const pool = new WriterPool(site, [target(0), ...(dryRun ? [] : others)], limits);
@@ -118,9 +116,10 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
     try {
       // Step 1: attach the state and load the input.
       const compressor = { objectSize, lists, limits: publishedLimits(limits), zlib: process.versions.zlib, processor: process.arch };
-      const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...(hasArchive ? compressor : {}) };
+      const settings = { site, blocks, ...(site.parquet ? { duckdb: DUCKDB_VERSION } : {}), ...compressor };
       state = await State.attach(store, dryRun ? undefined : cache, settings, output.manifest, full ? whyFull : undefined);
-      const old = hasArchive && state.whyFull === undefined ? StoredArchive.in(out, limits) : undefined;
+      const open = archivesPages(options) ? StoredArchive.in : StoredArchive.find;
+      const old = state.whyFull === undefined ? open(out, limits) : undefined;
       const context: Context = { options, output, store, state, old, pool, changes, progress, scratch, log };
 
       const measure = new ReadProgress();
@@ -137,7 +136,7 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
         ids && ((known) => findKnown(ids, limits, known)),
       );
       progress.end();
-      if (hasArchive) await checkFits(site.layout, options.lists, store);
+      if (archivesPages(options)) await checkFits(site.layout, options.lists, store);
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);
       if (output.hasData) await refuseSample(out, store);
 
@@ -290,7 +289,7 @@ async function finishDryRun(context: Context, loaded: Loaded, rendered: Rendered
   const blocks = await updateBlocks(rendered.blocks, options.site.layout, store);
   await updateInputs(loaded, store);
   const now = await listEtchings('etchings', store);
-  const archive = writesArchive(options) ? await archiveOf(context, rendered, blocks.heights, { before, now }, () => undefined) : undefined;
+  const archive = await archiveOf(context, rendered, blocks.heights, { before, now }, () => undefined);
   const manifest = await manifestOf(options.site, options.siteUrl, loaded.sources, archive, now, store);
   return { manifest, kept: 0, othersWritten: 0, removed: 0, blocks, wasFull: true };
 }
@@ -317,11 +316,11 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       const blocks = await updateBlocks(rendered.blocks, site.layout, store);
       await updateInputs(loaded, store);
       const etchings = { before, now: await listEtchings('etchings', store) };
-      const outdated = await writeDataFiles(context, blocks.heights, etchings, sink);
+      const outdated = await writeDataFiles(context, blocks.heights, sink);
       const outdatedSearch = await writeSearchFiles(out, etchings.before, etchings.now, sink, store);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
-      const archive = writesArchive(options) ? await writeArchiveFiles(context, rendered, blocks.heights, etchings, sink) : undefined;
+      const archive = await archiveOf(context, rendered, blocks.heights, etchings, (path, content) => sink.file(path, content));
       const archiveWritten = totals.files - totals.kept - othersBefore;
       const manifest = await manifestOf(site, siteUrl, loaded.sources, archive, etchings.now, store);
       const outdatedArchive = outdatedFiles(out, archive);
@@ -338,15 +337,7 @@ async function finishBuild(context: Context, loaded: Loaded, rendered: Rendered)
       if (state.whyFull === undefined)
         removed = await removeOutdated(out, site, [...outdated, ...outdatedSearch, ...outdatedArchive], options.limits, removedList, store);
       else if (output.kind === 'ours')
-        removed = await sweep(
-          out,
-          site,
-          [...outdatedSearch, ...outdatedArchive],
-          etchingPaths(site, etchings.now),
-          options.limits,
-          removedList,
-          store,
-        );
+        removed = await sweep(out, site, [...outdatedSearch, ...outdatedArchive], options.limits, removedList, store);
       if (removed > 0) await syncPages(options, undefined);
 
       await state.commit(digestOf(manifestFile(manifest)[1]));
@@ -381,30 +372,17 @@ async function syncPages({ out, sync }: BuildOptions, log: Log | undefined): Pro
 }
 
 /**
- * Writes digests, index, stats, Parquet files and etchings of the blocks at these heights. Returns the paths of files that are no
+ * Writes digests, index, stats and Parquet files of the blocks at these heights. Returns the paths of files that are no
  * longer needed. A full build ignores them, because it sweeps the folders.
  */
-async function writeDataFiles(context: Context, heights: readonly number[], etchings: EtchingChange, sink: DiskSink): Promise<string[]> {
+async function writeDataFiles(context: Context, heights: readonly number[], sink: DiskSink): Promise<string[]> {
   const { options, store, scratch } = context;
   const { out, site, siteUrl } = options;
   const digests = await writeDigests(heights, sink, store);
   const stats = await writeStats(site.dialect, sink, store);
   for (const [path, content] of statsDocuments(await readStats(site.dialect, store), siteUrl)) sink.file(path, content);
   const ranges = site.parquet ? await writeRanges(out, scratch, sink, options.limits, store) : [];
-  const { before, now } = etchings;
-  const lists = site.layout === 'files' ? await writeEtchingFiles(site, before, now, options.limits, sink, store) : [];
-  return [digests, stats, ranges, lists].flat();
-}
-
-/** Writes the files of an archive that the output does not have yet. */
-function writeArchiveFiles(
-  context: Context,
-  rendered: Rendered,
-  heights: readonly number[],
-  etchings: EtchingChange,
-  sink: DiskSink,
-): Promise<WrittenArchive> {
-  return archiveOf(context, rendered, heights, etchings, (path, content) => sink.file(path, content));
+  return [digests, stats, ranges].flat();
 }
 
 /** Makes the archive of all blocks, and passes its new files to `sink`. `heights` are those of replaced blocks. */
@@ -414,16 +392,16 @@ async function archiveOf(
   heights: readonly number[],
   etchings: EtchingChange,
   sink: ArchiveSink,
-): Promise<WrittenArchive> {
+): Promise<WrittenArchive | undefined> {
   const { tip, first } = await store.row(
     'SELECT coalesce((SELECT block_height FROM state.tip), -1) AS tip, coalesce(min(block_height), 0) AS first FROM state.blocks',
     { tip: int, first: int },
   );
   const spooled = new Map(blocks.flatMap((block) => (block.spooled === undefined ? [] : [[block.height, block.spooled] as const])));
   const replaced = new Set(heights);
-  const lists = options.lists ? { scratch } : undefined;
-  // A window of layout files may lose its lowest block with every new one.
-  const { objectSize, limits } = options;
-  const lowest = options.site.layout === 'files' ? first : undefined;
-  return writeArchive(options.site, lists, { spooled, replaced, tip, lowest, objectSize, limits }, etchings, old, sink, store);
+  // A window of layout `files` may lose its lowest block with every new one.
+  const { site, lists: hasActivity, objectSize, limits } = options;
+  const lowest = site.layout === 'files' && hasActivity ? first : undefined;
+  const form = { site, hasActivity, scratch };
+  return writeArchive(form, { spooled, replaced, tip, lowest, objectSize, limits }, etchings, old, sink, store);
 }

@@ -39,8 +39,8 @@ export interface BuildOptions {
   readonly limits: Limits;
 }
 
-/** True for a build that writes an archive: all of layout `archive`, or lists beside the pages of layout `files`. */
-export const writesArchive = ({ site, lists }: BuildOptions): boolean => site.layout === 'archive' || lists;
+/** True for a build that writes pages into an archive: all of layout `archive`, or for lists of activity in layout `files`. */
+export const archivesPages = ({ site, lists }: BuildOptions): boolean => site.layout === 'archive' || lists;
 
 /** Options of a build whose heights are known. */
 export type FixedOptions = BuildOptions & { readonly blocks: BlockRange | undefined };

@@ -14,13 +14,11 @@ import {
   blockStem,
   DIGESTS_FOLDER,
   digestsPath,
-  ETCHINGS_FOLDER,
   encodingsOf,
   idName,
   isRangeFile,
   LEAST_RECORDS_TO_COMPRESS,
   LIST_FOLDERS,
-  NAMES_FOLDER,
   PAGE_ENDING,
   pagePath,
   pagesOf,
@@ -186,14 +184,13 @@ async function removeTransactions(site: Site, remover: Remover, store: Store): P
 }
 
 /**
- * Removes every file in the folders of lists that does not follow from the state, and the files in `others`. `etchings`
- * are the paths of files of etchings. Returns the number of removed files.
+ * Removes every file in the folders of lists that does not follow from the state, and the files in `others`. Returns the
+ * number of removed files.
  */
 export async function sweep(
   root: string,
   site: Site,
   others: readonly string[],
-  etchings: ReadonlySet<string>,
   limits: RemovalLimits,
   removed: PathList,
   store: Store,
@@ -210,12 +207,6 @@ export async function sweep(
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
   await sweepBlocks(root, site, remover, store);
-  for (const folder of [ETCHINGS_FOLDER, NAMES_FOLDER]) {
-    for (const name of namesIn(join(root, folder))) {
-      await yieldNow();
-      remover.removeUnexpected(`${folder}/${name}`, etchings);
-    }
-  }
   for (const path of others) {
     await yieldNow();
     remover.removeUnexpected(path, new Set());

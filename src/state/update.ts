@@ -35,7 +35,7 @@ export interface BlockChanges {
 /**
  * Replaces the rows of written blocks, and removes the rows of blocks that no input has any more. Creates the tables
  * `old_blocks` and `old_transactions` with the previous rows, `written` and `placed_transactions` with the new rows,
- * `replaced` with all heights, and `touched_runes` with the runes that both mint or burn.
+ * `replaced` with all heights.
  */
 export async function updateBlocks(written: Iterable<NewBlock>, layout: Layout, store: Store): Promise<BlockChanges> {
   const rows = [...written].map((b) => [
@@ -48,14 +48,12 @@ export async function updateBlocks(written: Iterable<NewBlock>, layout: Layout, 
       UNION SELECT block_height FROM affected WHERE block_height NOT IN (SELECT block_height FROM blocks);
     CREATE TEMP TABLE old_blocks AS SELECT * FROM state.blocks WHERE ${isReplaced};
     CREATE TEMP TABLE old_transactions AS SELECT * FROM state.transactions WHERE ${isReplaced};
-    CREATE TEMP TABLE touched_runes AS SELECT DISTINCT rune_id FROM state.block_runes WHERE ${isReplaced} AND mint + burn > 0;
     DELETE FROM state.blocks WHERE ${isReplaced};
     DELETE FROM state.transactions WHERE ${isReplaced};
     DELETE FROM state.block_runes WHERE ${isReplaced}`);
   await countWritten(store);
   await store.run(`INSERT INTO state.blocks SELECT written.*, "timestamp" FROM written JOIN times USING (block_height);
     INSERT INTO state.block_runes SELECT * EXCLUDE ("timestamp") FROM counted;
-    INSERT INTO touched_runes SELECT DISTINCT rune_id FROM counted WHERE mint + burn > 0;
     CREATE TEMP VIEW placed_transactions AS SELECT tx_id, block_height, records,
         -- The last transaction of a block is served first.
         (sum(records) OVER (PARTITION BY block_height ORDER BY tx_index DESC) - records)::BIGINT AS first

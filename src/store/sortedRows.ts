@@ -13,9 +13,11 @@ export interface UnsortedRows {
   readonly key: string;
   /** SQL of the order of rows with the same key. */
   readonly within: string;
+  /** Bytes that DuckDB needs to sort a row: several times its texts. */
+  readonly rowBytes?: number;
 }
 
-/** Bytes that DuckDB needs to sort a row of texts. */
+/** Enough for texts of 200 characters. */
 const ROW_BYTES = 1024;
 
 /** Keys that are looked at for each part, to find where parts end. */
@@ -23,13 +25,13 @@ const SAMPLES_PER_PART = 100;
 
 /** Yields the rows in order, in chunks. No other query may run before the last chunk. */
 export async function* sortedRows(
-  { rows, key, within }: UnsortedRows,
+  { rows, key, within, rowBytes = ROW_BYTES }: UnsortedRows,
   { sortedAtOnce }: Pick<WorkLimits, 'sortedAtOnce'>,
   store: Store,
 ): AsyncGenerator<DuckDBDataChunk> {
   await store.run(`CREATE OR REPLACE TEMP TABLE unsorted AS ${rows}`);
   const { count } = await store.row('SELECT count(*) AS count FROM unsorted', { count: int });
-  const parts = Math.ceil(count / Math.min(sortedAtOnce, Math.ceil(store.memory / ROW_BYTES)));
+  const parts = Math.ceil(count / Math.min(sortedAtOnce, Math.ceil(store.memory / rowBytes)));
   const ends = parts > 1 ? await endsOf(parts, key, store) : [];
   for (const [i, end] of [...ends, undefined].entries()) {
     const start = ends[i - 1];

@@ -3,15 +3,7 @@
  * the blocks. Sums of fingerprints stand for the pointers of a level, because they may not fit into memory.
  */
 import { createHash } from 'node:crypto';
-import {
-  type ActivityLevel,
-  headEntries,
-  LISTED,
-  type ListKey,
-  nameEntry,
-  POINTERS_PER_BLOCK,
-  type Pointer,
-} from '../archive/activityTables.ts';
+import { type ActivityLevel, headEntries, LISTED, type ListKey, POINTERS_PER_BLOCK, type Pointer } from '../archive/activityTables.ts';
 import { countBefore } from '../archive/bisect.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
@@ -29,11 +21,11 @@ import { pointersOf } from '../archiver/pointers.ts';
 import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { entriesOf } from '../archiver/tables.ts';
 import type { Manifest } from '../contract/schemas.ts';
-import { namesOf } from '../etchings/names.ts';
 import { archivePath } from '../pages/paths.ts';
-import { type ArchiveVerification, orFinding } from './archive.ts';
+import { type ArchiveVerification, EntrySum } from './archive.ts';
 import type { Activity } from './blocks.ts';
-import type { Findings } from './findings.ts';
+import { type Findings, orFinding } from './findings.ts';
+import { addNames } from './names.ts';
 
 /** Fingerprints have 48 bits, so a number holds the sum of two exactly. */
 const MODULUS = 2 ** 48;
@@ -68,6 +60,9 @@ function keyOf(text: string): ListKey {
   return { upper: hash.readUIntBE(0, 6), lower: hash.readUIntBE(6, 3) };
 }
 
+/** Runes whose keys are in memory. */
+const MOST_KEYS = 10_000;
+
 /** What the blocks of a level say about it. */
 interface ExpectedLevel extends LevelRange {
   /** Size of the pages of all blocks below, in bytes. */
@@ -75,19 +70,24 @@ interface ExpectedLevel extends LevelRange {
   readonly pointers: PointerSum;
   /** Where the pages of each block begin, from the level's first page on. */
   readonly starts: number[];
-  /** Ids of runes by number and name. */
-  readonly names: Map<string, Set<string>>;
+  /** Entries of the table of names. None if the archive has etchings. */
+  readonly sum: EntrySum;
+  readonly names: Set<string>;
 }
 
 export class ActivityVerification {
+  readonly #verification: ArchiveVerification;
   readonly #archive: StoredArchive;
   readonly #findings: Findings;
   readonly #levels: ExpectedLevel[];
-  readonly #runes = new Map<string, ListKey>();
+  /** Keys of runes, because most records are of few runes. */
+  readonly #keys = new Map<string, ListKey>();
   /** Size of the pages of all blocks so far, in bytes. */
   #bytes = 0;
 
-  private constructor({ archive, tip, lowest }: ArchiveVerification, findings: Findings) {
+  private constructor(verification: ArchiveVerification, findings: Findings) {
+    const { archive, tip, lowest } = verification;
+    this.#verification = verification;
     this.#archive = archive;
     this.#findings = findings;
     const { lists } = archive.root;
@@ -98,7 +98,8 @@ export class ActivityVerification {
       begin: 0,
       pointers: new PointerSum(),
       starts: [],
-      names: new Map(),
+      sum: new EntrySum(),
+      names: new Set(),
     }));
   }
 
@@ -107,11 +108,11 @@ export class ActivityVerification {
     if (archive === undefined) return undefined;
     const { root, name } = archive.archive;
     for (const part of ['rune_activity', 'address_activity'] as const) {
-      if ((lists?.[part] === undefined) === (root.lists === undefined)) continue;
+      if ((lists?.[part] === undefined) === (root.lists?.activity === undefined)) continue;
       findings.add(`${archivePath(name.root)} and the manifest differ in whether there are lists by rune and by address`);
       return undefined;
     }
-    return root.lists === undefined ? undefined : new ActivityVerification(archive, findings);
+    return root.lists?.activity === undefined ? undefined : new ActivityVerification(archive, findings);
   }
 
   /** Counts a block. Heights must ascend. `pages` are the lengths of its pages, which have `pageSize` records each. */
@@ -135,16 +136,14 @@ export class ActivityVerification {
     this.#bytes = position + level.begin;
   }
 
-  #runeKey(rune: Activity['rune'], { names }: ExpectedLevel): ListKey {
-    for (const name of namesOf(rune)) {
-      if (name === rune.id) continue;
-      const ids = names.get(name);
-      if (ids === undefined) names.set(name, new Set([rune.id]));
-      else ids.add(rune.id);
-    }
-    const known = this.#runes.get(rune.id) ?? keyOf(LISTED.rune(rune.id));
-    this.#runes.set(rune.id, known);
-    return known;
+  #runeKey({ id, number, name }: Activity['rune'], { sum, names }: ExpectedLevel): ListKey {
+    if (this.#archive.root.lists?.etchings === undefined) addNames({ id, number, name, ordinal: 0 }, sum, names);
+    const known = this.#keys.get(id);
+    if (known !== undefined) return known;
+    if (this.#keys.size >= MOST_KEYS) this.#keys.clear();
+    const key = keyOf(LISTED.rune(id));
+    this.#keys.set(id, key);
+    return key;
   }
 
   /** Compares the lists with the blocks, after all of these were added. */
@@ -157,6 +156,7 @@ export class ActivityVerification {
       this.#findings.add(`${archivePath(name.root)} has other levels of lists than a build makes`);
       return;
     }
+    if (root.lists?.etchings === undefined) this.#verification.checkTable('table of names', root.lists?.names ?? [], this.#levels);
     for (const [i, level] of (root.lists?.activity ?? []).entries()) {
       const blocks = expected[i];
       if (blocks !== undefined) orFinding(this.#findings, () => this.#checkLevel(level, blocks));
@@ -166,7 +166,6 @@ export class ActivityVerification {
   #checkLevel({ heads, pointers }: ActivityLevel, blocks: ExpectedLevel): void {
     this.#checkSizes(heads);
     this.#checkSizes(pointers, POINTERS_PER_BLOCK);
-    const names = nameEntriesOf(blocks);
     const found = new PointerSum();
     const byKey = new Float64Array(2 ** FINEST_BITS);
     const reader = pointersOf(this.#archive, pointers);
@@ -179,15 +178,12 @@ export class ActivityVerification {
       if (key <= last) isRight = false;
       last = key;
       const count = group.reduce((sum, entry) => sum + entry.count, 0);
-      const expected = names.get(key) ?? headEntries({ upper, lower }, { position: found.count, count });
+      const expected = headEntries({ upper, lower }, { position: found.count, count });
       if (JSON.stringify(group) !== JSON.stringify(expected)) isRight = false;
-      if (!names.delete(key) && !addList({ upper, lower }, count, reader, blocks.starts, found)) isRight = false;
+      if (!addList({ upper, lower }, count, reader, blocks.starts, found)) isRight = false;
     }
     const isSame =
-      found.count === blocks.pointers.count &&
-      found.sum === blocks.pointers.sum &&
-      names.size === 0 &&
-      pointers.counts.join() === String(found.count);
+      found.count === blocks.pointers.count && found.sum === blocks.pointers.sum && pointers.counts.join() === String(found.count);
     if (!isRight || !isSame || !hasCounts(heads, byKey)) {
       this.#findings.add(`the lists of the blocks ${heads.first} to ${heads.last} are not those that a build makes`);
     }
@@ -207,17 +203,6 @@ export class ActivityVerification {
 
 /** The digits of a key, which sort like it. */
 const textOf = ({ upper, lower }: ListKey): string => upper.toString(16).padStart(12, '0') + lower.toString(16).padStart(6, '0');
-
-/** Returns the entries of the names of a level by key. */
-function nameEntriesOf({ names }: ExpectedLevel): Map<string, TableEntry[]> {
-  const entries = new Map<string, TableEntry[]>();
-  for (const [name, ids] of names) {
-    const key = keyOf(LISTED.name(name));
-    const sorted = [...ids].flatMap((id) => nameEntry(key, id) ?? []).sort((a, b) => a.first - b.first || a.count - b.count);
-    entries.set(textOf(key), sorted);
-  }
-  return entries;
-}
 
 /** Joins consecutive entries of the same key. */
 function* byList(entries: Iterable<TableEntry>): Generator<TableEntry[]> {

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { cut } from '../archive/cut.ts';
 import type { PlacedBlock, Segment } from '../archive/directory.ts';
 import { ArchiveError } from '../archive/error.ts';
-import { levelRanges } from '../archive/levels.ts';
+import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import { renderRoot } from '../archive/root.ts';
 import {
   BLOCK_BYTES,
@@ -28,8 +28,7 @@ import {
   writeEntry,
 } from '../archive/sortedTable.ts';
 import { describe } from '../archiver/archive.ts';
-import { ChangedArchiveError, StoredArchive } from '../archiver/storedArchive.ts';
-import { messageOf } from '../errors.ts';
+import { StoredArchive } from '../archiver/storedArchive.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
 import { archivePath } from '../pages/paths.ts';
@@ -38,13 +37,13 @@ import { sliceRecords } from '../render/recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
 import { countOperations } from '../write/blockSpool.ts';
 import { inflate } from '../write/compress.ts';
-import type { Findings } from './findings.ts';
+import { type Findings, orFinding } from './findings.ts';
 
 /** Fingerprints have 48 bits, so a number holds the sum of two exactly. */
 const MODULUS = 2 ** 48;
 
 /** The entries of a level: how many, how many by the first bits of their key, and the sum of their fingerprints. */
-class EntrySum {
+export class EntrySum {
   count = 0;
   sum = 0;
   readonly byKey = new Float64Array(2 ** FINEST_BITS);
@@ -60,22 +59,30 @@ class EntrySum {
   }
 }
 
+/** The entries that a level of a table must have. */
+export interface ExpectedEntries extends LevelRange {
+  readonly sum: EntrySum;
+}
+
 export class ArchiveVerification {
   readonly archive: StoredArchive;
   readonly #site: BuiltSite;
   readonly #findings: Findings;
-  readonly #ranges: readonly { readonly first: number; readonly last: number; readonly sum: EntrySum }[];
+  readonly #ranges: readonly ExpectedEntries[];
   readonly #sizes: { readonly first: number; readonly last: number; readonly bytes: number }[] = [];
   /** The last block that was read; -1 without blocks. */
   readonly tip: number;
-  /** In layout `files`, the lowest block. */
+  /** False in layout `files` for an archive of nothing but etchings. */
+  readonly hasPages: boolean;
+  /** In layout `files` with pages, the lowest block. */
   readonly lowest: number | undefined;
 
   private constructor(archive: StoredArchive, site: BuiltSite, blocks: readonly BlockDigest[], findings: Findings) {
     this.archive = archive;
     this.#site = site;
     this.tip = site.tip;
-    this.lowest = site.layout === 'files' ? (blocks[0]?.height ?? 0) : undefined;
+    this.hasPages = site.layout === 'archive' || archive.root.lists?.activity !== undefined;
+    this.lowest = site.layout === 'files' && this.hasPages ? (blocks[0]?.height ?? 0) : undefined;
     this.#findings = findings;
     // Layout `files` needs no table of ids.
     const ranges = site.layout === 'files' ? [] : levelRanges(this.tip, archive.root);
@@ -166,17 +173,23 @@ export class ArchiveVerification {
     if (root.pageSize !== maximumLimit(this.#site)) this.#findings.add(`${archivePath(name.root)} has a wrong page size`);
     const text = inflate(this.archive.read(name.root));
     if (text !== renderRoot(root)) this.#findings.add(`${archivePath(name.root)} is not a root that a build makes`);
-    const expected = this.#ranges.filter(({ sum }) => sum.count > 0);
-    if (expected.length !== root.ids.length)
-      this.#findings.add(`${archivePath(name.root)} has ${root.ids.length} levels, expected ${expected.length}`);
+    this.checkTable('table', root.ids, this.#ranges);
+  }
+
+  /** Compares the levels of a sorted table with the entries that they must have. `what` names the table in findings. */
+  checkTable(what: string, levels: readonly Level[], ranges: readonly ExpectedEntries[]): void {
+    const name = archivePath(this.archive.name.root);
+    const expected = ranges.filter(({ sum }) => sum.count > 0);
+    if (expected.length !== levels.length)
+      this.#findings.add(`${name} has ${levels.length} levels of the ${what}, expected ${expected.length}`);
     for (const { first, last, sum } of expected) {
-      const level = root.ids.find((one) => one.first === first && one.last === last);
-      if (level === undefined) this.#findings.add(`${archivePath(name.root)} has no level for the blocks ${first} to ${last}`);
-      else orFinding(this.#findings, () => this.#checkLevel(level, sum));
+      const level = levels.find((one) => one.first === first && one.last === last);
+      if (level === undefined) this.#findings.add(`${name} has no level of the ${what} for the blocks ${first} to ${last}`);
+      else orFinding(this.#findings, () => this.#checkLevel(what, level, sum));
     }
   }
 
-  #checkLevel(level: Level, expected: EntrySum): void {
+  #checkLevel(what: string, level: Level, expected: EntrySum): void {
     const found = new EntrySum();
     const total = totalOf(level);
     const perFile = entriesPerFile(this.archive.root.objectSize);
@@ -197,7 +210,7 @@ export class ArchiveVerification {
       }
     }
     const isRight = isSorted && found.sum === expected.sum && hasCounts(level, expected.byKey);
-    if (!isRight) this.#findings.add(`the table of the blocks ${level.first} to ${level.last} is not the one that a build makes`);
+    if (!isRight) this.#findings.add(`the ${what} of the blocks ${level.first} to ${level.last} is not the one that a build makes`);
   }
 
   #segmentsOf(height: number): Segment[] {
@@ -216,15 +229,4 @@ export class ArchiveVerification {
 function isAbove(a: readonly number[], b: readonly number[]): boolean {
   for (const [i, value] of a.entries()) if (value !== b[i]) return value > (b[i] ?? 0);
   return false;
-}
-
-/** Runs a check. Adds a finding for a damaged file, and returns undefined. */
-export function orFinding<Result>(findings: Findings, check: () => Result): Result | undefined {
-  try {
-    return check();
-  } catch (error) {
-    if (!(error instanceof ChangedArchiveError) && !(error instanceof ArchiveError)) throw error;
-    findings.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));
-    return undefined;
-  }
 }

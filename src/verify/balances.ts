@@ -20,10 +20,10 @@ import { writeAll } from '../write/lineFile.ts';
 import type { ArchiveVerification } from './archive.ts';
 import type { Activity } from './blocks.ts';
 import { ComparedLevel } from './comparedLevel.ts';
+import type { EtchingsVerification } from './etchings.ts';
 import type { Findings } from './findings.ts';
 import { loadReceived, makeReceived, receivedLine, verifyOutputs } from './outputs.ts';
 import type { ScratchStore } from './scratchStore.ts';
-import type { ReadEtching } from './supply.ts';
 
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 
@@ -69,7 +69,7 @@ export class BalancesVerification {
   ): Promise<BalancesVerification | undefined> {
     const tables = archive?.archive.root.lists;
     if (archive === undefined || tables === undefined) return undefined;
-    const hasCounts = lists?.etchings?.counts === true;
+    const hasCounts = lists?.etchings?.counts === true && tables.activity !== undefined;
     if ((tables.balances !== undefined) !== hasCounts)
       findings.add(`${archivePath(archive.archive.name.root)} ${hasCounts ? 'lacks' : 'has'} balances, against the rule`);
     if (tables.balances === undefined) return undefined;
@@ -112,7 +112,7 @@ export class BalancesVerification {
   }
 
   /** Compares all documents, after the records of all blocks were added. `etchings` are those of the output. */
-  async finish(etchings: readonly ReadEtching[]): Promise<void> {
+  async finish(etchings: EtchingsVerification | undefined): Promise<void> {
     const { lists, objectSize } = this.#archive.root;
     const balances = lists?.balances;
     if (balances === undefined) return;
@@ -123,11 +123,12 @@ export class BalancesVerification {
     }
     const before = this.#findings.count;
     await this.#load();
-    await this.#loadRunes(etchings);
+    if (etchings !== undefined) await this.#loadRunes(etchings);
     const blocks = {
       spooled: new Map(),
       replaced: new Set<number>(),
       tip: this.#tip,
+      lowest: lists.lowest,
       objectSize,
       limits: { ...this.#limits, listPage: lists.page, listLevels: lists },
     };
@@ -151,7 +152,10 @@ export class BalancesVerification {
   }
 
   /** Makes the tables of runes and etchings. */
-  async #loadRunes(etchings: readonly ReadEtching[]): Promise<void> {
+  async #loadRunes(etchings: EtchingsVerification): Promise<void> {
+    const rows: (string | number)[][] = [];
+    for await (const one of etchings.all())
+      rows.push([one.id, one.number, one.name, one.spaced_name, one.divisibility, one.block_height, one.tx_index]);
     await this.#store.append(
       'read_runes',
       {
@@ -163,7 +167,7 @@ export class BalancesVerification {
         block_height: 'BIGINT',
         tx_index: 'BIGINT',
       },
-      etchings.map((one) => [one.id, one.number, one.name, one.spaced_name, one.divisibility, one.block_height, one.tx_index]),
+      rows,
     );
     await this.#store.run(`INSERT INTO state.runes (id, number, name, spaced_name, divisibility, block_height, tx_index) FROM read_runes;
       INSERT INTO state.tip (block_height) VALUES (${this.#tip})`);

@@ -14,8 +14,8 @@ import { maximumLimit, type Site } from '../pages/site.ts';
 import { RecordBytes, sliceRecords } from '../render/recordBytes.ts';
 import type { Batch } from '../render/servedOrder.ts';
 import { readRegularFile } from '../write/regularFile.ts';
-import { type ArchiveVerification, orFinding } from './archive.ts';
-import type { Findings } from './findings.ts';
+import type { ArchiveVerification } from './archive.ts';
+import { type Findings, orFinding } from './findings.ts';
 
 type Envelope = ReturnType<typeof envelope>;
 export type Activity = z.infer<Envelope>['results'][number];

@@ -1,7 +1,9 @@
 /**
  * Collects what verification found wrong.
  */
-import { CliError, EXIT } from '../errors.ts';
+import { ArchiveError } from '../archive/error.ts';
+import { ChangedArchiveError } from '../archiver/storedArchive.ts';
+import { CliError, EXIT, messageOf } from '../errors.ts';
 
 const BUILD_AGAIN = 'Build again with the same flags and --full, or remove the folder and build again.';
 
@@ -41,5 +43,16 @@ export class VerificationError extends CliError {
   override readonly name = 'VerificationError';
   constructor(message: string, details: readonly string[]) {
     super(message, EXIT.verificationFailed, details);
+  }
+}
+
+/** Runs a check. Adds a finding for a damaged file, and returns undefined. */
+export function orFinding<Result>(findings: Findings, check: () => Result): Result | undefined {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof ChangedArchiveError) && !(error instanceof ArchiveError)) throw error;
+    findings.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));
+    return undefined;
   }
 }

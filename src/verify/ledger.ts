@@ -8,9 +8,9 @@ import type { Manifest } from '../contract/schemas.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { type Store, text } from '../store/duckdb.ts';
 import type { Activity } from './blocks.ts';
+import type { EtchingsVerification } from './etchings.ts';
 import { type Findings, PULL_ANEW } from './findings.ts';
 import type { ScratchStore } from './scratchStore.ts';
-import type { ReadEtching } from './supply.ts';
 
 /** Balances below zero that are named. */
 const MOST_NAMED = 20;
@@ -50,11 +50,19 @@ export class LedgerVerification {
   readonly #unaddressed = new Map<string, bigint>();
   /** Decimals of the amounts of each rune. Only wrong data has several for a rune, and then its amounts cannot be added. */
   readonly #decimals = new Map<string, number>();
-  /** Transactions that etch a rune, whose premine is only known at the end. */
-  readonly #etched: Moves[] = [];
+  /** Premines of runes, in smallest units. Undefined if the mirror has no etchings. */
+  readonly #premines: ReadonlyMap<string, bigint> | undefined;
 
-  private constructor(isFromNode: boolean, isComplete: boolean, limits: SumLimits, store: Store, findings: Findings) {
+  private constructor(
+    isFromNode: boolean,
+    isComplete: boolean,
+    premines: ReadonlyMap<string, bigint> | undefined,
+    limits: SumLimits,
+    store: Store,
+    findings: Findings,
+  ) {
     this.#isFromNode = isFromNode;
+    this.#premines = premines;
     this.#limits = limits;
     this.#sums = isComplete ? new Map() : undefined;
     this.#store = store;
@@ -64,6 +72,7 @@ export class LedgerVerification {
   /** Returns undefined for an output of which neither can be checked. */
   static async of(
     { sources = [], lists }: Manifest,
+    etchings: EtchingsVerification | undefined,
     { store }: ScratchStore,
     limits: SumLimits,
     findings: Findings,
@@ -72,7 +81,8 @@ export class LedgerVerification {
     const isComplete = lists?.etchings?.counts === true;
     if (!isFromNode && !isComplete) return undefined;
     await store.run('CREATE TEMP TABLE sums (rune VARCHAR, address VARCHAR, upper HUGEINT, lower HUGEINT)');
-    return new LedgerVerification(isFromNode, isComplete, limits, store, findings);
+    const premines = isFromNode ? await etchings?.premines() : undefined;
+    return new LedgerVerification(isFromNode, isComplete, premines, limits, store, findings);
   }
 
   /** Adds the records of a block, in served order. */
@@ -116,8 +126,8 @@ export class LedgerVerification {
 
   #endTransaction(moves: ReadonlyMap<string, Moves>): void {
     for (const sums of moves.values()) {
-      if (sums.isEtched) this.#etched.push(sums);
-      else this.#conserve(sums, sums.minted);
+      const premine = sums.isEtched ? this.#premines?.get(sums.rune) : 0n;
+      if (premine !== undefined) this.#conserve(sums, sums.minted + premine);
     }
   }
 
@@ -133,7 +143,8 @@ export class LedgerVerification {
         PULL_ANEW,
       );
     }
-    this.#unaddressed.set(rune, (this.#unaddressed.get(rune) ?? 0n) + unaddressed - (burned - unreceived));
+    const change = unaddressed - (burned - unreceived);
+    if (change !== 0n) this.#unaddressed.set(rune, (this.#unaddressed.get(rune) ?? 0n) + change);
   }
 
   async #flush(): Promise<void> {
@@ -145,12 +156,7 @@ export class LedgerVerification {
   }
 
   /** Checks the balances after the records of all blocks were added. Returns the runes whose records do not add up, if they are not from a node. */
-  async finish(etchings: readonly ReadEtching[]): Promise<readonly Unbalanced[]> {
-    const premines = new Map(etchings.map(({ id, premine }) => [id, BigInt(premine)]));
-    for (const sums of this.#etched) {
-      const premine = premines.get(sums.rune);
-      if (premine !== undefined) this.#conserve(sums, sums.minted + premine);
-    }
+  async finish(): Promise<readonly Unbalanced[]> {
     if (this.#sums === undefined) return [];
     await this.#flush();
     const rows = await this.#store.rows(

@@ -5,7 +5,6 @@ import { joinRuns, type Sources } from '../contract/sources.ts';
 import { parseEtching } from '../etchings/parse.ts';
 import { type Counts, type Etching, renderEtching } from '../etchings/render.ts';
 import type { BlockDigest } from '../output/digests.ts';
-import { readEtchingPage } from '../pages/etchingFiles.ts';
 import type { Site } from '../pages/site.ts';
 import type { Activity } from './blocks.ts';
 import type { Findings } from './findings.ts';
@@ -56,6 +55,11 @@ export class SupplyRecount {
     return touched;
   }
 
+  /** Forgets all runes. */
+  clear(): void {
+    this.#runes.clear();
+  }
+
   /** The ids of all runes with records. */
   get ids(): Iterable<string> {
     return this.#runes.keys();
@@ -77,50 +81,68 @@ export interface EtchingChecks {
   readonly sources: Sources;
 }
 
-/** Parses a page of etchings. Throws when one is not what the records up to the block `tip` say. */
-export function readPage(text: string, tip: number, { site, hasCounts, recount }: EtchingChecks): ReadEtching[] {
-  const etchings = readEtchingPage(text);
-  if (etchings === undefined) throw new Error('is not a complete page');
-  return etchings.map((json) => {
-    const etching = parseEtching(json, site.dialect);
-    const counts = hasCounts ? recount.countsOf(etching) : undefined;
-    if (renderEtching({ ...etching, counts }, site.dialect, tip) !== json) throw new Error(`${etching.id} is not as its records say`);
-    return etching;
-  });
+/** Throws when the JSON of an etching is not as the records up to the block `tip` say. */
+export function checkEtching(json: string, tip: number, { site, hasCounts, recount }: EtchingChecks): void {
+  const etching = parseEtching(json, site.dialect);
+  const counts = hasCounts ? recount.countsOf(etching) : undefined;
+  if (renderEtching({ ...etching, counts }, site.dialect, tip) !== json) throw new Error(`${etching.id} is not as its records say`);
 }
 
-/** Checks that the list is complete and in order, and that it has counts when it can. `tip` is the last block that was read. */
-export function checkList(
-  all: readonly ReadEtching[],
-  { hasCounts, recount, sources }: EtchingChecks,
-  blocks: readonly BlockDigest[],
-  tip: number,
-  findings: Findings,
-): void {
-  for (const [i, etching] of all.entries()) {
-    const before = all[i - 1];
-    if (before !== undefined && !isBefore(before, etching)) findings.add(`the etching ${etching.id} is not in order`);
-    if (etching.block_height > tip) findings.add(`the etching ${etching.id} is above the last block that was read`);
+/** Checks that the list of etchings is complete and in order, and that it has counts when it can. */
+export class EtchingList {
+  readonly #checks: EtchingChecks;
+  readonly #blocks: readonly BlockDigest[];
+  readonly #heights: ReadonlySet<number>;
+  readonly #tip: number;
+  readonly #findings: Findings;
+  readonly #ids = new Set<string>();
+  #last: Place | undefined;
+  #hasFirst = false;
+  #hasBlocks = true;
+  #lowest: number;
+
+  /** `tip` is the last block that was read. */
+  constructor(checks: EtchingChecks, blocks: readonly BlockDigest[], tip: number, findings: Findings) {
+    this.#checks = checks;
+    this.#blocks = blocks;
+    this.#heights = new Set(blocks.map(({ height }) => height));
+    this.#tip = tip;
+    this.#lowest = tip;
+    this.#findings = findings;
   }
-  const known = new Set(all.map(({ id }) => id));
-  for (const id of recount.ids) if (!known.has(id)) findings.add(`the rune ${id} has records but no etching`);
-  const heights = new Set(blocks.map(({ height }) => height));
-  const isWhole =
-    all.some(({ number }) => number === 0) &&
-    all.every(({ block_height }) => heights.has(block_height)) &&
-    !hasGap(all, blocks, tip, sources);
-  if (isWhole !== hasCounts) findings.add(`the etchings ${hasCounts ? 'have' : 'lack'} counts of mints and burns, against the rule`);
+
+  /** Number of etchings so far. */
+  get count(): number {
+    return this.#ids.size;
+  }
+
+  /** Adds the next etching. */
+  add({ id, number, block_height, tx_index }: ReadEtching): void {
+    const place = { id, number, block_height, tx_index };
+    if (this.#last !== undefined && !isBefore(this.#last, place)) this.#findings.add(`the etching ${id} is not in order`);
+    if (block_height > this.#tip) this.#findings.add(`the etching ${id} is above the last block that was read`);
+    this.#last = place;
+    this.#ids.add(id);
+    this.#hasFirst ||= number === 0;
+    this.#hasBlocks &&= this.#heights.has(block_height);
+    this.#lowest = Math.min(this.#lowest, block_height);
+  }
+
+  finish(): void {
+    const { hasCounts, recount, sources } = this.#checks;
+    for (const id of recount.ids) if (!this.#ids.has(id)) this.#findings.add(`the rune ${id} has records but no etching`);
+    const isWhole = this.#hasFirst && this.#hasBlocks && !hasGap(this.#lowest, this.#blocks, this.#tip, sources);
+    if (isWhole !== hasCounts)
+      this.#findings.add(`the etchings ${hasCounts ? 'have' : 'lack'} counts of mints and burns, against the rule`);
+  }
 }
 
 /** True when some block between the first that was read and the tip was not, and the output does not have it. */
-function hasGap(all: readonly ReadEtching[], blocks: readonly BlockDigest[], tip: number, sources: Sources): boolean {
+function hasGap(lowest: number, blocks: readonly BlockDigest[], tip: number, sources: Sources): boolean {
   const read = joinRuns(sources.flatMap((source) => source.blocks));
   const first = read[0]?.[0];
   if (first === undefined) return false;
-  const low = Math.max(
-    first,
-    all.reduce((least, { block_height }) => Math.min(least, block_height), tip),
-  );
+  const low = Math.max(first, lowest);
   const known = joinRuns([...read, ...blocks.map(({ height }): [number, number] => [height, height])]);
   return low <= tip && !known.some(([from, to]) => from <= low && tip <= to);
 }

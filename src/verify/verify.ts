@@ -30,13 +30,14 @@ import { type Encoding, type Site, siteOf } from '../pages/site.ts';
 import { siteAssets } from '../site/assets.ts';
 import { emitFiles, type FileSink } from '../write/pageFiles.ts';
 import { readRegularFile } from '../write/regularFile.ts';
+import { yieldNow } from '../yieldNow.ts';
 import { ActivityVerification } from './activityLists.ts';
-import { ArchiveVerification, orFinding } from './archive.ts';
+import { ArchiveVerification } from './archive.ts';
 import { BalancesVerification } from './balances.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { EtchingsVerification } from './etchings.ts';
-import { Findings } from './findings.ts';
+import { Findings, orFinding } from './findings.ts';
 import { LedgerVerification } from './ledger.ts';
 import { verifyRanges } from './ranges.ts';
 import { type ScratchStore, withScratchStore } from './scratchStore.ts';
@@ -65,10 +66,10 @@ export async function verify(root: string, progress: Progress, memoryLimit = DEF
   const archive = site.listRoot === undefined ? undefined : ArchiveVerification.open(root, site, blocks, findings);
   if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);
   return withScratchStore(memoryLimit, async (scratch) => {
-    const whole = site.layout === 'archive' ? archive : undefined;
-    const balances = await BalancesVerification.of(whole, manifest, scratch, limits, findings);
-    const ledger = await LedgerVerification.of(manifest, scratch, limits, findings);
-    return verifyBlocks(root, manifest, blocks, { own, sink, archive, balances, ledger, scratch, limits }, findings, progress);
+    const balances = await BalancesVerification.of(archive, manifest, scratch, limits, findings);
+    const etchings = EtchingsVerification.of(site, manifest, archive, findings);
+    const ledger = await LedgerVerification.of(manifest, etchings, scratch, limits, findings);
+    return verifyBlocks(root, manifest, blocks, { own, sink, archive, etchings, balances, ledger, scratch, limits }, findings, progress);
   });
 }
 
@@ -77,6 +78,7 @@ interface Checks {
   readonly own: ComparingSink;
   readonly sink: ComparingSink;
   readonly archive: ArchiveVerification | undefined;
+  readonly etchings: EtchingsVerification | undefined;
   readonly balances: BalancesVerification | undefined;
   readonly scratch: ScratchStore;
   readonly limits: Limits;
@@ -88,7 +90,7 @@ async function verifyBlocks(
   root: string,
   manifest: Manifest,
   blocks: readonly BlockDigest[],
-  { own, sink, archive, balances, ledger, scratch, limits }: Checks,
+  { own, sink, archive, etchings, balances, ledger, scratch, limits }: Checks,
   findings: Findings,
   progress: Progress,
 ): Promise<Verified> {
@@ -96,12 +98,12 @@ async function verifyBlocks(
   const ownPaths = ownFiles(manifest, siteAssets());
   const recount = new Recount(own);
   const whole = site.layout === 'archive' ? archive : undefined;
-  const etchings = EtchingsVerification.of(root, site, manifest, whole, findings);
   const activity = ActivityVerification.of(archive, manifest, findings);
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
   const schema = envelope(site.dialect);
   for (const [i, block] of blocks.entries()) {
     progress.show(i, blocks.length, 'blocks');
+    await yieldNow();
     totals.records += block.records;
     if (block.records > manifest.records) {
       findings.add(`${digestsPath(block.height)} lists ${block.records} records for block ${block.height}, more than the whole build has`);
@@ -123,7 +125,7 @@ async function verifyBlocks(
     if (found.digest !== block.digest)
       findings.add(`block ${block.height}: its records have the digest ${found.digest}, expected ${block.digest}`);
     if (site.layout === 'files') emitFiles(batch, found, site, sink);
-    if (archive === undefined) continue;
+    if (archive?.hasPages !== true) continue;
     orFinding(findings, () => {
       archive.checkBlock(batch, found);
       activity?.add(block.height, records, archive.pageLengths(block.height));
@@ -146,24 +148,21 @@ async function verifyBlocks(
     compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), lists }, manifest, findings);
     recount.finish(manifest.site_url);
     const before = findings.count;
-    const runes = etchings?.finish(blocks, own) ?? [];
-    if (findings.count === before) unbalanced = (await ledger?.finish(runes)) ?? [];
+    await etchings?.finish(blocks);
+    if (findings.count === before) unbalanced = (await ledger?.finish()) ?? [];
     // Lists of wrong records are wrong too, so they say nothing more.
-    if (findings.count === before) await balances?.finish(runes);
-    const search = [...searchFiles(etchings === undefined ? recount.runes : runes)];
-    for (const [path, text] of search) own.file(path, Buffer.from(text));
+    if (findings.count === before) await balances?.finish(etchings);
+    const search: string[] = [];
+    const runes = etchings === undefined ? recount.runes : await etchings.named();
+    for (const [path, text] of searchFiles(runes ?? [])) {
+      own.file(path, Buffer.from(text));
+      search.push(path);
+    }
     const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
-    const others = [
-      ...ownPaths.map(([path]) => path),
-      ...STATS_PATHS,
-      MARKER,
-      ...byHeight,
-      ...search.map(([path]) => path),
-      ...(etchings?.paths ?? []),
-      ...archived,
-      ...bulk,
-    ];
-    reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
+    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...search, ...archived, ...bulk];
+    // Without the names of runes, nobody can tell which files of the search are of this build.
+    if (runes !== undefined)
+      reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
   }
   findings.throwIfAny(root);
   return { manifest, files, blocks, unbalanced };

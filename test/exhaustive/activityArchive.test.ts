@@ -150,7 +150,7 @@ describe('lists that a wrong program made', () => {
 
   const changeLevels = (lists: ListTables, change: (level: ActivityLevel) => ActivityLevel) => ({
     ...lists,
-    activity: lists.activity.map(change),
+    activity: (lists.activity ?? []).map(change),
   });
   const LEVELS = 'has other levels of lists than a build makes';
   const BLOCKS = 'has lists of other blocks than the manifest';

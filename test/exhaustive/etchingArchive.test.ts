@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type EtchingTables, parseRoot } from '../../src/archive/root.ts';
+import type { ListTables } from '../../src/archive/listTables.ts';
+import { parseRoot } from '../../src/archive/root.ts';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
 import { siteOf } from '../../src/pages/site.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
@@ -24,11 +25,11 @@ const BUILDS = {
 
 const siteAt = (name: string) => siteOf(JSON.parse(readFileSync(join(at(name), MANIFEST), 'utf8')));
 
-function tablesOf(name: string): EtchingTables {
-  const root = siteAt(name).archive?.root ?? '';
-  const { etchings } = parseRoot(gunzipSync(readFileSync(join(at(name), 'archive', `${root}.bin`))).toString());
-  if (etchings === undefined) throw new Error('the archive has no etchings');
-  return etchings;
+function tablesOf(name: string): ListTables {
+  const root = siteAt(name).listRoot?.root ?? '';
+  const { lists } = parseRoot(gunzipSync(readFileSync(join(at(name), 'archive', `${root}.bin`))).toString());
+  if (lists === undefined) throw new Error('the archive has no lists');
+  return lists;
 }
 
 const PATH = '/runes/v1/etchings';
@@ -51,7 +52,7 @@ describe.each(['small', 'ranges'] as const)('etchings of an archive, %s', (name)
   it('are those of layout files', async () => {
     const [files, archive] = ['files', name].map((each) => new FetchMirror(fileServer(at(each)).fetchFile, 0));
     for (const target of targets) expect(await ask(archive as FetchMirror, target)).toBe(await ask(files as FetchMirror, target));
-    expect(tablesOf(name).pages.length).toBeGreaterThan(name === 'small' ? 3 : 0);
+    expect(tablesOf(name).etchings?.levels.flatMap(({ files }) => files).length).toBeGreaterThan(name === 'small' ? 3 : 0);
   });
 
   it('take at most three rounds of reads after the manifest and the root', async () => {
@@ -63,11 +64,14 @@ describe.each(['small', 'ranges'] as const)('etchings of an archive, %s', (name)
 
   it('of a damaged file are right or a 503, and verification finds the damage', async () => {
     const random = randomFor(`etchings of ${name}`);
-    const { pages, names } = tablesOf(name);
+    const { etchings, names } = tablesOf(name);
     const right = new FetchMirror(fileServer(at(name)).fetchFile, 0);
     const expected = await Promise.all(targets.map((target) => ask(right, target)));
     let refused = 0;
-    for (const file of [...pages.map((page) => page.file), ...names.flatMap((level) => level.files)].slice(0, 8)) {
+    for (const file of [
+      ...(etchings?.levels.flatMap(({ files }) => files.map(({ file }) => file)) ?? []),
+      ...names.flatMap(({ files }) => files),
+    ].slice(0, 8)) {
       const path = `archive/${file}.bin`;
       const [place, bits] = [random(), 1 + Math.floor(random() * 255)];
       const damage = (content: Buffer) => {

@@ -1,9 +1,18 @@
 /** What a build can say about etchings depends on its input, and what is wrong with their files. */
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { crc32 } from '../../src/archive/crc32.ts';
+import { type Root, renderRoot } from '../../src/archive/root.ts';
+import { describe as describeArchive } from '../../src/archiver/archive.ts';
+import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/archiver/documents.ts';
+import { nameOf, StoredArchive } from '../../src/archiver/storedArchive.ts';
+import { LIMITS } from '../../src/limits.ts';
+import { archivePath } from '../../src/pages/paths.ts';
 import { LAYOUTS } from '../../src/pages/site.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
+import { gzipMember } from '../../src/write/compress.ts';
+import { MANIFEST } from '../support/archives.ts';
 import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
 import { check } from '../support/outputs.ts';
 import { hex } from '../support/records.ts';
@@ -118,7 +127,7 @@ describe.each(LAYOUTS)('etchings of layout %s', (layout) => {
   ])('are refused with 501 if the input has %s', async (_, files) => {
     const { get, manifest, out } = await mirrorOf(files, { layout });
     expect(manifest).not.toHaveProperty('lists');
-    expect(existsSync(join(out, 'runes/v1/lists'))).toBe(false);
+    expect(existsSync(join(out, 'archive'))).toBe(layout === 'archive');
     const message = 'this mirror does not have etchings; it has: activity by transaction and block';
     expect(await get('etchings/OLD')).toEqual({ status: 501, body: { statusCode: 501, error: 'Not Implemented', message } });
   });
@@ -151,40 +160,82 @@ describe('data', () => {
   });
 });
 
-describe('verification of etchings in layout files', () => {
-  it.each<[string, (out: string) => void, string]>([
-    ['a wrong supply', (out) => change(out, 'etchings/0.json', '"current":"7.3"', '"current":"7.4"'), '100:1 is not as its records say'],
-    ['a wrong flag', (out) => change(out, 'etchings/0.json', '"mintable":true', '"mintable":false'), '100:1 is not as its records say'],
-    ['a missing line', (out) => change(out, 'etchings/0.json', /,\n.*\n/, '\n'), 'is not a complete page'],
-    ['another order', (out) => change(out, 'etchings/0.json', /\n(.*),\n(.*)\n/, '\n$2,\n$1\n'), 'is not in order'],
-    ['a wrong name', (out) => change(out, 'names/0.json', '"OLD":0', '"OLD":1'), 'runes/v1/lists/names/0.json'],
-    ['a missing file', (out) => rmSync(join(out, 'runes/v1/lists/names/0.json')), 'runes/v1/lists/names/0.json'],
+/** Changes what a build wrote about etchings. Names and checksums are right. */
+interface Forgery {
+  /** The documents of the lowest level. */
+  readonly lines?: (documents: StoredDocument[]) => StoredDocument[];
+  /** The table of names of the lowest level. */
+  readonly names?: (content: Buffer) => void;
+  readonly root?: (root: Root) => Root;
+}
+
+function forge(out: string, { lines = (all) => all, names = () => undefined, root: changed = (root) => root }: Forgery): void {
+  const archive = StoredArchive.in(out);
+  const { root } = archive;
+  const put = (content: Uint8Array) => {
+    writeFileSync(join(out, archivePath(nameOf(content))), content);
+    return nameOf(content);
+  };
+  const { lists } = root;
+  const [level, ...levels] = lists?.etchings?.levels ?? [];
+  const [table, ...tables] = lists?.names ?? [];
+  if (lists?.etchings === undefined || level === undefined || table === undefined) throw new Error('no etchings');
+  const writer = new DocumentWriter(root.objectSize, LIMITS, put);
+  for (const document of lines([...documentsOf(archive, level)])) writer.add(document);
+  const content = readFileSync(join(out, archivePath(table.files[0] ?? '')));
+  names(content);
+  content.writeUInt32BE(crc32(content, 0, 4092), 4092);
+  const etchings = { ...lists.etchings, levels: [writer.finish(level) ?? level, ...levels] };
+  const forged = changed({ ...root, lists: { ...lists, etchings, names: [{ ...table, files: [put(content)] }, ...tables] } });
+  const text = gzipMember(Buffer.from(renderRoot(forged)));
+  const name = { root: put(text), bytes: text.length };
+  const manifest = JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')) as { list_root?: object; bytes: number };
+  const before = describeArchive(archive.name, root).bytes;
+  const bytes = manifest.bytes - before + describeArchive(name, forged).bytes;
+  const named = manifest.list_root === undefined ? { archive: name } : { list_root: name };
+  writeFileSync(join(out, MANIFEST), `${JSON.stringify({ ...manifest, ...named, bytes }, null, 2)}\n`);
+}
+
+const replaced =
+  (from: string, to: string) =>
+  (documents: readonly StoredDocument[]): StoredDocument[] =>
+    documents.map(({ key, values }) => ({ key, values: values.map((value) => value.replace(from, to)) }));
+
+describe.each(LAYOUTS)('verification of etchings in layout %s', (layout) => {
+  it.each<[string, Forgery, string]>([
+    ['a wrong supply', { lines: replaced('"current":"7.3"', '"current":"7.4"') }, '100:1 is not as its records say'],
+    ['a wrong flag', { lines: replaced('"mintable":true', '"mintable":false') }, '100:1 is not as its records say'],
+    ['text that is not an etching', { lines: replaced('{', '') }, 'the etching 00000000'],
+    ['two values', { lines: (all) => all.map(({ key, values }) => ({ key, values: [...values, '1'] })) }, 'has several values'],
+    ['a missing etching', { lines: (all) => all.slice(1) }, 'has another number of etchings than the manifest'],
+    ['another order', { lines: (all) => all.map(({ key }, i) => ({ key, values: all.at(-1 - i)?.values ?? [] })) }, 'is not in order'],
     [
-      'a file too many',
-      (out) => writeFileSync(join(out, 'runes/v1/lists/etchings/1.json'), '{}'),
-      'lists/etchings/1.json is not part of this build',
+      'another ordinal of a name',
+      { names: (content) => content.writeUInt8(content.readUInt8(15) ^ 1, 15) },
+      'the table of names of the blocks',
     ],
-  ])('finds %s', async (_, damage, finding) => {
-    const { out } = await mirrorOf({ 'ledger.csv': ledger(ROWS), 'runes.csv': runes(...BOTH) });
-    damage(out);
+    ['another id of a name', { names: (content) => content.writeUInt8(content.readUInt8(12) ^ 1, 12) }, 'the table of names of the blocks'],
+    [
+      'another total',
+      {
+        root: (root) => ({
+          ...root,
+          lists: root.lists && { ...root.lists, etchings: { total: 1, levels: root.lists.etchings?.levels ?? [] } },
+        }),
+      },
+      'has another number of etchings than the manifest',
+    ],
+    [
+      'no etchings in the root',
+      { root: (root) => ({ ...root, lists: root.lists && { ...root.lists, etchings: undefined } }) },
+      'differ in whether there are etchings',
+    ],
+    ['no names in the root', { root: (root) => ({ ...root, lists: root.lists && { ...root.lists, names: [] } }) }, 'but the output has'],
+  ])('finds %s', async (_, forgery, finding) => {
+    const { out } = await mirrorOf({ 'ledger.csv': ledger(ROWS), 'runes.csv': runes(...BOTH) }, { layout });
+    forge(out, forgery);
     const error = await check(out).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(VerificationError);
     expect((error as VerificationError).details).toContainEqual(expect.stringContaining(finding));
   });
-
-  it('a full build removes files that it does not need', async () => {
-    const { out } = await mirrorOf({ 'ledger.csv': ledger(ROWS), 'runes.csv': runes(...BOTH) });
-    writeFileSync(join(out, 'runes/v1/lists/etchings/7.json'), '{}');
-    await testBuild(out, { inputs: [join(out, '../in')], full: true });
-    expect(readdirSync(join(out, 'runes/v1/lists/etchings'))).toEqual(['0.json']);
-    await check(out);
-  });
 });
-
-function change(out: string, path: string, from: string | RegExp, to: string): void {
-  const file = join(out, 'runes/v1/lists', path);
-  const text = readFileSync(file, 'utf8');
-  const changed = text.replace(from, to);
-  expect(changed).not.toBe(text);
-  writeFileSync(file, changed);
-}

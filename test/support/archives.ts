@@ -3,7 +3,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Segment } from '../../src/archive/directory.ts';
+import type { ListTables } from '../../src/archive/listTables.ts';
+import type { RootName } from '../../src/archive/reader.ts';
 import type { Root } from '../../src/archive/root.ts';
+import type { Level } from '../../src/archive/sortedTable.ts';
 import type { FetchFile } from '../../src/hosts/fetch.ts';
 import type { Files, OpenFile } from '../../src/pages/files.ts';
 import { ARCHIVE_FOLDER } from '../../src/pages/paths.ts';
@@ -85,10 +88,16 @@ export function readArchive(out: string): {
   readonly root: Root;
   readonly blocks: readonly StoredBlock[];
   readonly levels: readonly (readonly StoredEntry[])[];
+  /** The lines of each level of etchings, and the entries of each level of names. */
+  readonly etchings: readonly (readonly string[])[];
+  readonly names: readonly (readonly StoredEntry[])[];
 } {
   const bytesOf = (name: string) => readFileSync(join(out, ARCHIVE_FOLDER, `${name}.bin`));
-  const { archive } = JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')) as { archive: { root: string; bytes: number } };
-  const text = JSON.parse(gunzipSync(bytesOf(archive.root)).toString()) as Root &
+  const { archive, list_root } = JSON.parse(readFileSync(join(out, MANIFEST), 'utf8')) as Record<
+    'archive' | 'list_root',
+    RootName | undefined
+  >;
+  const text = JSON.parse(gunzipSync(bytesOf((archive ?? list_root)?.root ?? '')).toString()) as Root &
     Record<'page_size' | 'object_size' | 'segment_blocks', number>;
   const { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks, steps, unsettled, segments, ids } = text;
   const root: Root = { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids };
@@ -108,7 +117,7 @@ export function readArchive(out: string): {
       return { ...block, page, segment, pages: bodies };
     });
   });
-  const levels = root.ids.map(({ files }) => {
+  const entriesOf = ({ files }: Level) => {
     const entries: StoredEntry[] = [];
     for (const content of files.map(bytesOf)) {
       for (let at = 0; at < content.length; at += 16) {
@@ -123,6 +132,15 @@ export function readArchive(out: string): {
       }
     }
     return entries;
-  });
-  return { root, blocks, levels };
+  };
+  const { lists } = text as { lists?: ListTables };
+  const etchings = (lists?.etchings?.levels ?? []).map(({ files }) =>
+    files.flatMap(({ file, bytes, directory }) =>
+      gunzipSync(bytesOf(file).subarray(0, bytes - directory))
+        .toString()
+        .trimEnd()
+        .split('\n'),
+    ),
+  );
+  return { root, blocks, levels: root.ids.map(entriesOf), etchings, names: (lists?.names ?? []).map(entriesOf) };
 }

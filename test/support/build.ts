@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Log, SummaryRow } from '../../src/cli/log.ts';
 import { CliError } from '../../src/errors.ts';
-import { MANIFEST_PATH, SEARCH_FOLDER } from '../../src/pages/paths.ts';
+import { ARCHIVE_FOLDER, MANIFEST_PATH, SEARCH_FOLDER } from '../../src/pages/paths.ts';
 import type { Dialect, Encoding, Layout } from '../../src/pages/site.ts';
 import { build } from '../../src/pipeline/build.ts';
 import type { BuildOptions } from '../../src/pipeline/options.ts';
@@ -100,12 +100,16 @@ export function tree(folder: string): Record<string, string> {
 
 /** The tree of an output without its etchings, which only input with a runes table has, and without the search, which has their symbols. */
 export function treeOfRecords(out: string): Record<string, string> {
-  const { lists: _, ...manifest } = JSON.parse(readFileSync(join(out, MANIFEST_PATH), 'utf8')) as Record<string, unknown>;
-  const files = Object.entries(tree(out)).filter(([path]) => !path.startsWith(LISTS) && !path.startsWith(SEARCH_FOLDER));
+  const {
+    lists: _,
+    list_root: __,
+    files: ___,
+    bytes: ____,
+    ...manifest
+  } = JSON.parse(readFileSync(join(out, MANIFEST_PATH), 'utf8')) as Record<string, unknown>;
+  const files = Object.entries(tree(out)).filter(([path]) => !path.startsWith(`${ARCHIVE_FOLDER}/`) && !path.startsWith(SEARCH_FOLDER));
   return { ...Object.fromEntries(files), [MANIFEST_PATH]: JSON.stringify(manifest) };
 }
-
-const LISTS = 'runes/v1/lists/';
 
 /** The last file of each path, because trees are compared with trees like them, and to compare bytes is faster than to hash them. */
 const last = new Map<string, { readonly bytes: Buffer; readonly hash: string }>();
