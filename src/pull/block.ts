@@ -4,7 +4,7 @@
 import { digestOfRecords, RecordsDigest } from '../contract/blockDigest.ts';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { parseHexId } from '../pages/ids.ts';
-import { PassingError } from './client.ts';
+import { PassingError } from './transport.ts';
 
 /** Tells apart different blocks of the same height. */
 export interface BlockIdentity {

@@ -14,11 +14,12 @@ import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts'
 import { MirrorReader } from '../pages/reader.ts';
 import { maximumLimit, siteOf } from '../pages/site.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
-import { type Client, PassingError } from './client.ts';
+import type { Client } from './client.ts';
 import { type EtchingList, type EtchingPage, parseEtchingPage } from './etchings.ts';
 import type { Heights } from './heights.ts';
 import { bytesOf, type Page, parsePage, readBlock } from './pages.ts';
 import { allBy, type Extent, HIGHEST, MOST_BLOCKS, type Source } from './source.ts';
+import { PassingError } from './transport.ts';
 import { WholeFiles } from './wholeFiles.ts';
 import { type Fetched, writeBlock } from './write.ts';
 

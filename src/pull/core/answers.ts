@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { hex64 } from '../../contract/schemas.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
-import { PassingError } from '../client.ts';
 import { HIGHEST } from '../source.ts';
+import { PassingError } from '../transport.ts';
 import { parsed, RpcError } from './calls.ts';
 import { JsonPicker } from './jsonPicker.ts';
 
@@ -12,9 +12,6 @@ export const LARGEST_BLOCK = 4_000_000;
 
 /** Bytes around the result in an answer of the RPC interface. */
 export const ENVELOPE_BYTES = 1000;
-
-/** Largest answer about the chain or the node, in bytes. */
-export const SMALL_ANSWER = 1_000_000;
 
 const height = z.int().min(0).max(HIGHEST);
 

@@ -5,11 +5,12 @@ import type { Log } from '../../cli/log.ts';
 import type { Progress } from '../../cli/progress.ts';
 import type { Store } from '../../store/duckdb.ts';
 import type { PullResult } from '../pull.ts';
+import type { CallOptions } from './calls.ts';
 import { build, follow } from './follow.ts';
-import { BitcoinNode, type NodeOptions } from './node.ts';
+import { BitcoinNode } from './node.ts';
 import { NodePull, type NodePullOptions } from './nodePull.ts';
 
-export interface NodeRequest extends NodePullOptions, Pick<NodeOptions, 'url' | 'cookie' | 'retries' | 'timeoutMs' | 'pauseMs'> {
+export interface NodeRequest extends NodePullOptions, Pick<CallOptions, 'url' | 'cookie' | 'retries' | 'timeoutMs' | 'pauseMs'> {
   /** Arguments for the build after each pull. Undefined to pull once. */
   readonly follow: readonly string[] | undefined;
 }
