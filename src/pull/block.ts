@@ -30,9 +30,7 @@ type ServedIdentity = Required<Omit<BlockIdentity, 'rows'>>;
  * A source sent an inconsistent block. A retry can help: the block may have been replaced between two requests.
  * The message continues a sentence that begins with the name of the block or the source.
  */
-export class BadBlockError extends PassingError {
-  override readonly name = 'BadBlockError';
-}
+export class BadBlockError extends PassingError {}
 
 /** Checks the records of a block, which are added in served order, and computes the identity of the block. */
 export class CheckedBlock {

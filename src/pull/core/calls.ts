@@ -14,7 +14,6 @@ export const RPC_CODES = { misc: -1, notFound: -5, parameter: -8, warmingUp: -28
 
 /** An RPC call that Bitcoin Core answered with an error. Tried again, unless the caller knows what it means. */
 export class RpcError extends PassingError {
-  override readonly name = 'RpcError';
   constructor(
     readonly code: number,
     readonly text: string,
@@ -24,14 +23,10 @@ export class RpcError extends PassingError {
 }
 
 /** The node is starting. The message is the step that it reports. */
-class WarmingUpError extends Error {
-  override readonly name = 'WarmingUpError';
-}
+class WarmingUpError extends Error {}
 
 /** The node has more requests than it takes at once. */
-class FullQueueError extends PassingError {
-  override readonly name = 'FullQueueError';
-}
+class FullQueueError extends PassingError {}
 
 /** The server at the URL does not answer as Bitcoin Core. */
 export class WrongServerError extends InputError {}

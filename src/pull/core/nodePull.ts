@@ -51,9 +51,7 @@ export interface NodePullOptions {
 }
 
 /** The node changed its chain while it was read. */
-class ChainMovedError extends Error {
-  override readonly name = 'ChainMovedError';
-}
+class ChainMovedError extends Error {}
 
 /** A block that was fetched, with the outputs that its etchings refer to. */
 interface FetchedBlock {

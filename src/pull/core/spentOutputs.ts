@@ -13,9 +13,7 @@ const LONGEST_SCRIPT = 10_000;
 const VALUE_BYTES = 8;
 
 /** The answer is not in the known format. */
-export class FormatError extends Error {
-  override readonly name = 'FormatError';
-}
+export class FormatError extends Error {}
 
 export class SpentOutputs {
   readonly #counts: readonly number[];
