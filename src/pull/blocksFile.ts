@@ -5,7 +5,7 @@ import { blocksFile, joinSources, type LastRead, type Rules, type Sources } from
 import { BLOCKS_FILE } from '../input/blocksRead.ts';
 import { syncFile, syncFolder } from '../write/sync.ts';
 import type { Heights } from './heights.ts';
-import { workFile, writeError } from './write.ts';
+import { workFile } from './write.ts';
 
 /**
  * Updates the list. `origin` says by which rules the source makes its rows. Blocks that this pull did not fetch keep what
@@ -26,15 +26,11 @@ export function updateBlocksFile(
   const text = `${JSON.stringify({ sources, tip })}\n`;
   if (text === before) return;
   const temporary = workFile(folder, '.json');
-  try {
-    writeFileSync(temporary, text);
-    syncFile(temporary);
-    renameSync(temporary, path);
-    // Callers remove files that the list no longer has.
-    syncFolder(folder);
-  } catch (error) {
-    throw writeError(folder, error);
-  }
+  writeFileSync(temporary, text);
+  syncFile(temporary);
+  renameSync(temporary, path);
+  // Callers remove files that the list no longer has.
+  syncFolder(folder);
 }
 
 /** Returns the rules by which rows of the folder were made, as far as its list says. */

@@ -2,7 +2,7 @@
  * Pulls the etchings of a server or a mirror into a table of runes, so that builds of the pulled blocks have etchings
  * too. The list begins with the newest rune, and only the newest pages are read again: older etchings never change.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Progress } from '../cli/progress.ts';
@@ -16,7 +16,7 @@ import { CsvFile } from './core/csvFile.ts';
 import { parsePageJson, parseResults } from './pages.ts';
 import { writeParquet } from './parquetFile.ts';
 import { checkRunes, RUNES_FILE } from './pulledFiles.ts';
-import { hasChecksum, putInPlace, workFile } from './write.ts';
+import { hasChecksum, putRunes, workFile } from './write.ts';
 
 /** The columns that an etching tells. */
 const FIELDS: readonly Field[] = [...RUNE_FIELDS, ...RUNE_DETAILS].filter(({ column }) => column !== 'cenotaph');
@@ -157,7 +157,7 @@ export async function pullEtchings(
     : found.same === undefined
       ? 'false'
       : `(block_height, tx_index) <= (${found.same.height}, ${found.same.index})`;
-  await write(path, folder, found.file.end(), kept, store);
+  await write(folder, found.file.end(), kept, store);
   return found.file.rows;
 }
 
@@ -234,12 +234,10 @@ async function knownRows(runes: readonly Row[], store: Store): Promise<Map<strin
 }
 
 /** Writes the table if its bytes change. `kept` is SQL of the rows that stay although they were not read. */
-async function write(path: string, folder: string, csv: string | undefined, kept: string, store: Store): Promise<void> {
+async function write(folder: string, csv: string | undefined, kept: string, store: Store): Promise<void> {
   const parquet = workFile(folder, '.parquet');
   const more = `FROM pulled_runes WHERE (${kept}) AND id NOT IN (SELECT id FROM fetched)`;
   await writeParquet(parquet, { csv, fields: FIELDS, order: 'number, id', more }, store);
   await store.run('DROP TABLE pulled_runes');
-  // A build reads a file again if its modification time changed.
-  const isSame = existsSync(path) && hasChecksum(path) && readFileSync(path).equals(readFileSync(parquet));
-  if (!isSame) await putInPlace(folder, parquet, RUNES_FILE);
+  await putRunes(folder, parquet);
 }

@@ -68,8 +68,6 @@ export class HttpSource implements Source {
     return tip;
   }
 
-  async prepare(): Promise<void> {}
-
   get etchings(): EtchingList {
     return {
       limit: this.#limit ?? COMMON_LIMIT,
@@ -101,11 +99,9 @@ export class HttpSource implements Source {
   async fetch({ first: height }: Heights): Promise<Fetched> {
     const limit = this.#limit ?? COMMON_LIMIT;
     return this.#client.persist(`block ${height}`, () =>
-      writeBlock(this.#folder, height, (file) => readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset), file)),
+      writeBlock(this.#folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add)),
     );
   }
-
-  async close(): Promise<void> {}
 
   #page(height: number, limit: number, offset: number): Promise<Page> {
     return this.#get(`/runes/v1/blocks/${height}/activity?offset=${offset}&limit=${limit}`, parsePage, bytesOf(limit));

@@ -141,8 +141,6 @@ export class MirrorSource implements Source {
     return new Map(heights.map((height) => [height, this.#blocks.get(height) ?? { hash: '', records: 0 }]));
   }
 
-  async prepare(): Promise<void> {}
-
   get etchings(): EtchingList {
     return {
       limit: maximumLimit(siteOf(this.#manifest)),
@@ -165,11 +163,9 @@ export class MirrorSource implements Source {
       throw new BadBlockError(`has the digest ${digest}, but the mirror lists ${expected.digest}`);
     };
     return this.#client.persist(`block ${height}`, () =>
-      writeBlock(this.#folder, height, (file) => readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset), file), check),
+      writeBlock(this.#folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add), check),
     );
   }
-
-  async close(): Promise<void> {}
 
   /** Makes a page map over the mirror's files with an empty cache. */
   #fresh(): MirrorReader<OpenFile> {

@@ -15,8 +15,11 @@ export interface CsvRows {
   readonly more?: string | undefined;
 }
 
-/** Converts rows to a Parquet file. Throws the errors of DuckDB. */
-export async function writeParquet(parquet: string, { csv, fields, order, more }: CsvRows, store: Store): Promise<void> {
+/** The last conversion. One runs at a time: each uses all cores. */
+let last: Promise<unknown> = Promise.resolve();
+
+/** Converts rows to a Parquet file, after the conversions that began before. Throws the errors of DuckDB. */
+export function writeParquet(parquet: string, { csv, fields, order, more }: CsvRows, store: Store): Promise<void> {
   // Without new_line, DuckDB takes a carriage return in the first row for the end of lines.
   const options = [`header = false, new_line = '\\n'`];
   const names = fields.map(({ column }) => column);
@@ -26,8 +29,9 @@ export async function writeParquet(parquet: string, { csv, fields, order, more }
   // DuckDB cannot read an empty file.
   const fetched =
     csv === undefined ? `SELECT * FROM (SELECT ${typed}) WHERE false` : `SELECT ${typed} FROM ${readCsv([csv], names, options)}`;
-  await store.run(
-    `COPY (WITH fetched AS (${fetched}) SELECT * FROM (FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}) ORDER BY ${order})
-     TO ${literal(resolve(parquet))} (FORMAT parquet, COMPRESSION zstd)`,
-  );
+  const copy = `COPY (WITH fetched AS (${fetched}) SELECT * FROM (FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}) ORDER BY ${order})
+     TO ${literal(resolve(parquet))} (FORMAT parquet, COMPRESSION zstd)`;
+  const written = last.then(() => store.run(copy));
+  last = written.catch(() => undefined);
+  return written;
 }

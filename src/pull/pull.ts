@@ -80,7 +80,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     totals.replaced += stale.replaced;
     if (round === 0 || units.length > 0) {
       const isBehind = highest(files) > has.last;
-      await source.prepare(isBehind);
+      await source.prepare?.(isBehind);
       await updateRunes(source, has, files, { isBehind, folder, ...options }, store, units.length > 0 ? log : undefined, progress);
     }
     const written = new Set<string>();

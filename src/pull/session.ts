@@ -20,7 +20,7 @@ import { DatabaseSource } from './postgres.ts';
 import { type PullOptions, type PullResult, pull } from './pull.ts';
 import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import type { Source } from './source.ts';
-import { writeError } from './write.ts';
+import { explained, writeError } from './write.ts';
 
 /** Options of the pull command. */
 export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'> {
@@ -42,8 +42,8 @@ export class NodeUrl {
 }
 
 /**
- * Pulls into the input folder. Throws the errors of pull(), a LockedError if another pull is using the folder, and an
- * InterruptedError if the signal aborts.
+ * Pulls into the input folder. Throws the errors of pull(), a LockedError if another pull is using the folder, and a
+ * CliError if the signal aborts.
  */
 export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
   const clock = new Stopwatch();
@@ -56,7 +56,8 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   let source: Source | undefined;
   try {
     return await withLock(store, lock, async () => {
-      clearWork(folder, work);
+      // Pulls that were killed leave temporary files.
+      for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
       const done = (result: PullResult): void => {
         progress.end();
         report(result, request.to, clock, log);
@@ -75,19 +76,14 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
     });
   } catch (error) {
     // An abort can make any step fail with any error.
-    throw request.signal.aborted ? new InterruptedError() : error;
+    if (request.signal.aborted)
+      throw new CliError('stopped; fetched blocks are kept, and the same command continues from here', EXIT.interrupted);
+    throw explained(folder, error);
   } finally {
     progress.end();
-    await source?.close();
+    await source?.close?.();
     store.close();
     closeWork(work);
-  }
-}
-
-class InterruptedError extends CliError {
-  override readonly name = 'InterruptedError';
-  constructor() {
-    super('stopped; fetched blocks are kept, and the same command continues from here', EXIT.interrupted);
   }
 }
 
@@ -114,15 +110,6 @@ function openWork(folder: string): string {
     throw writeError(folder, error);
   }
   return work;
-}
-
-/** Removes temporary files of pulls that were killed. */
-function clearWork(folder: string, work: string): void {
-  try {
-    for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
-  } catch (error) {
-    throw writeError(folder, error);
-  }
 }
 
 /** Removes the folder for temporary files, unless another pull is using it. */

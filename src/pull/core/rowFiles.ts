@@ -47,8 +47,6 @@ export class RowFiles {
   #hasOldRunes = false;
   /** Temporary files. */
   readonly #unplaced = new Set<string>();
-  /** The last conversion. One runs at a time: each uses all cores. */
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string, store: Store) {
     this.#folder = folder;
@@ -56,31 +54,26 @@ export class RowFiles {
   }
 
   addRow(row: LedgerRow): void {
-    this.#guarded(() => {
-      this.#ledger ??= new CsvFile(this.#temporary('.csv'), LEDGER_COLUMNS);
-      this.#ledger.add(row);
-    });
+    this.#ledger ??= new CsvFile(this.#temporary('.csv'), LEDGER_COLUMNS);
+    this.#ledger.add(row);
   }
 
   addRune(row: RuneRow): void {
-    this.#guarded(() => {
-      this.#runes ??= new CsvFile(this.#temporary('.csv'), RUNE_COLUMNS);
-      this.#runes.add(row);
-    });
+    this.#runes ??= new CsvFile(this.#temporary('.csv'), RUNE_COLUMNS);
+    this.#runes.add(row);
   }
 
   /** Makes a file of the rows that were added since the last call. `heights` are their blocks. */
   async endFile(heights: Heights): Promise<void> {
     const ledger = this.#ledger;
     this.#ledger = undefined;
-    const csv = this.#guarded(() => ledger?.end());
+    const csv = ledger?.end();
     const temporary = this.#temporary('.parquet');
-    const making = this.#last.then(async () => {
-      await this.#write(temporary, { csv, fields: NODE_LEDGER_FIELDS, order: ROW_ORDER });
+    const making = this.#write(temporary, { csv, fields: NODE_LEDGER_FIELDS, order: ROW_ORDER }).then(async () => {
       this.#drop(csv);
       return { ...heights, temporary, rows: ledger?.rows ?? 0, bytes: (await stat(temporary)).size };
     });
-    this.#last = making.catch(() => undefined);
+    // The error is thrown at its turn. Until then it must not count as unhandled.
     making.catch(() => undefined);
     this.#making.push(making);
     await this.#making.at(-MOST_WAITING);
@@ -161,9 +154,7 @@ export class RowFiles {
   /** Syncs the folders of these files, before the ledger relies on the files. */
   #syncFolders(paths: readonly string[]): void {
     const folders = new Set(['.', ...paths.map((path) => dirname(path))]);
-    this.#guarded(() => {
-      for (const folder of folders) syncFolder(join(this.#folder, folder));
-    });
+    for (const folder of folders) syncFolder(join(this.#folder, folder));
   }
 
   async #putRunes(known: number): Promise<void> {
@@ -171,7 +162,7 @@ export class RowFiles {
     const path = join(this.#folder, RUNES_FILE);
     if (runes === undefined && !this.#hasOldRunes && existsSync(path)) return;
     this.#runes = undefined;
-    const csv = this.#guarded(() => runes?.end());
+    const csv = runes?.end();
     const temporary = this.#temporary('.parquet');
     const more = existsSync(path) ? `FROM ${readFiles('parquet', [path])} WHERE block_height <= ${known}` : undefined;
     await this.#write(temporary, { csv, fields: ALL_RUNE_FIELDS, order: 'number', more });
@@ -186,14 +177,6 @@ export class RowFiles {
     } catch (error) {
       if (error instanceof CliError && !isDiskFull(error)) throw error;
       throw writeError(this.#folder, new Error(messageOf(error).split('\n')[0]));
-    }
-  }
-
-  #guarded<T>(write: () => T): T {
-    try {
-      return write();
-    } catch (error) {
-      throw writeError(this.#folder, error);
     }
   }
 }
