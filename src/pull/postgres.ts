@@ -63,13 +63,16 @@ export class DatabaseSource implements Source {
   #isConnected = false;
   /** The columns of `runes` that the database has. */
   #runeFields: readonly Field[] = RUNE_FIELDS;
-  readonly #stop = () => this.#hangUp();
+  /** Closes all sockets at once, even during a query. */
+  readonly #hangUp = (): void => {
+    for (const { connection } of this.#connections) connection.stream.destroy();
+  };
 
   constructor(options: DatabaseOptions) {
     const { hostname, port, pathname } = new URL(options.url);
     this.name = `PostgreSQL ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
     this.#options = options;
-    options.signal.addEventListener('abort', this.#stop);
+    options.signal.addEventListener('abort', this.#hangUp);
   }
 
   async look(): Promise<Extent> {
@@ -127,12 +130,7 @@ export class DatabaseSource implements Source {
     if (this.#isConnected)
       await Promise.race([Promise.all(this.#connections.map((c) => c.end().catch(() => undefined))), sleep(GOODBYE_MS)]);
     this.#hangUp();
-    this.#options.signal.removeEventListener('abort', this.#stop);
-  }
-
-  /** Closes all sockets at once, even during a query. */
-  #hangUp(): void {
-    for (const { connection } of this.#connections) connection.stream.destroy();
+    this.#options.signal.removeEventListener('abort', this.#hangUp);
   }
 
   /** Throws an InputError for wrong parameters in the URL, such as a certificate file that does not exist. */

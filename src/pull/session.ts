@@ -20,7 +20,7 @@ import { DatabaseSource } from './postgres.ts';
 import { type PullOptions, type PullResult, pull } from './pull.ts';
 import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import type { Source } from './source.ts';
-import { explained, writeError } from './write.ts';
+import { explained, removeWorkFiles, writeError } from './write.ts';
 
 /** Options of the pull command. */
 export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'> {
@@ -83,7 +83,12 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
     progress.end();
     await source?.close?.();
     store.close();
-    closeWork(work);
+    try {
+      removeWorkFiles(folder);
+      rmdirSync(work);
+    } catch {
+      // The folder is not empty: another pull is using it.
+    }
   }
 }
 
@@ -110,15 +115,6 @@ function openWork(folder: string): string {
     throw writeError(folder, error);
   }
   return work;
-}
-
-/** Removes the folder for temporary files, unless another pull is using it. */
-function closeWork(work: string): void {
-  try {
-    rmdirSync(work);
-  } catch {
-    // The folder is not empty: another pull is using it.
-  }
 }
 
 function report(result: PullResult, to: string, clock: Stopwatch, log: Log): void {

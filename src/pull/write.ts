@@ -2,7 +2,7 @@
  * Writes files atomically: to a temporary file, synced to disk, then renamed. Throws system errors, which `explained`
  * converts.
  */
-import { createWriteStream, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { appendFile, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -34,6 +34,12 @@ export const workFile = (folder: string, ending: string): string => {
   count += 1;
   return join(folder, WORK_FOLDER, `${process.pid}-${count}${ending}`);
 };
+
+/** Removes the temporary files of this process. */
+export function removeWorkFiles(folder: string): void {
+  const work = join(folder, WORK_FOLDER);
+  for (const name of readdirSync(work)) if (name.startsWith(`${process.pid}-`)) rmSync(join(work, name), { force: true });
+}
 
 /** Characters of records that are compressed at once, as one gzip member. */
 const MEMBER_LENGTH = 4 * 1024 * 1024;

@@ -71,12 +71,6 @@ export interface LedgerOptions {
 
 type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPageBytes' | 'mergeBelow'>;
 
-/** Returns the network and first height with rows of the ledger in a folder, undefined when there is none. */
-export function readLedgerState(folder: string): { readonly network: string; readonly rowsFrom: number } | undefined {
-  const state = readState(folder);
-  return state && { network: state.network, rowsFrom: state.rows_from };
-}
-
 export class DiskLedger implements Ledger {
   readonly #folder: string;
   #state: StateFile;
@@ -301,10 +295,10 @@ const adding = (table: ChangeTable, mints: Map<RuneId, number>): ChangeTarget =>
 });
 
 /**
- * Reads the state. Returns undefined when the folder has none. Throws an OtherFormatError for another version's, and a
+ * Reads the state of the ledger in a folder. Returns undefined when the folder has none. Throws an OtherFormatError for another version's, and a
  * DamagedStateError for anything else.
  */
-function readState(folder: string): StateFile | undefined {
+export function readState(folder: string): StateFile | undefined {
   const path = join(folder, STATE_FILE);
   if (!existsSync(path)) return undefined;
   try {

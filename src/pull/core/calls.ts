@@ -10,7 +10,7 @@ import { type Answer, PassingError, type Question } from '../transport.ts';
 import { type CredentialOptions, Credentials } from './credentials.ts';
 
 /** Error codes of Bitcoin Core (src/rpc/protocol.h). */
-export const RPC_CODES = { misc: -1, notFound: -5, parameter: -8, warmingUp: -28 } as const;
+export const RPC_CODES = { parameter: -8, warmingUp: -28 } as const;
 
 /** An RPC call that Bitcoin Core answered with an error. Tried again, unless the caller knows what it means. */
 export class RpcError extends PassingError {
