@@ -1,9 +1,9 @@
 /** Writes the list of blocks that were read, `pulled/blocks.json`, which builds put into the manifest. */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { blocksFile, joinSources, type LastRead, type Rules, type Sources } from '../contract/sources.ts';
 import { BLOCKS_FILE } from '../input/blocksRead.ts';
-import { syncFile, syncFolder } from '../write/sync.ts';
+import { replaceDurably } from '../write/replace.ts';
 import type { Heights } from './heights.ts';
 import { workFile } from './write.ts';
 
@@ -25,12 +25,8 @@ export function updateBlocksFile(
   const sources = joinSources([joinSources([origin], runs(fetched)), sourcesOf(before), origin], runs(pulled));
   const text = `${JSON.stringify({ sources, tip })}\n`;
   if (text === before) return;
-  const temporary = workFile(folder, '.json');
-  writeFileSync(temporary, text);
-  syncFile(temporary);
-  renameSync(temporary, path);
-  // Callers remove files that the list no longer has.
-  syncFolder(folder);
+  // Durable, because callers remove files that the list no longer has.
+  replaceDurably(path, text, workFile(folder, '.json'));
 }
 
 /** Returns the rules by which rows of the folder were made, as far as its list says. */

@@ -18,7 +18,7 @@ import { codeOf, messageOf } from '../errors.ts';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/ledger.ts';
 import { blockOf, type RuneId, runeId, runeIdText } from '../runes/runeId.ts';
-import { replaceFile } from '../write/replace.ts';
+import { replaceDurably } from '../write/replace.ts';
 import { syncFile, syncFolder } from '../write/sync.ts';
 import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
 import { ChangeTable } from './changeTable.ts';
@@ -109,7 +109,6 @@ export class DiskLedger implements Ledger {
     for (const rune of runes) if (rune.height <= this.height) this.#addRune(rune);
   }
 
-  /** Height of the last block. */
   get height(): number {
     return this.#journal.blocks.at(-1)?.height ?? this.#state.base;
   }
@@ -140,7 +139,6 @@ export class DiskLedger implements Ledger {
     writeState(this.#folder, this.#state);
   }
 
-  /** Number of runes. */
   get runes(): number {
     return this.#runes.size;
   }
@@ -313,13 +311,7 @@ export function readState(folder: string): StateFile | undefined {
   }
 }
 
-function writeState(folder: string, state: StateFile): void {
-  replaceFile(join(folder, STATE_FILE), (temporary) => {
-    writeFileSync(temporary, `${JSON.stringify(state)}\n`);
-    syncFile(temporary);
-  });
-  syncFolder(folder);
-}
+const writeState = (folder: string, state: StateFile): void => replaceDurably(join(folder, STATE_FILE), `${JSON.stringify(state)}\n`);
 
 /** Removes the files that the state does not name. A killed pull leaves them. */
 function removeOthers(folder: string, { outputs, mints, journal }: StateFile): void {
