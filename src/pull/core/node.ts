@@ -308,7 +308,7 @@ export class BitcoinNode {
       const outputs = new PreviousOutputs(wanted, this.#hasRest ? [] : ['result']);
       if (this.#hasRest) await this.#calls.restBody(`/block/${hash}.json`, undefined, outputs.feed);
       else await this.#calls.rpc('getblock', [hash, 3], z.unknown(), undefined, outputs.feed);
-      return outputs.end();
+      return outputs.outputs();
     });
   }
 
@@ -332,7 +332,7 @@ export class BitcoinNode {
     return this.#calls.persist(`the inputs of transaction ${txid}`, async () => {
       const outputs = new PreviousOutputs(inputs, ['result']);
       await this.#calls.rpc('getrawtransaction', [txid, 2, hash], z.unknown(), undefined, outputs.feed);
-      return outputs.end()?.map((output, i) => [`${txid}:${inputs[i]?.input}`, output]);
+      return outputs.outputs()?.map((output, i) => [`${txid}:${inputs[i]?.input}`, output]);
     });
   }
 }
