@@ -72,7 +72,6 @@ export class CheckedBlock {
   }
 }
 
-/** Computes the identity of a block from its records. */
 export function identityOf(activity: readonly ActivityRecord[]): ServedIdentity {
   return { hash: parseHexId(activity[0]?.location.block_hash ?? '') ?? '', records: activity.length, digest: digestOfRecords(activity) };
 }

@@ -11,7 +11,6 @@ export interface ClientOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Requests per second; 0 for no limit. */
   readonly rate: number;
-  /** Retries per request. */
   readonly retries: number;
   /** Longest time without data from the server, in milliseconds. */
   readonly timeoutMs: number;
@@ -22,7 +21,6 @@ export interface ClientOptions {
   readonly onRetry: (why: string) => void;
 }
 
-/** Defaults of a pull. */
 export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
 
 export interface Reply<T> {
@@ -33,7 +31,6 @@ export interface Reply<T> {
   readonly refusal: string;
 }
 
-/** Longest pause before a retry, in milliseconds. */
 const LONGEST_PAUSE_MS = 60_000;
 
 /** Longest Retry-After that a pull waits for, in milliseconds. */
@@ -61,7 +58,6 @@ export class Client {
     return this.#transport.send(question);
   }
 
-  /** Closes all connections. Open requests fail. */
   close(): void {
     this.#transport.close();
   }

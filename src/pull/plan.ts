@@ -29,7 +29,6 @@ export interface PlanInput {
 }
 
 export interface Plan {
-  /** The wanted range of heights. */
   readonly range: Heights;
   /** Ranges to fetch, ascending. Each becomes one file. */
   readonly units: readonly Heights[];

@@ -33,7 +33,6 @@ export interface DatabaseOptions {
   readonly onNotice: (message: string) => void;
 }
 
-/** Timeout for opening a connection, in milliseconds. */
 const CONNECT_MS = 30_000;
 
 /** Idle time of a connection before the kernel sends a keep-alive probe, in milliseconds. */
@@ -58,10 +57,8 @@ export class DatabaseSource implements Source {
   readonly #options: DatabaseOptions;
   /** Connections with an open transaction each; all share one snapshot. Empty before the first look(). */
   #connections: readonly pg.Client[] = [];
-  /** Connections that are not in use. */
   #idle: pg.Client[] = [];
   #isConnected = false;
-  /** The columns of `runes` that the database has. */
   #runeFields: readonly Field[] = RUNE_FIELDS;
   /** Closes all sockets at once, even during a query. */
   readonly #hangUp = (): void => {

@@ -271,7 +271,6 @@ const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Exte
     .flatMap((file) => heightsOf(file))
     .filter((height) => height >= has.first && height <= has.last);
 
-/** Digest of a source's block, if the source knows it. */
 const digestOf = (block: BlockIdentity | undefined): string | undefined => block?.digest ?? (block?.records === 0 ? EMPTY : undefined);
 
 /** Returns the identities of a file's blocks from its name, if its digest is enough for the comparison. */
@@ -323,6 +322,5 @@ async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T
   if (failure !== undefined) throw failure.error;
 }
 
-/** Joins the heights of files to ranges without gaps. */
 const rangesOf = (files: readonly PulledFile[]): Heights[] =>
   joinRuns(files.map(({ first, last }) => [first, last])).map(([first, last]) => ({ first, last }));

@@ -22,7 +22,6 @@ import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import type { Source } from './source.ts';
 import { explained, removeWorkFiles, writeError } from './write.ts';
 
-/** Options of the pull command. */
 export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'> {
   /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;

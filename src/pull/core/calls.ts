@@ -31,7 +31,6 @@ class FullQueueError extends PassingError {}
 /** The server at the URL does not answer as Bitcoin Core. */
 export class WrongServerError extends InputError {}
 
-/** The node does not accept the credentials. */
 export class CredentialsError extends InputError {}
 
 /** The node does not answer this machine, or does not let this user call a method. */

@@ -4,7 +4,6 @@ import { appendFileSync, rmSync } from 'node:fs';
 /** Characters that are written at once. */
 const CHUNK = 1 << 20;
 
-/** A value of a row. */
 type Cell = string | number | bigint | boolean | null;
 
 export class CsvFile<Row extends Readonly<Record<Column, Cell>>, Column extends keyof Row & string> {

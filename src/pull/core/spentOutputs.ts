@@ -12,7 +12,6 @@ const LONGEST_SCRIPT = 10_000;
 /** Bytes of an output's value, which comes before its script. */
 const VALUE_BYTES = 8;
 
-/** The answer is not in the known format. */
 export class FormatError extends Error {}
 
 export class SpentOutputs {
