@@ -123,7 +123,8 @@ export class Transport {
       // Errors of the network have a code, those of a sink have none.
       if (code === undefined) throw error;
       if (code.endsWith('_TIMEOUT')) throw new PassingError(`sent no data for ${this.#timeoutMs / 1000} s`);
-      if (size !== undefined) throw new PassingError(`was cut off after ${size} bytes`);
+      const isDamaged = /^(?:Z_DATA_ERROR|ERR_)/.test(code);
+      if (size !== undefined && !isDamaged) throw new PassingError(`was cut off after ${size} bytes`);
       // The server closed a kept connection before it read the request. Another connection may work.
       if (error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0) return this.send(question);
       // The message of a refusal by all addresses of a host is empty.
