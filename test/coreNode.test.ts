@@ -302,6 +302,19 @@ describe.each([
     expect(getEventListeners(interruption.signal, 'abort')).toEqual([]);
   });
 
+  it('is asked no more once the client is closed', async () => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, asked);
+    notices = [];
+    fake.faults.push({ on: /block/, stall: 10 });
+    const asking = Promise.allSettled([node.readBlock(LAST.hash)]);
+    await until(() => fake.faults.length === 0);
+    node.close();
+    expect(await asking).toMatchObject([{ status: 'rejected', reason: { message: 'The client is destroyed' } }]);
+    expect(notices).toEqual([]);
+    await until(async () => (await fake.connections()) === 0);
+  });
+
   it('is asked over a new connection without a notice if it closed an idle one', async () => {
     const fake = await fakeNode(served);
     const node = await connect(fake.url, asked);

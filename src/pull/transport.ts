@@ -120,8 +120,8 @@ export class Transport {
     } catch (error) {
       request.signal.throwIfAborted();
       const code = codeOf(error);
-      // Errors of the network have a code, those of a sink have none.
-      if (code === undefined) throw error;
+      // Errors of the network have a code, those of a sink have none. After `close`, a retry cannot help.
+      if (code === undefined || error instanceof errors.ClientDestroyedError) throw error;
       if (code.endsWith('_TIMEOUT')) throw new PassingError(`sent no data for ${this.#timeoutMs / 1000} s`);
       const isDamaged = /^(?:Z_DATA_ERROR|ERR_)/.test(code);
       if (size !== undefined && !isDamaged) throw new PassingError(`was cut off after ${size} bytes`);
