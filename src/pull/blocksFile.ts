@@ -20,32 +20,25 @@ export function updateBlocksFile(
   tip: LastRead | undefined,
 ): void {
   const path = join(folder, BLOCKS_FILE);
-  const before = textOf(path);
+  const before = readList(path);
   const runs = (heights: readonly Heights[]) => heights.map(({ first, last }): [number, number] => [first, last]);
-  const sources = joinSources([joinSources([origin], runs(fetched)), sourcesOf(before), origin], runs(pulled));
+  const sources = joinSources([joinSources([origin], runs(fetched)), before.sources, origin], runs(pulled));
   const text = `${JSON.stringify({ sources, tip })}\n`;
-  if (text === before) return;
+  if (text === before.text) return;
   // Durable, because callers remove files that the list no longer has.
   replaceDurably(path, text, workFile(folder, '.json'));
 }
 
 /** Returns the rules by which rows of the folder were made, as far as its list says. */
-export const originsOf = (folder: string): Rules[] => sourcesOf(textOf(join(folder, BLOCKS_FILE))).map(({ rules }) => rules);
+export const originsOf = (folder: string): Rules[] => readList(join(folder, BLOCKS_FILE)).sources.map(({ rules }) => rules);
 
-function textOf(path: string): string {
+/** Reads the list. One that is missing or damaged has no sources, and is written anew. */
+function readList(path: string): { readonly text: string; readonly sources: Sources } {
+  let text = '';
   try {
-    return readFileSync(path, 'utf8');
+    text = readFileSync(path, 'utf8');
+    return { text, sources: blocksFile.parse(JSON.parse(text)).sources };
   } catch {
-    // A list that cannot be read is written anew.
-    return '';
-  }
-}
-
-function sourcesOf(text: string): Sources {
-  try {
-    return blocksFile.parse(JSON.parse(text)).sources;
-  } catch {
-    // The list is missing or damaged. It is written anew.
-    return [];
+    return { text, sources: [] };
   }
 }
