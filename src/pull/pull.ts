@@ -8,7 +8,6 @@ import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { joinRuns, type LastRead } from '../contract/sources.ts';
 import { BuildError, InputError } from '../errors.ts';
-import type { WorkLimits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
 import { updateBlocksFile } from './blocksFile.ts';
@@ -26,8 +25,8 @@ export interface PullOptions {
   readonly wanted: WantedBlocks;
   /** How many of the last blocks each pull compares, and replaces if they changed. Older blocks are settled. */
   readonly confirmations: number;
+  /** Most requests at once. A pull from a node also reads as many blocks ahead. */
   readonly concurrency: number;
-  readonly limits: WorkLimits;
   readonly signal: AbortSignal;
 }
 

@@ -3,17 +3,19 @@
  */
 import { setMaxListeners } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { env } from 'node:process';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
-import type { DifficultyRules } from '../runes/proofOfWork.ts';
 import { Store } from '../store/duckdb.ts';
 import { withLock } from '../store/lock.ts';
 import { Client, type ClientOptions } from './client.ts';
-import { pullFromNode } from './core/session.ts';
+import { build, follow } from './core/follow.ts';
+import { BitcoinNode } from './core/node.ts';
+import { NodePull, type NodePullOptions } from './core/nodePull.ts';
 import { HttpSource } from './http.ts';
 import { baseOf, findManifest, MirrorSource } from './mirror.ts';
 import { DatabaseSource } from './postgres.ts';
@@ -22,7 +24,7 @@ import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import type { Source } from './source.ts';
 import { explained, removeWorkFiles, writeError } from './write.ts';
 
-export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'> {
+export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
   /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
   /** Cookie file of a node. */
@@ -31,8 +33,6 @@ export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'>
   readonly memoryLimit: string;
   /** Arguments for a build after each pull from a node, which then goes on until the signal aborts. */
   readonly follow: readonly string[] | undefined;
-  /** See NodePullOptions. */
-  readonly difficulty?: DifficultyRules;
 }
 
 /** The URL of the RPC and REST interfaces of a Bitcoin Core node. */
@@ -62,7 +62,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
         report(result, request.to, clock, log);
       };
       const { from } = request;
-      if (from instanceof NodeUrl) return pullFromNode({ ...request, url: from.url, folder }, store, log, progress, done);
+      if (from instanceof NodeUrl) return pullFromNode(request, { url: from.url, folder, done }, store, log, progress);
       if (existsSync(join(folder, STATE_FOLDER))) {
         throw new InputError(`${folder} has blocks from a Bitcoin Core node`, [
           'Other sources do not continue them. Give another folder with --to.',
@@ -88,6 +88,33 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
     } catch {
       // The folder is not empty: another pull is using it.
     }
+  }
+}
+
+/** Pulls from a node. Calls `done` after the first pull. With `follow`, goes on until the signal aborts. */
+async function pullFromNode(
+  request: PullRequest,
+  { url, folder, done }: { readonly url: URL; readonly folder: string; readonly done: (result: PullResult) => void },
+  store: Store,
+  log: Log,
+  progress: Progress,
+): Promise<PullResult> {
+  const { signal, follow: args } = request;
+  // Reports wrong arguments before a first pull, which takes hours.
+  if (args !== undefined) await build({ folder, signal, args: [...args, '--help'] }, log);
+  const onNotice = (message: string) => log.notice(message);
+  const node = await BitcoinNode.open({ ...request, url, environment: env, home: homedir(), onNotice });
+  let pull: NodePull | undefined;
+  try {
+    pull = await NodePull.open({ ...request, folder }, node, store, log);
+    const result = await pull.run(progress);
+    done(result);
+    if (args === undefined) await pull.settle();
+    else await follow({ folder, signal, args }, node, pull, log, progress);
+    return result;
+  } finally {
+    pull?.close();
+    node.close();
   }
 }
 

@@ -18,8 +18,7 @@ import { type DifficultyRules, PERIOD, WorkChecker, WorkError } from '../../rune
 import type { Store } from '../../store/duckdb.ts';
 import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import type { Heights } from '../heights.ts';
-import type { WantedBlocks } from '../plan.ts';
-import type { PullResult } from '../pull.ts';
+import type { PullOptions, PullResult } from '../pull.ts';
 import { hundredOf, STATE_FOLDER } from '../pulledFiles.ts';
 import { ahead } from './ahead.ts';
 import { announce, type Look } from './announcer.ts';
@@ -37,15 +36,9 @@ const MS_PER_COMMIT = 60_000;
 /** How often the chain may change before a block is read. */
 const MOST_MOVES = 5;
 
-export interface NodePullOptions {
+export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly folder: string;
-  readonly wanted: WantedBlocks;
-  /** The deepest reorganisation that is followed, in blocks. Blocks below are settled. */
-  readonly confirmations: number;
-  /** Blocks that are fetched ahead, and most requests at once. */
-  readonly concurrency: number;
   readonly limits: WorkLimits;
-  readonly signal: AbortSignal;
   /** Instead of the rules of the network. No flag sets them: only tests have chains whose headers are made up. */
   readonly difficulty?: DifficultyRules;
 }
