@@ -46,13 +46,6 @@ export interface NodePullOptions extends Omit<PullOptions, 'to'> {
 /** The node changed its chain while it was read. */
 class ChainMovedError extends Error {}
 
-/** A block that was fetched, with the outputs that its etchings refer to. */
-interface FetchedBlock {
-  readonly height: number;
-  readonly block: Block;
-  readonly previous: ReadonlyMap<string, PreviousOutput>;
-}
-
 export class NodePull {
   readonly #options: NodePullOptions;
   readonly #node: BitcoinNode;
@@ -227,7 +220,7 @@ export class NodePull {
   }
 
   /** Fetches and checks a block, and fetches the outputs that its etchings refer to. */
-  async #fetch(height: number): Promise<FetchedBlock> {
+  async #fetch(height: number) {
     const reading = this.#readBlock(height);
     this.#recent.add(height, reading);
     const block = await reading;
