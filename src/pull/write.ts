@@ -10,7 +10,7 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { ActivityRecord } from '../contract/contractJson.ts';
-import { BuildError, messageOf } from '../errors.ts';
+import { BuildError, emptyIfMissing, messageOf } from '../errors.ts';
 import { checksumText, sha256Of } from '../input/checksums.ts';
 import { CHECKSUM_ENDING } from '../input/discover.ts';
 import { isDiskFull } from '../store/failures.ts';
@@ -38,7 +38,8 @@ export const workFile = (folder: string, ending: string): string => {
 /** Removes the temporary files of this process. */
 export function removeWorkFiles(folder: string): void {
   const work = join(folder, WORK_FOLDER);
-  for (const name of readdirSync(work)) if (name.startsWith(`${process.pid}-`)) rmSync(join(work, name), { force: true });
+  const names = emptyIfMissing(() => readdirSync(work)).filter((name) => name.startsWith(`${process.pid}-`));
+  for (const name of names) rmSync(join(work, name), { force: true });
 }
 
 /** Characters of records that are compressed at once, as one gzip member. */
@@ -49,8 +50,8 @@ export type AddRecords = (records: readonly ActivityRecord[]) => Promise<void>;
 
 /**
  * Writes a block's file with the records that `fill` adds, and puts it in place if `check` does not throw for its digest.
- * The file has one JSON record per line, or `[]` for a block without records. Each page is written before the next one is
- * read, so that a block of any size takes little memory.
+ * The file has one JSON record per line, or `[]` for a block without records. Records are written while more are read, so
+ * that a block of any size takes little memory.
  */
 export async function writeBlock(
   folder: string,
