@@ -89,4 +89,5 @@ function firstOf({ from }: WantedBlocks, source: Extent, perFile: number, files:
   return Math.max(first - (first % perFile), source.first);
 }
 
-const isStale = (file: PulledFile, stale: ReadonlySet<number>): boolean => heightsOf(file).some((height) => stale.has(height));
+/** True for a range with a height of a stale block. */
+export const isStale = (range: Heights, stale: ReadonlySet<number>): boolean => heightsOf(range).some((height) => stale.has(height));
