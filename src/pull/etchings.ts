@@ -16,7 +16,7 @@ import { CsvFile } from './core/csvFile.ts';
 import { parsePageJson, parseResults } from './pages.ts';
 import { writeParquet } from './parquetFile.ts';
 import { checkRunes, RUNES_FILE } from './pulledFiles.ts';
-import { hasChecksum, putRunes, workFile } from './write.ts';
+import { hasChecksum, putRunes } from './write.ts';
 
 /** The columns that an etching tells. */
 const FIELDS: readonly Field[] = [...RUNE_FIELDS, ...RUNE_DETAILS].filter(({ column }) => column !== 'cenotaph');
@@ -139,7 +139,7 @@ export async function pullEtchings(
     );
   progress.begin('runes');
   const { file, kept } = await source.persist('the list of etchings', async () => {
-    const file = new CsvFile<Row, string>(workFile(folder, '.csv'), COLUMNS);
+    const file = new CsvFile(folder, COLUMNS);
     try {
       return { file, kept: await readNew(source, settled, file, store, progress) };
     } catch (error) {
@@ -148,9 +148,8 @@ export async function pullEtchings(
     }
   });
   if (kept === undefined) return undefined;
-  const parquet = workFile(folder, '.parquet');
   const more = `FROM pulled_runes WHERE (${keepsOthers ? 'true' : kept}) AND id NOT IN (SELECT id FROM fetched)`;
-  await writeParquet(parquet, { csv: file.end(), fields: FIELDS, order: 'number, id', more }, store);
+  const parquet = await writeParquet(folder, { csv: file.end(), fields: FIELDS, order: 'number, id', more }, store);
   await store.run('DROP TABLE pulled_runes');
   await putRunes(folder, parquet);
   return file.rows;
@@ -163,7 +162,7 @@ export async function pullEtchings(
 async function readNew(
   source: EtchingList,
   settled: number,
-  file: CsvFile<Row, string>,
+  file: CsvFile<string>,
   store: Store,
   progress: Progress,
 ): Promise<string | undefined> {

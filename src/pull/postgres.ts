@@ -15,7 +15,7 @@ import { firstLineOf, isDiskFull, isWrongValue } from '../store/failures.ts';
 import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
-import { writeParquet } from './parquetFile.ts';
+import { LEDGER_ORDER, writeParquet } from './parquetFile.ts';
 import { checkRunes, HEIGHTS_PER_FILE, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 import { allBy, type Extent, HIGHEST, type Source } from './source.ts';
@@ -116,7 +116,7 @@ export class DatabaseSource implements Source {
 
   async fetch({ first, last }: Heights): Promise<Fetched> {
     const path = ledgerFile(first, last);
-    const rows = { where: `WHERE block_height BETWEEN ${first} AND ${last}`, order: 'block_height, tx_index DESC, event_index DESC' };
+    const rows = { where: `WHERE block_height BETWEEN ${first} AND ${last}`, order: LEDGER_ORDER };
     const written = await this.#explained(() =>
       this.#copy('ledger', LEDGER_FIELDS, rows, (parquet) => putInPlace(this.#options.folder, parquet, path)),
     );
@@ -208,7 +208,7 @@ export class DatabaseSource implements Source {
     take: (parquet: string) => Promise<void>,
   ): Promise<{ readonly records: number; readonly bytes: number }> {
     const { folder, store, signal } = this.#options;
-    const [csv, parquet] = [workFile(folder, '.csv'), workFile(folder, '.parquet')];
+    const csv = workFile(folder, '.csv');
     try {
       const columns = fields.map(({ column }) => `"${column}"::text`).join(', ');
       await this.#with(async (connection) => {
@@ -217,7 +217,7 @@ export class DatabaseSource implements Source {
       });
       const more = kept === undefined ? undefined : `FROM ${readFiles('parquet', [kept])} WHERE id NOT IN (SELECT id FROM fetched)`;
       const written = (await stat(csv)).size === 0 ? undefined : csv;
-      await writeParquet(parquet, { csv: written, fields, order, more }, store).catch((error: unknown) =>
+      const parquet = await writeParquet(folder, { csv: written, fields, order, more }, store).catch((error: unknown) =>
         this.#explainConversion(error, table, kept),
       );
       const { rows } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(parquet)}`, { rows: int });
@@ -227,7 +227,7 @@ export class DatabaseSource implements Source {
       });
       return { records: rows, bytes };
     } finally {
-      await Promise.all([csv, parquet].map((path) => rm(path, { force: true })));
+      await rm(csv, { force: true });
     }
   }
 

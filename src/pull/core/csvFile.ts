@@ -1,24 +1,26 @@
 /** Writes rows to a temporary CSV file, which writeParquet() reads. */
 import { appendFileSync, rmSync } from 'node:fs';
+import { workFile } from '../write.ts';
 
 /** Characters that are written at once. */
 const CHUNK = 1 << 20;
 
 type Cell = string | number | bigint | boolean | null;
 
-export class CsvFile<Row extends Readonly<Record<Column, Cell>>, Column extends keyof Row & string> {
-  readonly path: string;
+export class CsvFile<Column extends string> {
+  readonly #path: string;
   readonly #columns: readonly Column[];
   #pending = '';
   rows = 0;
 
-  constructor(path: string, columns: readonly Column[]) {
-    this.path = path;
+  /** `folder` is the folder `pulled`. */
+  constructor(folder: string, columns: readonly Column[]) {
+    this.#path = workFile(folder, '.csv');
     this.#columns = columns;
   }
 
   /** Throws system errors. */
-  add(row: Row): void {
+  add(row: Readonly<Record<Column, Cell>>): void {
     this.#pending += `${this.#columns.map((column) => cellText(row[column])).join(',')}\n`;
     this.rows++;
     if (this.#pending.length > CHUNK) this.#flush();
@@ -27,16 +29,16 @@ export class CsvFile<Row extends Readonly<Record<Column, Cell>>, Column extends 
   /** Writes the rest. Returns the path of the file, undefined when there was no row. */
   end(): string | undefined {
     this.#flush();
-    return this.rows === 0 ? undefined : this.path;
+    return this.rows === 0 ? undefined : this.#path;
   }
 
   drop(): void {
-    rmSync(this.path, { force: true });
+    rmSync(this.#path, { force: true });
   }
 
   #flush(): void {
     if (this.#pending === '') return;
-    appendFileSync(this.path, this.#pending);
+    appendFileSync(this.#path, this.#pending);
     this.#pending = '';
   }
 }

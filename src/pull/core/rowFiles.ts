@@ -13,18 +13,15 @@ import { firstLineOf, isDiskFull } from '../../store/failures.ts';
 import { readFiles } from '../../store/files.ts';
 import { syncFolder } from '../../write/sync.ts';
 import type { Heights } from '../heights.ts';
-import { writeParquet } from '../parquetFile.ts';
+import { type CsvRows, LEDGER_ORDER, writeParquet } from '../parquetFile.ts';
 import { checkDigest, ledgerFile, type PulledFile, RUNES_FILE } from '../pulledFiles.ts';
-import { putInPlace, removeWorkFiles, workFile, writeError } from '../write.ts';
+import { putInPlace, removeWorkFiles, writeError } from '../write.ts';
 import { CsvFile } from './csvFile.ts';
 import { lost } from './folderChecks.ts';
 
 const LEDGER_COLUMNS = NODE_LEDGER_FIELDS.map(({ column }) => column as keyof LedgerRow);
 const ALL_RUNE_FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
 const RUNE_COLUMNS = ALL_RUNE_FIELDS.map(({ column }) => column as keyof RuneRow);
-
-/** The order of rows in files, as in the files of other sources: transactions and events from last to first. */
-const ROW_ORDER = 'block_height, tx_index DESC, event_index DESC';
 
 /** Most files that are converted or wait for it. */
 const MOST_WAITING = 3;
@@ -39,8 +36,8 @@ interface Made extends Heights {
 export class RowFiles {
   readonly #folder: string;
   readonly #store: Store;
-  #ledger: CsvFile<LedgerRow, keyof LedgerRow>;
-  #runes: CsvFile<RuneRow, keyof RuneRow>;
+  #ledger: CsvFile<keyof LedgerRow>;
+  #runes: CsvFile<keyof RuneRow>;
   /** Conversions that have begun, in order. */
   #making: Promise<Made>[] = [];
   /** True when the table of runes may have runes of blocks above the ledger. The next `putInPlace` removes them. */
@@ -49,8 +46,8 @@ export class RowFiles {
   constructor(folder: string, store: Store) {
     this.#folder = folder;
     this.#store = store;
-    this.#ledger = this.#newLedger();
-    this.#runes = this.#newRunes();
+    this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
+    this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
   }
 
   addRow(row: LedgerRow): void {
@@ -64,9 +61,8 @@ export class RowFiles {
   /** Makes a file of the rows that were added since the last call. `heights` are their blocks. */
   async endFile(heights: Heights): Promise<void> {
     const ledger = this.#ledger;
-    this.#ledger = this.#newLedger();
-    const temporary = workFile(this.#folder, '.parquet');
-    const making = this.#write(temporary, { csv: ledger.end(), fields: NODE_LEDGER_FIELDS, order: ROW_ORDER }).then(async () => {
+    this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
+    const making = this.#write({ csv: ledger.end(), fields: NODE_LEDGER_FIELDS, order: LEDGER_ORDER }).then(async (temporary) => {
       ledger.drop();
       return { ...heights, temporary, rows: ledger.rows, bytes: (await stat(temporary)).size };
     });
@@ -91,10 +87,8 @@ export class RowFiles {
   /** Forgets all rows and runes that are not in place. */
   async discard(): Promise<void> {
     await Promise.allSettled(this.#making.splice(0));
-    this.#ledger.drop();
-    this.#runes.drop();
-    this.#ledger = this.#newLedger();
-    this.#runes = this.#newRunes();
+    this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
+    this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
     removeWorkFiles(this.#folder);
     // Runes may be in place already.
     this.hasOldRunes = true;
@@ -105,19 +99,10 @@ export class RowFiles {
     const paths = files.map(({ path }) => join(this.#folder, path));
     // The joined file gets a checksum of its own, which would hide the damage.
     for (const path of paths) await this.#check(path);
-    const temporary = workFile(this.#folder, '.parquet');
     const more = `FROM ${readFiles('parquet', paths)}`;
-    await this.#write(temporary, { csv: undefined, fields: NODE_LEDGER_FIELDS, order: ROW_ORDER, more });
+    const temporary = await this.#write({ csv: undefined, fields: NODE_LEDGER_FIELDS, order: LEDGER_ORDER, more });
     await putInPlace(this.#folder, temporary, ledgerFile(heights.first, heights.last));
     this.#syncFolders([heights]);
-  }
-
-  #newLedger(): CsvFile<LedgerRow, keyof LedgerRow> {
-    return new CsvFile(workFile(this.#folder, '.csv'), LEDGER_COLUMNS);
-  }
-
-  #newRunes(): CsvFile<RuneRow, keyof RuneRow> {
-    return new CsvFile(workFile(this.#folder, '.csv'), RUNE_COLUMNS);
   }
 
   async #check(path: string): Promise<void> {
@@ -138,18 +123,17 @@ export class RowFiles {
     const runes = this.#runes;
     const path = join(this.#folder, RUNES_FILE);
     if (runes.rows === 0 && !this.hasOldRunes && existsSync(path)) return;
-    this.#runes = this.#newRunes();
-    const temporary = workFile(this.#folder, '.parquet');
+    this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
     const more = existsSync(path) ? `FROM ${readFiles('parquet', [path])} WHERE block_height <= ${known}` : undefined;
-    await this.#write(temporary, { csv: runes.end(), fields: ALL_RUNE_FIELDS, order: 'number', more });
+    const temporary = await this.#write({ csv: runes.end(), fields: ALL_RUNE_FIELDS, order: 'number', more });
     await putInPlace(this.#folder, temporary, RUNES_FILE);
     this.hasOldRunes = false;
     runes.drop();
   }
 
-  async #write(path: string, rows: Parameters<typeof writeParquet>[1]): Promise<void> {
+  async #write(rows: CsvRows): Promise<string> {
     try {
-      await writeParquet(path, rows, this.#store);
+      return await writeParquet(this.#folder, rows, this.#store);
     } catch (error) {
       if (error instanceof CliError && !isDiskFull(error)) throw error;
       throw writeError(this.#folder, new Error(firstLineOf(error)));
