@@ -6,12 +6,13 @@ import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { withoutSecrets } from '../src/cli/environment.ts';
 import { BuildError, CliError, InputError } from '../src/errors.ts';
+import type { CallOptions } from '../src/pull/core/calls.ts';
 import { Credentials } from '../src/pull/core/credentials.ts';
 import { hash256With } from '../src/pull/core/hash256.ts';
 import { JsonPicker } from '../src/pull/core/jsonPicker.ts';
-import { BitcoinNode, type NodeOptions } from '../src/pull/core/node.ts';
+import { BitcoinNode } from '../src/pull/core/node.ts';
 import { SpentOutputs } from '../src/pull/core/spentOutputs.ts';
-import { Transport } from '../src/pull/core/transport.ts';
+import { Transport } from '../src/pull/transport.ts';
 import { readBlock } from '../src/runes/block.ts';
 import { hashText } from '../src/runes/bytes.ts';
 import type { Commitment } from '../src/runes/indexBlock.ts';
@@ -75,7 +76,7 @@ async function fakeNode(options: FakeNodeOptions = {}): Promise<FakeNode> {
   return node;
 }
 
-async function connect(url: string, options: Partial<NodeOptions> = {}): Promise<BitcoinNode> {
+async function connect(url: string, options: Partial<CallOptions> = {}): Promise<BitcoinNode> {
   notices = [];
   const node = await BitcoinNode.open({
     url: new URL(url),
@@ -113,9 +114,9 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
 /** Number of timers that keep the process running. */
 const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
-const REST: [FakeNodeOptions, Partial<NodeOptions>] = [{}, {}];
-const RPC: [FakeNodeOptions, Partial<NodeOptions>] = [{ rest: false, credentials: SECRET }, { environment: ENVIRONMENT }];
-const BOTH: [FakeNodeOptions, Partial<NodeOptions>] = [{ credentials: SECRET }, { environment: ENVIRONMENT }];
+const REST: [FakeNodeOptions, Partial<CallOptions>] = [{}, {}];
+const RPC: [FakeNodeOptions, Partial<CallOptions>] = [{ rest: false, credentials: SECRET }, { environment: ENVIRONMENT }];
+const BOTH: [FakeNodeOptions, Partial<CallOptions>] = [{ credentials: SECRET }, { environment: ENVIRONMENT }];
 
 // The first test, because timers of others that end meanwhile would hide one that stays.
 it('leaves no timer that keeps a command running', async () => {
@@ -289,7 +290,7 @@ describe.each([
     const interruption = new AbortController();
     const node = await connect(fake.url, { ...asked, signal: interruption.signal });
     await Promise.all(Array.from({ length: 20 }, () => node.chain()));
-    expect(getEventListeners(interruption.signal, 'abort').length).toBe(1);
+    expect(getEventListeners(interruption.signal, 'abort')).toEqual([]);
     fake.faults.push({ on: /block/, stall: 10, times: 3 });
     const asking = Promise.allSettled([node.readBlock(LAST.hash), node.readBlock(LAST.hash), node.hashAt(FIRST)]);
     await until(() => fake.faults.length === 0);
@@ -299,6 +300,19 @@ describe.each([
     await until(async () => (await fake.connections()) === 0);
     node.close();
     expect(getEventListeners(interruption.signal, 'abort')).toEqual([]);
+  });
+
+  it('is asked no more once the client is closed', async () => {
+    const fake = await fakeNode(served);
+    const node = await connect(fake.url, asked);
+    notices = [];
+    fake.faults.push({ on: /block/, stall: 10 });
+    const asking = Promise.allSettled([node.readBlock(LAST.hash)]);
+    await until(() => fake.faults.length === 0);
+    node.close();
+    expect(await asking).toMatchObject([{ status: 'rejected', reason: { message: 'The client is destroyed' } }]);
+    expect(notices).toEqual([]);
+    await until(async () => (await fake.connections()) === 0);
   });
 
   it('is asked over a new connection without a notice if it closed an idle one', async () => {
@@ -328,7 +342,7 @@ describe('spent outputs', () => {
   const many = SPENDER.transactions.slice(1).map((_, i) => ({ transaction: 1 + i, input: 0 }));
   const asked30 = `/rest/spenttxouts/${LAST.hash}.bin`;
   const CORE_29 = { version: 290_000 };
-  it.each<[string, FakeNodeOptions, Partial<NodeOptions>, typeof first, string[]]>([
+  it.each<[string, FakeNodeOptions, Partial<CallOptions>, typeof first, string[]]>([
     ['one call of Core 25', { ...RPC[0], version: 250_000 }, RPC[1], first, ['getrawtransaction']],
     ['one call of Core 30 with REST', BOTH[0], BOTH[1], many, [asked30]],
     ['one call of Core 29 with REST', { ...BOTH[0], ...CORE_29 }, BOTH[1], first, [asked30, 'getrawtransaction']],
@@ -521,7 +535,7 @@ it('a node that stops and starts again is waited for', async () => {
 });
 
 describe('a node is refused', () => {
-  it.each<[string, FakeNodeOptions, Partial<NodeOptions>, RegExp]>([
+  it.each<[string, FakeNodeOptions, Partial<CallOptions>, RegExp]>([
     ['without REST and credentials', { rest: false }, {}, /does not accept requests without credentials, and does not answer REST$/],
     ['with wrong credentials', { credentials: 'a:b' }, RPC[1], /does not accept CORE_RPC_USER and CORE_RPC_PASSWORD$/],
     ['with wrong credentials and no REST', { rest: false, credentials: 'a:b' }, RPC[1], /CORE_RPC_PASSWORD, and does not answer REST$/],
@@ -575,10 +589,10 @@ describe('a node is refused', () => {
 
 it('stops reading an answer that comes a byte at a time for too long', async () => {
   const fake = await fakeNode();
-  const transport = new Transport(new URL(fake.url), { timeoutMs: 5000, longestMs: 100, signal: new AbortController().signal });
+  const transport = new Transport({ timeoutMs: 5000, longestMs: 100, signal: new AbortController().signal });
   open.push(transport);
   fake.faults.push({ trickle: 10 });
-  const question = { method: 'GET', path: '/rest/chaininfo.json', limit: 10_000 } as const;
+  const question = { url: new URL('/rest/chaininfo.json', fake.url), limit: 10_000 };
   await expect(transport.send(question)).rejects.toThrow(/^did not complete within 0.1 s$/);
   expect((await transport.send(question)).status).toBe(200);
 });
@@ -674,7 +688,7 @@ describe('credentials', () => {
     for (const secret of [PASSWORD, header(SECRET).slice(6)]) expect(shown).not.toContain(secret);
   });
 
-  it.each<[string, Partial<NodeOptions>, RegExp]>([
+  it.each<[string, Partial<CallOptions>, RegExp]>([
     ['a missing file', { cookie: join(folder, 'missing') }, /^cannot read the cookie file .*missing \(ENOENT\)$/],
     [
       'a file that is no cookie',

@@ -3,14 +3,14 @@ import { copyFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { brotliCompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { Client } from '../src/pull/client.ts';
 import type { Fault } from './support/apiServer.ts';
 import { filesBelow, RecordingLog, temporaryFolder, tree } from './support/build.ts';
 import { block, failedPull, leanBuild, testPull } from './support/pull.ts';
 import { base, builtDigest, recordedChain, server, shortChain, to, useServer } from './support/recordedServer.ts';
-import type { Activity } from './support/records.ts';
+import { type Activity, hex } from './support/records.ts';
 
 useServer();
 
@@ -385,6 +385,56 @@ describe('a server that fails', () => {
       3,
       expect.stringMatching(/^http:\/\/127.* failed: connect ECONNREFUSED .*; tried 2 times$/),
     ]);
+  });
+});
+
+describe.each([
+  ['gzip', gzipSync],
+  ['br', brotliCompressSync],
+])('an answer that is compressed with %s', (encoding, compress) => {
+  const clientOf = (retries: number) =>
+    new Client({
+      ...{ headers: {}, rate: 0, timeoutMs: 5000, pauseMs: 1, onRetry: () => undefined },
+      ...{ retries, signal: new AbortController().signal },
+    });
+  /** Serves a body with any length. Returns the address, and the header that was asked with. */
+  async function serve(body: Uint8Array): Promise<{ url: string; asked: () => string | undefined; close: () => void }> {
+    let asked: string | undefined;
+    const encoded = createServer((request, response) => {
+      asked = String(request.headers['accept-encoding']);
+      response.writeHead(200, { 'content-encoding': encoding }).end(body);
+    }).listen(0, '127.0.0.1');
+    await once(encoded, 'listening');
+    return {
+      url: `http://127.0.0.1:${(encoded.address() as AddressInfo).port}/`,
+      asked: () => asked,
+      close: () => encoded.close().closeAllConnections(),
+    };
+  }
+
+  it('is read', async () => {
+    const { url, asked, close } = await serve(compress('{"a":1}'));
+    expect((await clientOf(0).get(url, JSON.parse)).body).toEqual({ a: 1 });
+    expect(asked()).toContain(encoding);
+    close();
+  });
+
+  it('is refused if it unpacks to more than it may have', async () => {
+    const { url, close } = await serve(compress(Buffer.alloc(8 * 1024 * 1024, ' ')));
+    await expect(clientOf(3).get(url, JSON.parse, 1024 * 1024)).rejects.toThrow(/ answers with more than 1 MB$/);
+    close();
+  });
+
+  it('is asked for again if it is damaged or cut', async () => {
+    const whole = compress(JSON.stringify({ a: hex('a'), b: hex('b') }));
+    for (const [body, why] of [
+      [whole.subarray(0, -20), /\/ was cut off after \d+ bytes; tried 2 times$/],
+      [Buffer.from('not compressed'), /\/ failed: .*; tried 2 times$/],
+    ] as const) {
+      const { url, close } = await serve(body);
+      await expect(clientOf(1).get(url, JSON.parse)).rejects.toThrow(why);
+      close();
+    }
   });
 });
 

@@ -11,8 +11,7 @@ import type { Store } from '../store/duckdb.ts';
 import { type DatabaseFile, lockFile, unlockFile } from '../store/lock.ts';
 import { explainFiles, writeFailure } from '../write/failure.ts';
 import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
-import { replaceFile, writeNew } from '../write/replace.ts';
-import { syncFile, syncFolder } from '../write/sync.ts';
+import { replaceDurably } from '../write/replace.ts';
 
 export const MARKER = MARKER_PATH;
 // A second line: hosting/upload.sh counts the lines, so that it does not depend on the words.
@@ -125,11 +124,7 @@ export const releaseOutput = (root: string, store: Store): Promise<void> => expl
 /** Replaces the marker and syncs it, so that a power cut cannot hide an unfinished build. */
 function mark(root: string, text: string): void {
   try {
-    replaceFile(join(root, MARKER), (temporary) => {
-      writeNew(temporary, Buffer.from(text));
-      syncFile(temporary);
-    });
-    syncFolder(root);
+    replaceDurably(join(root, MARKER), text);
   } catch (error) {
     throw writeFailure({ message: messageOf(error), code: codeOf(error) });
   }

@@ -4,7 +4,7 @@
 import { digestOfRecords, RecordsDigest } from '../contract/blockDigest.ts';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { parseHexId } from '../pages/ids.ts';
-import { PassingError } from './client.ts';
+import { PassingError } from './transport.ts';
 
 /** Tells apart different blocks of the same height. */
 export interface BlockIdentity {
@@ -30,9 +30,7 @@ type ServedIdentity = Required<Omit<BlockIdentity, 'rows'>>;
  * A source sent an inconsistent block. A retry can help: the block may have been replaced between two requests.
  * The message continues a sentence that begins with the name of the block or the source.
  */
-export class BadBlockError extends PassingError {
-  override readonly name = 'BadBlockError';
-}
+export class BadBlockError extends PassingError {}
 
 /** Checks the records of a block, which are added in served order, and computes the identity of the block. */
 export class CheckedBlock {
@@ -74,7 +72,6 @@ export class CheckedBlock {
   }
 }
 
-/** Computes the identity of a block from its records. */
 export function identityOf(activity: readonly ActivityRecord[]): ServedIdentity {
   return { hash: parseHexId(activity[0]?.location.block_hash ?? '') ?? '', records: activity.length, digest: digestOfRecords(activity) };
 }

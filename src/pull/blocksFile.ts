@@ -1,11 +1,11 @@
 /** Writes the list of blocks that were read, `pulled/blocks.json`, which builds put into the manifest. */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { blocksFile, joinSources, type LastRead, type Rules, type Sources } from '../contract/sources.ts';
 import { BLOCKS_FILE } from '../input/blocksRead.ts';
-import { syncFile, syncFolder } from '../write/sync.ts';
+import { replaceDurably } from '../write/replace.ts';
 import type { Heights } from './heights.ts';
-import { workFile, writeError } from './write.ts';
+import { workFile } from './write.ts';
 
 /**
  * Updates the list. `origin` says by which rules the source makes its rows. Blocks that this pull did not fetch keep what
@@ -20,40 +20,25 @@ export function updateBlocksFile(
   tip: LastRead | undefined,
 ): void {
   const path = join(folder, BLOCKS_FILE);
-  const before = textOf(path);
+  const before = readList(path);
   const runs = (heights: readonly Heights[]) => heights.map(({ first, last }): [number, number] => [first, last]);
-  const sources = joinSources([joinSources([origin], runs(fetched)), sourcesOf(before), origin], runs(pulled));
+  const sources = joinSources([joinSources([origin], runs(fetched)), before.sources, origin], runs(pulled));
   const text = `${JSON.stringify({ sources, tip })}\n`;
-  if (text === before) return;
-  const temporary = workFile(folder, '.json');
-  try {
-    writeFileSync(temporary, text);
-    syncFile(temporary);
-    renameSync(temporary, path);
-    // Callers remove files that the list no longer has.
-    syncFolder(folder);
-  } catch (error) {
-    throw writeError(folder, error);
-  }
+  if (text === before.text) return;
+  // Durable, because callers remove files that the list no longer has.
+  replaceDurably(path, text, workFile(folder, '.json'));
 }
 
 /** Returns the rules by which rows of the folder were made, as far as its list says. */
-export const originsOf = (folder: string): Rules[] => sourcesOf(textOf(join(folder, BLOCKS_FILE))).map(({ rules }) => rules);
+export const originsOf = (folder: string): Rules[] => readList(join(folder, BLOCKS_FILE)).sources.map(({ rules }) => rules);
 
-function textOf(path: string): string {
+/** Reads the list. One that is missing or damaged has no sources, and is written anew. */
+function readList(path: string): { readonly text: string; readonly sources: Sources } {
+  let text = '';
   try {
-    return readFileSync(path, 'utf8');
+    text = readFileSync(path, 'utf8');
+    return { text, sources: blocksFile.parse(JSON.parse(text)).sources };
   } catch {
-    // A list that cannot be read is written anew.
-    return '';
-  }
-}
-
-function sourcesOf(text: string): Sources {
-  try {
-    return blocksFile.parse(JSON.parse(text)).sources;
-  } catch {
-    // The list is missing or damaged. It is written anew.
-    return [];
+    return { text, sources: [] };
   }
 }

@@ -3,14 +3,14 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { misfitOf } from '../contract/schemas.ts';
-import { BuildError, InputError, messageOf } from '../errors.ts';
+import { BuildError, InputError } from '../errors.ts';
+import { type Answer, ENCODINGS, PassingError, type Question, TooLargeError, Transport } from './transport.ts';
 
 export interface ClientOptions {
   /** Sent with every request. Messages never show their values, which may be API keys. */
   readonly headers: Readonly<Record<string, string>>;
   /** Requests per second; 0 for no limit. */
   readonly rate: number;
-  /** Retries per request. */
   readonly retries: number;
   /** Longest time without data from the server, in milliseconds. */
   readonly timeoutMs: number;
@@ -21,7 +21,6 @@ export interface ClientOptions {
   readonly onRetry: (why: string) => void;
 }
 
-/** Defaults of a pull. */
 export const DEFAULTS = { rate: 10, retries: 8, timeoutMs: 30_000, pauseMs: 500 } as const satisfies Partial<ClientOptions>;
 
 export interface Reply<T> {
@@ -32,42 +31,35 @@ export interface Reply<T> {
   readonly refusal: string;
 }
 
-/** Longest pause before a retry, in milliseconds. */
 const LONGEST_PAUSE_MS = 60_000;
 
 /** Longest Retry-After that a pull waits for, in milliseconds. */
 const LONGEST_WAIT_MS = 15 * 60_000;
 
-/** Longest time for a whole response, as a multiple of `timeoutMs`: a server could send a byte at a time forever. */
-export const LONGEST_ANSWER = 20;
-
 /** Largest response body that is accepted if the caller names no smaller one: that of a file of an archive. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
-
-/** The part of another response body than that of a 200 that is read: error messages. */
-const REFUSAL_BYTES = 64 * 1024;
 
 /** True for a status that another attempt may change. A 501 says that the server will never do it. */
 export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
 
-/** A failure that a retry may fix. `waitMs` is the server's Retry-After, in milliseconds. */
-export class PassingError extends Error {
-  override readonly name: string = 'PassingError';
-  constructor(
-    message: string,
-    readonly waitMs: number | undefined = undefined,
-  ) {
-    super(message);
-  }
-}
-
 export class Client {
   readonly #options: ClientOptions;
+  readonly #transport: Transport;
   /** Earliest start of the next request, on the clock of performance.now(). */
   #next = 0;
 
   constructor(options: ClientOptions) {
     this.#options = options;
+    this.#transport = new Transport(options);
+  }
+
+  /** Sends a request without the rate limit. Throws the errors of `Transport.send`. */
+  send(question: Question): Promise<Answer> {
+    return this.#transport.send(question);
+  }
+
+  close(): void {
+    this.#transport.close();
   }
 
   /**
@@ -128,48 +120,23 @@ export class Client {
   }
 
   async #attempt<T>(url: string, parse: (body: Uint8Array) => T, most: number): Promise<Reply<T>> {
-    const { timeoutMs, signal } = this.#options;
-    // AbortSignal.any() would leak memory: each request would stay attached to the signal of the whole pull.
-    const request = new AbortController();
-    const stop = () => request.abort();
-    let timedOut: string | undefined;
-    const stopAfter = (ms: number, why: string) =>
-      setTimeout(() => {
-        timedOut ??= `${why} ${ms / 1000} s`;
-        stop();
-      }, ms);
-    const silence = stopAfter(timeoutMs, 'sent no data for');
-    const longest = stopAfter(timeoutMs * LONGEST_ANSWER, 'did not complete within');
-    signal.addEventListener('abort', stop);
-    let response: Response;
-    let body: Uint8Array;
-    try {
-      // Following a redirect could send an API key to another host.
-      response = await fetch(url, {
-        headers: { accept: 'application/json', ...this.#options.headers },
-        redirect: 'manual',
-        signal: request.signal,
-      });
-      body = await readBody(response, most, () => silence.refresh());
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof InputError) throw error;
-      throw new PassingError(timedOut ?? `failed: ${causeOf(error)}`);
-    } finally {
-      clearTimeout(silence);
-      clearTimeout(longest);
-      signal.removeEventListener('abort', stop);
-    }
-    const { status, headers } = response;
+    const headers = { accept: 'application/json', 'accept-encoding': ENCODINGS, 'user-agent': 'node', ...this.#options.headers };
+    const answer = await this.#transport.send({ url: new URL(url), headers, limit: most }).catch((error: unknown) => {
+      if (!(error instanceof TooLargeError)) throw error;
+      throw new InputError(`${withoutQuery(url)} answers with more than ${sizeText(most)}`, [
+        'No such response of this API is that large. Check the URL.',
+      ]);
+    });
+    const { status, body } = answer;
     if (isPassing(status)) {
-      throw new PassingError(`was answered with status ${status}`, retryAfter(headers.get('retry-after')));
+      throw new PassingError(`was answered with status ${status}`, retryAfter(answer.headers['retry-after'] ?? ''));
     }
     if (status >= 300 && status < 400) {
-      throw new InputError(`${withoutQuery(url)} redirects to ${JSON.stringify(headers.get('location') ?? '')}`, [
+      throw new InputError(`${withoutQuery(url)} redirects to ${JSON.stringify(answer.headers['location'] ?? '')}`, [
         'Redirects are not followed, because they could send API keys to another host. Use the URL that it redirects to.',
       ]);
     }
-    if (status !== 200) return { status, body: undefined, refusal: new TextDecoder().decode(body).slice(0, 2000) };
+    if (status !== 200) return { status, body: undefined, refusal: body.toString('utf8').slice(0, 2000) };
     try {
       return { status, body: parse(body), refusal: '' };
     } catch (error) {
@@ -180,24 +147,6 @@ export class Client {
   }
 }
 
-/** Reads the body of a response: at most the beginning if the status is not 200. Throws an InputError for more bytes than `most`. */
-async function readBody(response: Response, most: number, onData: () => void): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    onData();
-    bytes += chunk.byteLength;
-    if (response.status !== 200 && bytes > REFUSAL_BYTES) break;
-    if (bytes > most) {
-      throw new InputError(`${withoutQuery(response.url)} answers with more than ${sizeText(most)}`, [
-        'No such response of this API is that large. Check the URL.',
-      ]);
-    }
-    chunks.push(chunk as Uint8Array);
-  }
-  return Buffer.concat(chunks);
-}
-
 const sizeText = (bytes: number): string =>
   bytes >= 1024 * 1024 ? `${Math.floor(bytes / 1024 / 1024)} MB` : `${Math.floor(bytes / 1024)} KB`;
 
@@ -205,8 +154,7 @@ const sizeText = (bytes: number): string =>
  * Converts a Retry-After header, which has seconds or a date, to milliseconds. Undefined without a valid header.
  * Throws a BuildError if the wait is too long.
  */
-function retryAfter(value: string | null): number | undefined {
-  if (value === null) return undefined;
+function retryAfter(value: string): number | undefined {
   const ms = /^[0-9]+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
   if (Number.isNaN(ms)) return undefined;
   if (ms > LONGEST_WAIT_MS) {
@@ -215,12 +163,6 @@ function retryAfter(value: string | null): number | undefined {
     ]);
   }
   return Math.max(ms, 0);
-}
-
-/** Message of the network error inside fetch's "fetch failed". */
-function causeOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return messageOf(cause) || String(cause);
 }
 
 /** Removes query and credentials from a URL for messages, because they may contain keys. */

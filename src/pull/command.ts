@@ -174,7 +174,7 @@ export function parseWanted(text: string | undefined): WantedBlocks {
   return { from: first, to: to === '' ? undefined : Number(to) };
 }
 
-/** Headers that fetch() rejects or sets itself. */
+/** Headers that the HTTP client rejects or sets itself. */
 const OWN_HEADERS = new Set([
   'connection',
   'content-length',

@@ -2,7 +2,7 @@
  * Pulls the etchings of a server or a mirror into a table of runes, so that builds of the pulled blocks have etchings
  * too. The list begins with the newest rune, and only the newest pages are read again: older etchings never change.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Progress } from '../cli/progress.ts';
@@ -16,7 +16,7 @@ import { CsvFile } from './core/csvFile.ts';
 import { parsePageJson, parseResults } from './pages.ts';
 import { writeParquet } from './parquetFile.ts';
 import { checkRunes, RUNES_FILE } from './pulledFiles.ts';
-import { hasChecksum, putInPlace, workFile } from './write.ts';
+import { hasChecksum, putRunes } from './write.ts';
 
 /** The columns that an etching tells. */
 const FIELDS: readonly Field[] = [...RUNE_FIELDS, ...RUNE_DETAILS].filter(({ column }) => column !== 'cenotaph');
@@ -25,7 +25,6 @@ const COLUMNS = FIELDS.map(({ column }) => column);
 /** A row of the table of runes: text, numbers, flags, and null for a term that the rune does not have. */
 type Row = Readonly<Record<string, string | number | boolean | null>>;
 
-/** A window of the list of etchings. */
 export interface EtchingPage {
   /** The limit that the source applied. */
   readonly limit: number;
@@ -34,9 +33,7 @@ export interface EtchingPage {
   readonly runes: readonly Row[];
 }
 
-/** A source's list of etchings. */
 export interface EtchingList {
-  /** Most etchings in a window. */
   readonly limit: number;
   /** True if `total` is the number of runes. For old servers it is the highest number plus one. */
   readonly isCounted: boolean;
@@ -113,7 +110,6 @@ function rowOf({ mint_terms: terms, supply, location, ...rune }: z.infer<typeof 
   return Object.fromEntries(COLUMNS.map((column) => [column, row[column] ?? null]));
 }
 
-/** Options of `pullEtchings`. */
 export interface EtchingPull {
   /** The folder `pulled`. */
   readonly folder: string;
@@ -142,40 +138,34 @@ export async function pullEtchings(
       `INSERT INTO pulled_runes BY NAME SELECT COLUMNS(c -> c IN (${COLUMNS.map(literal).join(', ')})) FROM ${readFiles('parquet', [path])}`,
     );
   progress.begin('runes');
-  const found = await source.persist('the list of etchings', async () => {
-    const file = new CsvFile<Row, string>(workFile(folder, '.csv'), COLUMNS);
+  const { file, kept } = await source.persist('the list of etchings', async () => {
+    const file = new CsvFile(folder, COLUMNS);
     try {
-      return await readNew(source, settled, file, store, progress);
+      return { file, kept: await readNew(source, settled, file, store, progress) };
     } catch (error) {
       file.drop();
       throw error;
     }
   });
-  if (found === undefined) return undefined;
-  const kept = keepsOthers
-    ? 'true'
-    : found.same === undefined
-      ? 'false'
-      : `(block_height, tx_index) <= (${found.same.height}, ${found.same.index})`;
-  await write(path, folder, found.file.end(), kept, store);
-  return found.file.rows;
+  if (kept === undefined) return undefined;
+  const more = `FROM pulled_runes WHERE (${keepsOthers ? 'true' : kept}) AND id NOT IN (SELECT id FROM fetched)`;
+  const parquet = await writeParquet(folder, { csv: file.end(), fields: FIELDS, order: 'number, id', more }, store);
+  await store.run('DROP TABLE pulled_runes');
+  await putRunes(folder, parquet);
+  return file.rows;
 }
 
-interface NewRunes {
-  /** The runes that were read, each once. */
-  readonly file: CsvFile<Row, string>;
-  /** The newest settled rune that the table has too. It and all older ones are taken from the table. */
-  readonly same: { readonly height: number; readonly index: number } | undefined;
-}
-
-/** Reads the list from its newest rune to the first settled one that the table has. Undefined without a list. */
+/**
+ * Adds the runes of the list to the file, each once, from its newest rune to the first settled one that the table has.
+ * Returns the SQL condition of the table's rows that stay: that rune and all older ones. Undefined without a list.
+ */
 async function readNew(
   source: EtchingList,
   settled: number,
-  file: CsvFile<Row, string>,
+  file: CsvFile<string>,
   store: Store,
   progress: Progress,
-): Promise<NewRunes | undefined> {
+): Promise<string | undefined> {
   const seen = new Set<string>();
   let step = source.limit;
   let total: number | undefined;
@@ -200,7 +190,7 @@ async function readNew(
         known.get(id) === JSON.stringify(rune) &&
         (await isSameBelow(source, total - offset - i, height, index, store))
       ) {
-        return { file, same: { height, index } };
+        return `(block_height, tx_index) <= (${height}, ${index})`;
       }
       if (seen.has(id)) continue;
       seen.add(id);
@@ -210,7 +200,7 @@ async function readNew(
   }
   if (source.isCounted && file.rows !== total)
     throw new BadBlockError(`has ${file.rows} etchings in its pages, but says that it has ${total}`);
-  return { file, same: undefined };
+  return 'false';
 }
 
 /** Whether the table has as many runes up to this one as the list. Old servers do not count theirs. */
@@ -231,15 +221,4 @@ async function knownRows(runes: readonly Row[], store: Store): Promise<Map<strin
     row: text,
   });
   return new Map(rows.map(({ id, row }) => [id, JSON.stringify(JSON.parse(row))]));
-}
-
-/** Writes the table if its bytes change. `kept` is SQL of the rows that stay although they were not read. */
-async function write(path: string, folder: string, csv: string | undefined, kept: string, store: Store): Promise<void> {
-  const parquet = workFile(folder, '.parquet');
-  const more = `FROM pulled_runes WHERE (${kept}) AND id NOT IN (SELECT id FROM fetched)`;
-  await writeParquet(parquet, { csv, fields: FIELDS, order: 'number, id', more }, store);
-  await store.run('DROP TABLE pulled_runes');
-  // A build reads a file again if its modification time changed.
-  const isSame = existsSync(path) && hasChecksum(path) && readFileSync(path).equals(readFileSync(parquet));
-  if (!isSame) await putInPlace(folder, parquet, RUNES_FILE);
 }

@@ -1,5 +1,3 @@
-/** Ranges of block heights. */
-
 /** A range of heights, both ends included. */
 export interface Heights {
   readonly first: number;

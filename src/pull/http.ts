@@ -33,7 +33,6 @@ export class HttpSource implements Source {
   readonly origin = allBy('server');
   readonly perFile = 1;
   readonly knowsDigests = false;
-  readonly #base: string;
   readonly #client: Client;
   readonly #folder: string;
   #limit: number | undefined;
@@ -41,7 +40,6 @@ export class HttpSource implements Source {
   /** `base` is the URL before `/runes/v1`. */
   constructor(base: string, client: Client, folder: string) {
     this.name = base;
-    this.#base = base;
     this.#client = client;
     this.#folder = folder;
   }
@@ -49,7 +47,7 @@ export class HttpSource implements Source {
   async look(): Promise<Extent> {
     const { block_height: tip } = await this.#get('/runes/v1/', (text) => status.parse(JSON.parse(text)));
     if (tip === undefined || tip === null) {
-      throw new InputError(`${this.#base} has no blocks: its status has no block_height`, [
+      throw new InputError(`${this.name} has no blocks: its status has no block_height`, [
         'Wait until its indexer has read blocks, or check that --from is the URL of a server of this API.',
       ]);
     }
@@ -68,14 +66,12 @@ export class HttpSource implements Source {
     return tip;
   }
 
-  async prepare(): Promise<void> {}
-
   get etchings(): EtchingList {
     return {
       limit: this.#limit ?? COMMON_LIMIT,
       isCounted: false,
       read: async (limit, offset) => {
-        const url = `${this.#base}/runes/v1/etchings?offset=${offset}&limit=${limit}`;
+        const url = `${this.name}/runes/v1/etchings?offset=${offset}&limit=${limit}`;
         return (await this.#client.get(url, parseEtchingPage, bytesOf(limit))).body;
       },
       persist: (what, step) => this.#client.persist(what, step),
@@ -101,11 +97,9 @@ export class HttpSource implements Source {
   async fetch({ first: height }: Heights): Promise<Fetched> {
     const limit = this.#limit ?? COMMON_LIMIT;
     return this.#client.persist(`block ${height}`, () =>
-      writeBlock(this.#folder, height, (file) => readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset), file)),
+      writeBlock(this.#folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add)),
     );
   }
-
-  async close(): Promise<void> {}
 
   #page(height: number, limit: number, offset: number): Promise<Page> {
     return this.#get(`/runes/v1/blocks/${height}/activity?offset=${offset}&limit=${limit}`, parsePage, bytesOf(limit));
@@ -114,16 +108,16 @@ export class HttpSource implements Source {
   /** Asks for a limit that is too large, and reads the largest limit from the error response. */
   async #largestLimit(tip: number): Promise<number> {
     const path = `/runes/v1/blocks/${tip}/activity?offset=0&limit=${TOO_MUCH}`;
-    const { body, refusal } = await this.#client.get(this.#base + path, parsePage, bytesOf(TOO_MUCH));
+    const { body, refusal } = await this.#client.get(this.name + path, parsePage, bytesOf(TOO_MUCH));
     if (body !== undefined) return Math.min(body.limit, LARGEST_PAGE);
     const [, limit] = /limit must be <= ([1-9][0-9]{0,5})\b/.exec(refusal) ?? [];
     return Math.min(Number(limit ?? COMMON_LIMIT), LARGEST_PAGE);
   }
 
   async #get<T>(path: string, parse: (text: string) => T, most?: number): Promise<T> {
-    const { status, body } = await this.#client.get(this.#base + path, parse, most);
+    const { status, body } = await this.#client.get(this.name + path, parse, most);
     if (body !== undefined) return body;
-    const [url] = (this.#base + path).split('?');
+    const [url] = (this.name + path).split('?');
     if (status === 401 || status === 403) {
       throw new InputError(`${url} was answered with status ${status}: the API key is missing or not accepted`, [
         "Give a key with --header 'x-api-key: ...' or in the environment variable PULL_HEADERS.",

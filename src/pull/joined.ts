@@ -8,7 +8,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Progress } from '../cli/progress.ts';
 import { EMPTY, hundredOf, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
-import { hasChecksum, putInPlace, removeFiles, workFile, writeBlock, writeError } from './write.ts';
+import { hasChecksum, putInPlace, removeFiles, workFile, writeBlock } from './write.ts';
 
 /** Joins files of one block with neighbours of the same hundred, if all heights of this hundred are settled. */
 export async function joinSettled(folder: string, settled: number, signal: AbortSignal, progress: Progress): Promise<void> {
@@ -35,11 +35,7 @@ async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<
   // The `[]` of an empty block cannot stand between records.
   const full = blocks.filter(({ digest }) => digest !== EMPTY);
   const temporary = workFile(folder, '.gz');
-  try {
-    for (const { path } of full.length > 0 ? full : blocks.slice(0, 1)) appendFileSync(temporary, readFileSync(join(folder, path)));
-  } catch (error) {
-    throw writeError(folder, error);
-  }
+  for (const { path } of full.length > 0 ? full : blocks.slice(0, 1)) appendFileSync(temporary, readFileSync(join(folder, path)));
   const [first = 0, last = 0] = [blocks[0]?.height, blocks.at(-1)?.height];
   await putInPlace(folder, temporary, joinedFile(first, last, joinedDigest(blocks)));
   removeFiles(folder, files);
@@ -47,7 +43,7 @@ async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<
 
 /** Writes the blocks of a joined file to a file each. */
 export async function splitFile(folder: string, file: PulledFile): Promise<void> {
-  for await (const { height, activity } of readBlocks(folder, file)) await writeBlock(folder, height, (block) => block.add(activity));
+  for await (const { height, activity } of readBlocks(folder, file)) await writeBlock(folder, height, (add) => add(activity));
   removeFiles(folder, [file]);
 }
 

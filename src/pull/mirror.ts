@@ -14,11 +14,12 @@ import { DIGESTS_PER_FILE, digestsPath, MANIFEST_PATH } from '../pages/paths.ts'
 import { MirrorReader } from '../pages/reader.ts';
 import { maximumLimit, siteOf } from '../pages/site.ts';
 import { BadBlockError, type BlockIdentity } from './block.ts';
-import { type Client, PassingError } from './client.ts';
+import type { Client } from './client.ts';
 import { type EtchingList, type EtchingPage, parseEtchingPage } from './etchings.ts';
 import type { Heights } from './heights.ts';
 import { bytesOf, type Page, parsePage, readBlock } from './pages.ts';
 import { allBy, type Extent, HIGHEST, MOST_BLOCKS, type Source } from './source.ts';
+import { PassingError } from './transport.ts';
 import { WholeFiles } from './wholeFiles.ts';
 import { type Fetched, writeBlock } from './write.ts';
 
@@ -140,8 +141,6 @@ export class MirrorSource implements Source {
     return new Map(heights.map((height) => [height, this.#blocks.get(height) ?? { hash: '', records: 0 }]));
   }
 
-  async prepare(): Promise<void> {}
-
   get etchings(): EtchingList {
     return {
       limit: maximumLimit(siteOf(this.#manifest)),
@@ -164,11 +163,9 @@ export class MirrorSource implements Source {
       throw new BadBlockError(`has the digest ${digest}, but the mirror lists ${expected.digest}`);
     };
     return this.#client.persist(`block ${height}`, () =>
-      writeBlock(this.#folder, height, (file) => readBlock(height, limit, (h, size, offset) => this.#page(h, size, offset), file), check),
+      writeBlock(this.#folder, height, (add) => readBlock(height, limit, (size, offset) => this.#page(height, size, offset), add), check),
     );
   }
-
-  async close(): Promise<void> {}
 
   /** Makes a page map over the mirror's files with an empty cache. */
   #fresh(): MirrorReader<OpenFile> {

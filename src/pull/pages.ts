@@ -7,6 +7,7 @@ import type { ActivityRecord } from '../contract/contractJson.ts';
 import { activityInput, misfitOf } from '../contract/schemas.ts';
 import { InputError } from '../errors.ts';
 import { BadBlockError } from './block.ts';
+import type { AddRecords } from './write.ts';
 
 /** Most bytes of a record or an etching in a page, on average. Most records have 600. */
 const MOST_BYTES = 2048;
@@ -60,9 +61,6 @@ export function parsePage(text: string): Page {
   return { ...window, results: parseResults(results, activityInput) as ActivityRecord[] };
 }
 
-/** Fetches a window of a block's list. */
-export type ReadPage = (height: number, limit: number, offset: number) => Promise<Page>;
-
 /**
  * Most records of a block: layout archive has 24 bits for the number of a transaction's records. The widest blocks of
  * mainnet have some ten thousand, and a block that is full of moves has less than a million.
@@ -70,17 +68,17 @@ export type ReadPage = (height: number, limit: number, offset: number) => Promis
 const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
- * Reads all records of a block, and adds them page by page. Throws a BadBlockError if the pages do not match, because of
- * their totals or number of records. That happens if the source replaces the block between two requests. Throws an
- * InputError for a block with more records than any block has.
+ * Reads all records of a block, and adds them page by page. `read` fetches a window of the block's list. Throws a
+ * BadBlockError if the pages do not match, because of their totals or number of records. That happens if the source
+ * replaces the block between two requests. Throws an InputError for a block with more records than any block has.
  */
 export async function readBlock(
   height: number,
   limit: number,
-  read: ReadPage,
-  file: { add(records: readonly ActivityRecord[]): Promise<void> },
+  read: (limit: number, offset: number) => Promise<Page>,
+  add: AddRecords,
 ): Promise<void> {
-  const first = await read(height, limit, 0);
+  const first = await read(limit, 0);
   const { total } = first;
   if (total > MOST_RECORDS) {
     throw new InputError(`the source says that block ${height} has ${total} records, more than ${MOST_RECORDS}`, [
@@ -90,12 +88,12 @@ export async function readBlock(
   // A server may apply a smaller limit than requested; the page contains the limit that it applied.
   const step = Math.min(limit, first.limit);
   for (let offset = 0; offset === 0 || offset < total; offset += step) {
-    const next = offset === 0 ? first : await read(height, step, offset);
+    const next = offset === 0 ? first : await read(step, offset);
     if (next.total !== total) throw new BadBlockError(`has pages with different totals, ${total} and ${next.total}`);
     const expected = Math.min(step, total - offset);
     if (next.results.length !== expected) {
       throw new BadBlockError(`has a page of ${next.results.length} records at offset ${offset}, expected ${expected}`);
     }
-    await file.add(next.results);
+    await add(next.results);
   }
 }

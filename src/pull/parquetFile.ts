@@ -4,6 +4,7 @@ import type { Field } from '../contract/fields.ts';
 import { literal, type Store } from '../store/duckdb.ts';
 import { readCsv } from '../store/files.ts';
 import { columnsOf } from '../store/tables.ts';
+import { workFile } from './write.ts';
 
 export interface CsvRows {
   /** CSV as PostgreSQL writes it: an unquoted empty field is NULL. No header. Undefined for no rows. */
@@ -15,8 +16,17 @@ export interface CsvRows {
   readonly more?: string | undefined;
 }
 
-/** Converts rows to a Parquet file. Throws the errors of DuckDB. */
-export async function writeParquet(parquet: string, { csv, fields, order, more }: CsvRows, store: Store): Promise<void> {
+/** SQL of the order of ledger rows in files: transactions and events from last to first. */
+export const LEDGER_ORDER = 'block_height, tx_index DESC, event_index DESC';
+
+/** The last conversion. One runs at a time: each uses all cores. */
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Converts rows to a temporary Parquet file, after the conversions that began before. `folder` is the folder `pulled`.
+ * Returns the path. Throws the errors of DuckDB.
+ */
+export function writeParquet(folder: string, { csv, fields, order, more }: CsvRows, store: Store): Promise<string> {
   // Without new_line, DuckDB takes a carriage return in the first row for the end of lines.
   const options = [`header = false, new_line = '\\n'`];
   const names = fields.map(({ column }) => column);
@@ -26,8 +36,10 @@ export async function writeParquet(parquet: string, { csv, fields, order, more }
   // DuckDB cannot read an empty file.
   const fetched =
     csv === undefined ? `SELECT * FROM (SELECT ${typed}) WHERE false` : `SELECT ${typed} FROM ${readCsv([csv], names, options)}`;
-  await store.run(
-    `COPY (WITH fetched AS (${fetched}) SELECT * FROM (FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}) ORDER BY ${order})
-     TO ${literal(resolve(parquet))} (FORMAT parquet, COMPRESSION zstd)`,
-  );
+  const temporary = workFile(folder, '.parquet');
+  const copy = `COPY (WITH fetched AS (${fetched}) SELECT * FROM (FROM fetched${more === undefined ? '' : ` UNION ALL BY NAME ${more}`}) ORDER BY ${order})
+     TO ${literal(resolve(temporary))} (FORMAT parquet, COMPRESSION zstd)`;
+  const written = last.then(() => store.run(copy));
+  last = written.catch(() => undefined);
+  return written.then(() => temporary);
 }

@@ -29,7 +29,6 @@ export interface PlanInput {
 }
 
 export interface Plan {
-  /** The wanted range of heights. */
   readonly range: Heights;
   /** Ranges to fetch, ascending. Each becomes one file. */
   readonly units: readonly Heights[];
@@ -90,4 +89,5 @@ function firstOf({ from }: WantedBlocks, source: Extent, perFile: number, files:
   return Math.max(first - (first % perFile), source.first);
 }
 
-const isStale = (file: PulledFile, stale: ReadonlySet<number>): boolean => heightsOf(file).some((height) => stale.has(height));
+/** True for a range with a height of a stale block. */
+export const isStale = (range: Heights, stale: ReadonlySet<number>): boolean => heightsOf(range).some((height) => stale.has(height));

@@ -2,7 +2,7 @@
  * Pulls blocks from the PostgreSQL database of a bitcoin-indexer. Copies rows of `ledger` by ranges of heights, and the
  * table `runes`, from one snapshot. Writes nothing to the database.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,11 +15,11 @@ import { firstLineOf, isDiskFull, isWrongValue } from '../store/failures.ts';
 import { readFiles, readParquetFooter } from '../store/files.ts';
 import type { BlockIdentity } from './block.ts';
 import type { Heights } from './heights.ts';
-import { writeParquet } from './parquetFile.ts';
+import { LEDGER_ORDER, writeParquet } from './parquetFile.ts';
 import { checkRunes, HEIGHTS_PER_FILE, ledgerFile, RUNES_FILE } from './pulledFiles.ts';
 import { identitiesSql, readIdentityRows } from './rows.ts';
 import { allBy, type Extent, HIGHEST, type Source } from './source.ts';
-import { type Fetched, hasChecksum, putInPlace, saveStream, workFile, writeError } from './write.ts';
+import { explained, type Fetched, putInPlace, putRunes, saveStream, workFile, writeError } from './write.ts';
 
 export interface DatabaseOptions {
   /** A `postgres://` URL. */
@@ -33,7 +33,6 @@ export interface DatabaseOptions {
   readonly onNotice: (message: string) => void;
 }
 
-/** Timeout for opening a connection, in milliseconds. */
 const CONNECT_MS = 30_000;
 
 /** Idle time of a connection before the kernel sends a keep-alive probe, in milliseconds. */
@@ -58,20 +57,19 @@ export class DatabaseSource implements Source {
   readonly #options: DatabaseOptions;
   /** Connections with an open transaction each; all share one snapshot. Empty before the first look(). */
   #connections: readonly pg.Client[] = [];
-  /** Connections that are not in use. */
   #idle: pg.Client[] = [];
   #isConnected = false;
-  /** The columns of `runes` that the database has. */
   #runeFields: readonly Field[] = RUNE_FIELDS;
-  readonly #stop = () => this.#hangUp();
-  /** The last conversion. Conversions run one after another, because each uses all cores. */
-  #conversion: Promise<unknown> = Promise.resolve();
+  /** Closes all sockets at once, even during a query. */
+  readonly #hangUp = (): void => {
+    for (const { connection } of this.#connections) connection.stream.destroy();
+  };
 
   constructor(options: DatabaseOptions) {
     const { hostname, port, pathname } = new URL(options.url);
     this.name = `PostgreSQL ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
     this.#options = options;
-    options.signal.addEventListener('abort', this.#stop);
+    options.signal.addEventListener('abort', this.#hangUp);
   }
 
   async look(): Promise<Extent> {
@@ -109,21 +107,16 @@ export class DatabaseSource implements Source {
    * the source is behind, keeps the runes that it lacks, because pulled rows refer to them.
    */
   async prepare(isBehind: boolean): Promise<void> {
-    const runesPath = join(this.#options.folder, RUNES_FILE);
-    const kept = isBehind && existsSync(runesPath) ? runesPath : undefined;
+    const { folder } = this.#options;
+    const runes = join(folder, RUNES_FILE);
+    const kept = isBehind && existsSync(runes) ? runes : undefined;
     if (kept !== undefined) await checkRunes(kept);
-    await this.#explained(() =>
-      this.#copy('runes', this.#runeFields, { order: 'id', kept }, async (parquet) => {
-        const before = existsSync(runesPath) && hasChecksum(runesPath) ? readRunes(this.#options.folder, runesPath) : undefined;
-        // Do not rewrite the same bytes: a build reads a file again if its modification time changed.
-        if (before?.equals(readFileSync(parquet)) !== true) await putInPlace(this.#options.folder, parquet, RUNES_FILE);
-      }),
-    );
+    await this.#explained(() => this.#copy('runes', this.#runeFields, { order: 'id', kept }, (parquet) => putRunes(folder, parquet)));
   }
 
   async fetch({ first, last }: Heights): Promise<Fetched> {
     const path = ledgerFile(first, last);
-    const rows = { where: `WHERE block_height BETWEEN ${first} AND ${last}`, order: 'block_height, tx_index DESC, event_index DESC' };
+    const rows = { where: `WHERE block_height BETWEEN ${first} AND ${last}`, order: LEDGER_ORDER };
     const written = await this.#explained(() =>
       this.#copy('ledger', LEDGER_FIELDS, rows, (parquet) => putInPlace(this.#options.folder, parquet, path)),
     );
@@ -134,12 +127,7 @@ export class DatabaseSource implements Source {
     if (this.#isConnected)
       await Promise.race([Promise.all(this.#connections.map((c) => c.end().catch(() => undefined))), sleep(GOODBYE_MS)]);
     this.#hangUp();
-    this.#options.signal.removeEventListener('abort', this.#stop);
-  }
-
-  /** Closes all sockets at once, even during a query. */
-  #hangUp(): void {
-    for (const { connection } of this.#connections) connection.stream.destroy();
+    this.#options.signal.removeEventListener('abort', this.#hangUp);
   }
 
   /** Throws an InputError for wrong parameters in the URL, such as a certificate file that does not exist. */
@@ -220,30 +208,27 @@ export class DatabaseSource implements Source {
     take: (parquet: string) => Promise<void>,
   ): Promise<{ readonly records: number; readonly bytes: number }> {
     const { folder, store, signal } = this.#options;
-    const [csv, parquet] = [workFile(folder, '.csv'), workFile(folder, '.parquet')];
+    const csv = workFile(folder, '.csv');
     try {
       const columns = fields.map(({ column }) => `"${column}"::text`).join(', ');
       await this.#with(async (connection) => {
         const rows = connection.query(copyTo(`COPY (SELECT ${columns} FROM ${table} ${where}) TO STDOUT (FORMAT csv)`));
         await saveStream(folder, rows, csv, signal);
       });
-      const job = this.#convert((await stat(csv)).size === 0 ? undefined : csv, parquet, fields, { order, kept });
-      await job.catch((error: unknown) => this.#explainConversion(error, table, kept));
+      const more = kept === undefined ? undefined : `FROM ${readFiles('parquet', [kept])} WHERE id NOT IN (SELECT id FROM fetched)`;
+      const written = (await stat(csv)).size === 0 ? undefined : csv;
+      const parquet = await writeParquet(folder, { csv: written, fields, order, more }, store).catch((error: unknown) =>
+        this.#explainConversion(error, table, kept),
+      );
       const { rows } = await store.row(`SELECT num_rows AS rows FROM ${readParquetFooter(parquet)}`, { rows: int });
       const { size: bytes } = await stat(parquet);
-      await take(parquet);
+      await take(parquet).catch((error: unknown) => {
+        throw explained(folder, error);
+      });
       return { records: rows, bytes };
     } finally {
-      await Promise.all([csv, parquet].map((path) => rm(path, { force: true })));
+      await rm(csv, { force: true });
     }
-  }
-
-  /** Converts CSV to Parquet, after the conversion before. */
-  async #convert(csv: string | undefined, parquet: string, fields: readonly Field[], { order, kept }: RowsWanted): Promise<void> {
-    const more = kept === undefined ? undefined : `FROM ${readFiles('parquet', [kept])} WHERE id NOT IN (SELECT id FROM fetched)`;
-    const job = this.#conversion.then(() => writeParquet(parquet, { csv, fields, order, more }, this.#options.store));
-    this.#conversion = job.catch(() => undefined);
-    await job;
   }
 
   /** Rethrows an error of a conversion. Adds advice for a full disk, a wrong type or a damaged runes file. */
@@ -296,15 +281,6 @@ export class DatabaseSource implements Source {
       }
       throw error;
     }
-  }
-}
-
-/** Reads the runes file. Throws a BuildError if it cannot be read. */
-function readRunes(folder: string, path: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    throw writeError(folder, error);
   }
 }
 

@@ -8,14 +8,13 @@ import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { joinRuns, type LastRead } from '../contract/sources.ts';
 import { BuildError, InputError } from '../errors.ts';
-import type { WorkLimits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type BlockIdentity, isSameBlock } from './block.ts';
 import { updateBlocksFile } from './blocksFile.ts';
 import { pullEtchings } from './etchings.ts';
 import { type Heights, heightsOf } from './heights.ts';
 import { finishJoins, joinSettled, splitFile } from './joined.ts';
-import { plan, type WantedBlocks } from './plan.ts';
+import { isStale, plan, type WantedBlocks } from './plan.ts';
 import { EMPTY, isJoined, joinedDigest, listPulledFiles, PULLED_FOLDER, type PulledFile, readIdentities } from './pulledFiles.ts';
 import type { Extent, Source } from './source.ts';
 import { hasChecksum, removeFiles } from './write.ts';
@@ -26,8 +25,8 @@ export interface PullOptions {
   readonly wanted: WantedBlocks;
   /** How many of the last blocks each pull compares, and replaces if they changed. Older blocks are settled. */
   readonly confirmations: number;
+  /** Most requests at once. A pull from a node also reads as many blocks ahead. */
   readonly concurrency: number;
-  readonly limits: WorkLimits;
   readonly signal: AbortSignal;
 }
 
@@ -80,7 +79,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     totals.replaced += stale.replaced;
     if (round === 0 || units.length > 0) {
       const isBehind = highest(files) > has.last;
-      await source.prepare(isBehind);
+      await source.prepare?.(isBehind);
       await updateRunes(source, has, files, { isBehind, folder, ...options }, store, units.length > 0 ? log : undefined, progress);
     }
     const written = new Set<string>();
@@ -104,12 +103,10 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     //    block above it must not be fetched while a changed block remains.
     // 2. Fetch the lowest missing block alone, because the next pull begins at the first pulled block.
     // 3. Fetch all others in parallel.
-    const repairs = units.filter((unit) => heightsOf(unit).some((height) => stale.heights.has(height)));
+    const repairs = units.filter((unit) => isStale(unit, stale.heights));
     await inParallel(repairs, 1, fetchUnit);
-    removeFiles(
-      folder,
-      files.filter((file) => !written.has(file.path) && heightsOf(file).some((height) => stale.heights.has(height))),
-    );
+    const replaced = files.filter((file) => !written.has(file.path) && isStale(file, stale.heights));
+    removeFiles(folder, replaced);
     const others = units.filter((unit) => !repairs.includes(unit));
     await inParallel(others.slice(0, 1), 1, fetchUnit);
     await inParallel(others.slice(1), options.concurrency, fetchUnit);
@@ -154,7 +151,7 @@ const readWithin = (source: Source, { first, last }: Heights): Heights[] =>
 
 /** True for a file with blocks that stay and blocks that this pull replaces or removes. */
 const isCut = (file: PulledFile, { heights, replaced }: Stale, { last }: Extent): boolean =>
-  heightsOf(file).some((height) => heights.has(height)) || (replaced > 0 && file.first <= last && last < file.last);
+  isStale(file, heights) || (replaced > 0 && file.first <= last && last < file.last);
 
 const highest = (files: readonly PulledFile[]): number => files.reduce((top, file) => Math.max(top, file.last), -1);
 
@@ -218,7 +215,7 @@ async function findStale(
   }
   const gone = new Set(different.filter((height) => !has.has(height)));
   const stale = new Set([...different, ...inTwoFiles(heights), ...withoutChecksum(files, folder, has)]);
-  const cut = files.find((file) => !isJoined(file) && file.first < has.first && heightsOf(file).some((height) => stale.has(height)));
+  const cut = files.find((file) => !isJoined(file) && file.first < has.first && isStale(file, stale));
   if (cut !== undefined) {
     throw new InputError(`${join(folder, cut.path)} must be fetched again, but ${source.name} begins at block ${has.first}`, [
       'Pull from the source of this file, or remove the file.',
@@ -271,7 +268,6 @@ const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Exte
     .flatMap((file) => heightsOf(file))
     .filter((height) => height >= has.first && height <= has.last);
 
-/** Digest of a source's block, if the source knows it. */
 const digestOf = (block: BlockIdentity | undefined): string | undefined => block?.digest ?? (block?.records === 0 ? EMPTY : undefined);
 
 /** Returns the identities of a file's blocks from its name, if its digest is enough for the comparison. */
@@ -323,6 +319,5 @@ async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T
   if (failure !== undefined) throw failure.error;
 }
 
-/** Joins the heights of files to ranges without gaps. */
 const rangesOf = (files: readonly PulledFile[]): Heights[] =>
   joinRuns(files.map(({ first, last }) => [first, last])).map(([first, last]) => ({ first, last }));

@@ -3,27 +3,28 @@
  */
 import { setMaxListeners } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { env } from 'node:process';
 import { count, type Log } from '../cli/log.ts';
 import type { Progress } from '../cli/progress.ts';
 import { costRows, peakMegabytes, Stopwatch } from '../cli/stopwatch.ts';
 import { CliError, codeOf, EXIT, InputError } from '../errors.ts';
-import type { DifficultyRules } from '../runes/proofOfWork.ts';
 import { Store } from '../store/duckdb.ts';
 import { withLock } from '../store/lock.ts';
 import { Client, type ClientOptions } from './client.ts';
-import { pullFromNode } from './core/session.ts';
+import { build, follow } from './core/follow.ts';
+import { BitcoinNode } from './core/node.ts';
+import { NodePull, type NodePullOptions } from './core/nodePull.ts';
 import { HttpSource } from './http.ts';
 import { baseOf, findManifest, MirrorSource } from './mirror.ts';
 import { DatabaseSource } from './postgres.ts';
 import { type PullOptions, type PullResult, pull } from './pull.ts';
 import { PULLED_FOLDER, STATE_FOLDER, WORK_FOLDER } from './pulledFiles.ts';
 import type { Source } from './source.ts';
-import { writeError } from './write.ts';
+import { explained, removeWorkFiles, writeError } from './write.ts';
 
-/** Options of the pull command. */
-export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'> {
+export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
   /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
   /** Cookie file of a node. */
@@ -32,8 +33,6 @@ export interface PullRequest extends PullOptions, Omit<ClientOptions, 'onRetry'>
   readonly memoryLimit: string;
   /** Arguments for a build after each pull from a node, which then goes on until the signal aborts. */
   readonly follow: readonly string[] | undefined;
-  /** See NodePullOptions. */
-  readonly difficulty?: DifficultyRules;
 }
 
 /** The URL of the RPC and REST interfaces of a Bitcoin Core node. */
@@ -42,8 +41,8 @@ export class NodeUrl {
 }
 
 /**
- * Pulls into the input folder. Throws the errors of pull(), a LockedError if another pull is using the folder, and an
- * InterruptedError if the signal aborts.
+ * Pulls into the input folder. Throws the errors of pull(), a LockedError if another pull is using the folder, and a
+ * CliError if the signal aborts.
  */
 export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
   const clock = new Stopwatch();
@@ -56,13 +55,14 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   let source: Source | undefined;
   try {
     return await withLock(store, lock, async () => {
-      clearWork(folder, work);
+      // Pulls that were killed leave temporary files.
+      for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
       const done = (result: PullResult): void => {
         progress.end();
         report(result, request.to, clock, log);
       };
       const { from } = request;
-      if (from instanceof NodeUrl) return pullFromNode({ ...request, url: from.url, folder }, store, log, progress, done);
+      if (from instanceof NodeUrl) return pullFromNode(request, { url: from.url, folder, done }, store, log, progress);
       if (existsSync(join(folder, STATE_FOLDER))) {
         throw new InputError(`${folder} has blocks from a Bitcoin Core node`, [
           'Other sources do not continue them. Give another folder with --to.',
@@ -75,19 +75,46 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
     });
   } catch (error) {
     // An abort can make any step fail with any error.
-    throw request.signal.aborted ? new InterruptedError() : error;
+    if (request.signal.aborted)
+      throw new CliError('stopped; fetched blocks are kept, and the same command continues from here', EXIT.interrupted);
+    throw explained(folder, error);
   } finally {
     progress.end();
-    await source?.close();
+    await source?.close?.();
     store.close();
-    closeWork(work);
+    try {
+      removeWorkFiles(folder);
+      rmdirSync(work);
+    } catch {
+      // The folder is not empty: another pull is using it.
+    }
   }
 }
 
-class InterruptedError extends CliError {
-  override readonly name = 'InterruptedError';
-  constructor() {
-    super('stopped; fetched blocks are kept, and the same command continues from here', EXIT.interrupted);
+/** Pulls from a node. Calls `done` after the first pull. With `follow`, goes on until the signal aborts. */
+async function pullFromNode(
+  request: PullRequest,
+  { url, folder, done }: { readonly url: URL; readonly folder: string; readonly done: (result: PullResult) => void },
+  store: Store,
+  log: Log,
+  progress: Progress,
+): Promise<PullResult> {
+  const { signal, follow: args } = request;
+  // Reports wrong arguments before a first pull, which takes hours.
+  if (args !== undefined) await build({ folder, signal, args: [...args, '--help'] }, log);
+  const onNotice = (message: string) => log.notice(message);
+  const node = await BitcoinNode.open({ ...request, url, environment: env, home: homedir(), onNotice });
+  let pull: NodePull | undefined;
+  try {
+    pull = await NodePull.open({ ...request, folder }, node, store, log);
+    const result = await pull.run(progress);
+    done(result);
+    if (args === undefined) await pull.settle();
+    else await follow({ folder, signal, args }, node, pull, log, progress);
+    return result;
+  } finally {
+    pull?.close();
+    node.close();
   }
 }
 
@@ -114,24 +141,6 @@ function openWork(folder: string): string {
     throw writeError(folder, error);
   }
   return work;
-}
-
-/** Removes temporary files of pulls that were killed. */
-function clearWork(folder: string, work: string): void {
-  try {
-    for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
-  } catch (error) {
-    throw writeError(folder, error);
-  }
-}
-
-/** Removes the folder for temporary files, unless another pull is using it. */
-function closeWork(work: string): void {
-  try {
-    rmdirSync(work);
-  } catch {
-    // The folder is not empty: another pull is using it.
-  }
 }
 
 function report(result: PullResult, to: string, clock: Stopwatch, log: Log): void {

@@ -50,8 +50,8 @@ export interface Source {
    * Fetches data that block files refer to, before blocks are fetched. `isBehind`: some pulled block is above the
    * source's tip.
    */
-  prepare(isBehind: boolean): Promise<void>;
+  prepare?(isBehind: boolean): Promise<void>;
   /** Fetches a range of blocks into one file. */
   fetch(unit: Heights): Promise<Fetched>;
-  close(): Promise<void>;
+  close?(): Promise<void>;
 }

@@ -35,9 +35,10 @@ export class WholeFiles {
 
   async #fetch(path: string): Promise<Uint8Array | undefined> {
     const { status, body } = await this.#client.getBytes(`${this.#base}/${path}`);
-    if (body === undefined && status !== 404) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
-    const name = body === undefined ? '' : createHash('sha256').update(body).digest('hex').slice(0, 32);
-    if (body !== undefined && !path.endsWith(`/${name}.bin`)) throw new BadBlockError(`needs ${path}, which is damaged on the mirror`);
+    if (status === 404) return undefined;
+    if (body === undefined) throw new BadBlockError(`needs ${path}, but the mirror answered with status ${status}`);
+    const name = createHash('sha256').update(body).digest('hex').slice(0, 32);
+    if (!path.endsWith(`/${name}.bin`)) throw new BadBlockError(`needs ${path}, which is damaged on the mirror`);
     return body;
   }
 }

@@ -1,20 +1,21 @@
 /**
- * Writes files atomically: to a temporary file, synced to disk, then renamed.
+ * Writes files atomically: to a temporary file, synced to disk, then renamed. Throws system errors, which `explained`
+ * converts.
  */
-import { createWriteStream, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
+import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFile, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { ActivityRecord } from '../contract/contractJson.ts';
-import { BuildError, messageOf } from '../errors.ts';
+import { BuildError, emptyIfMissing, messageOf } from '../errors.ts';
 import { checksumText, sha256Of } from '../input/checksums.ts';
 import { CHECKSUM_ENDING } from '../input/discover.ts';
 import { isDiskFull } from '../store/failures.ts';
 import { CheckedBlock } from './block.ts';
-import { blockFile, type PulledFile, WORK_FOLDER } from './pulledFiles.ts';
+import { blockFile, type PulledFile, RUNES_FILE, WORK_FOLDER } from './pulledFiles.ts';
 
 const compress = promisify(gzip);
 
@@ -34,94 +35,58 @@ export const workFile = (folder: string, ending: string): string => {
   return join(folder, WORK_FOLDER, `${process.pid}-${count}${ending}`);
 };
 
+/** Removes the temporary files of this process. */
+export function removeWorkFiles(folder: string): void {
+  const work = join(folder, WORK_FOLDER);
+  const names = emptyIfMissing(() => readdirSync(work)).filter((name) => name.startsWith(`${process.pid}-`));
+  for (const name of names) rmSync(join(work, name), { force: true });
+}
+
 /** Characters of records that are compressed at once, as one gzip member. */
 const MEMBER_LENGTH = 4 * 1024 * 1024;
 
+/** Adds the next records of a block, in served order. Rejects with a BadBlockError for a record that does not belong there. */
+export type AddRecords = (records: readonly ActivityRecord[]) => Promise<void>;
+
 /**
- * Writes a block's file: one JSON record per line, or `[]` for a block without records. Records are added page by page,
- * so that a block of any size takes little memory.
+ * Writes a block's file with the records that `fill` adds, and puts it in place if `check` does not throw for its digest.
+ * The file has one JSON record per line, or `[]` for a block without records. Records are written while more are read, so
+ * that a block of any size takes little memory.
  */
-class BlockFile {
-  readonly #folder: string;
-  readonly #block: CheckedBlock;
-  readonly #temporary: string;
-  #pending: string[] = [];
-  #length = 0;
-  #bytes = 0;
-
-  constructor(folder: string, height: number) {
-    this.#folder = folder;
-    this.#block = new CheckedBlock(height);
-    this.#temporary = workFile(folder, '.gz');
-  }
-
-  /** Adds records in served order. Rejects with a BadBlockError for a record that does not belong there. */
-  async add(records: readonly ActivityRecord[]): Promise<void> {
-    for (const record of records) {
-      this.#block.add(record);
-      await this.#write(`${JSON.stringify(record)}\n`);
-    }
-  }
-
-  /** Puts the file in place, if `check` does not throw for the identity of its block. */
-  async place(check: (digest: string) => void = () => undefined): Promise<Fetched> {
-    const { records, digest } = this.#block.end();
-    check(digest);
-    if (records === 0) await this.#write('[]\n');
-    const path = blockFile(this.#block.height, digest);
-    try {
-      await this.#flush(true);
-      mkdirSync(dirname(join(this.#folder, path)), { recursive: true });
-      await rename(this.#temporary, join(this.#folder, path));
-    } catch (error) {
-      throw writeError(this.#folder, error);
-    }
-    return { path, records, bytes: this.#bytes };
-  }
-
-  /** Removes the temporary file, unless it was put in place. */
-  drop(): void {
-    rmSync(this.#temporary, { force: true });
-  }
-
-  async #write(line: string): Promise<void> {
-    this.#pending.push(line);
-    this.#length += line.length;
-    if (this.#length < MEMBER_LENGTH) return;
-    try {
-      await this.#flush(false);
-    } catch (error) {
-      throw writeError(this.#folder, error);
-    }
-  }
-
-  async #flush(isLast: boolean): Promise<void> {
-    const bytes = this.#length === 0 ? Buffer.alloc(0) : await compress(this.#pending.join(''));
-    [this.#pending, this.#length] = [[], 0];
-    const file = await open(this.#temporary, 'a');
-    try {
-      await file.appendFile(bytes);
-      if (isLast) await file.sync();
-    } finally {
-      await file.close();
-    }
-    this.#bytes += bytes.length;
-  }
-}
-
-/** Writes a block's file with the records that `fill` adds, and puts it in place if `check` does not throw for its digest. */
 export async function writeBlock(
   folder: string,
   height: number,
-  fill: (file: Pick<BlockFile, 'add'>) => Promise<void>,
-  check?: (digest: string) => void,
+  fill: (add: AddRecords) => Promise<void>,
+  check: (digest: string) => void = () => undefined,
 ): Promise<Fetched> {
-  const file = new BlockFile(folder, height);
+  const block = new CheckedBlock(height);
+  const temporary = workFile(folder, '.gz');
+  let [lines, bytes] = ['', 0];
+  const flush = async () => {
+    const member = await compress(lines);
+    lines = '';
+    await appendFile(temporary, member);
+    bytes += member.length;
+  };
   try {
-    await fill(file);
-    return await file.place(check);
+    await fill(async (added) => {
+      for (const record of added) {
+        block.add(record);
+        lines += `${JSON.stringify(record)}\n`;
+        if (lines.length >= MEMBER_LENGTH) await flush();
+      }
+    });
+    const { records, digest } = block.end();
+    check(digest);
+    if (records === 0) lines = '[]\n';
+    if (lines !== '') await flush();
+    await sync(temporary);
+    const path = blockFile(height, digest);
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    renameSync(temporary, join(folder, path));
+    return { path, records, bytes };
   } finally {
-    file.drop();
+    rmSync(temporary, { force: true });
   }
 }
 
@@ -131,20 +96,28 @@ export async function writeBlock(
  */
 export async function putInPlace(folder: string, temporary: string, path: string): Promise<void> {
   const checksum = `${join(folder, path)}${CHECKSUM_ENDING}`;
+  await sync(temporary);
+  writeFileSync(`${temporary}${CHECKSUM_ENDING}`, checksumText(path, await sha256Of(temporary)), { flush: true });
+  mkdirSync(dirname(join(folder, path)), { recursive: true });
+  rmSync(checksum, { force: true });
+  renameSync(temporary, join(folder, path));
+  renameSync(`${temporary}${CHECKSUM_ENDING}`, checksum);
+}
+
+/** Puts a table of runes in place unless its bytes are the same: a build reads a file again if its modification time changed. */
+export async function putRunes(folder: string, temporary: string): Promise<void> {
+  const path = join(folder, RUNES_FILE);
+  const isSame = existsSync(path) && hasChecksum(path) && readFileSync(path).equals(readFileSync(temporary));
+  if (!isSame) await putInPlace(folder, temporary, RUNES_FILE);
+}
+
+/** Syncs a file to the disk while other requests go on. */
+async function sync(path: string): Promise<void> {
+  const file = await open(path, 'r');
   try {
-    const file = await open(temporary, 'r');
-    try {
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    writeFileSync(`${temporary}${CHECKSUM_ENDING}`, checksumText(path, await sha256Of(temporary)), { flush: true });
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    rmSync(checksum, { force: true });
-    renameSync(temporary, join(folder, path));
-    renameSync(`${temporary}${CHECKSUM_ENDING}`, checksum);
-  } catch (error) {
-    throw writeError(folder, error);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 
@@ -156,13 +129,7 @@ export const hasChecksum = (path: string): boolean => existsSync(`${path}${CHECK
  * file.
  */
 export function removeFiles(folder: string, files: readonly PulledFile[]): void {
-  try {
-    for (const { path } of files) {
-      for (const ending of [CHECKSUM_ENDING, '']) rmSync(join(folder, `${path}${ending}`), { force: true });
-    }
-  } catch (error) {
-    throw writeError(folder, error);
-  }
+  for (const { path } of files) for (const ending of [CHECKSUM_ENDING, '']) rmSync(join(folder, `${path}${ending}`), { force: true });
 }
 
 /**
@@ -189,3 +156,7 @@ export const writeError = (folder: string, error: unknown): BuildError =>
   new BuildError(isDiskFull(error) ? `the disk of ${folder} is full` : `${folder} cannot be written: ${messageOf(error)}`, [
     'Free space or change its permissions, then run the same command again: it continues from here.',
   ]);
+
+/** Converts the system error of a file of the folder to a BuildError. Returns other errors unchanged. */
+export const explained = (folder: string, error: unknown): unknown =>
+  error instanceof Error && 'syscall' in error ? writeError(folder, error) : error;

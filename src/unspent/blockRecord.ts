@@ -5,7 +5,6 @@ import type { Changes } from '../runes/ledger.ts';
 import type { RuneId } from '../runes/runeId.ts';
 import { ByteReader, ByteWriter, writeOutput } from './outputBytes.ts';
 
-/** A block that was indexed. */
 export interface IndexedBlock {
   readonly height: number;
   /** As Bitcoin displays it. */

@@ -12,7 +12,6 @@ export class Bloom {
     this.#bits = bytes.length * 8;
   }
 
-  /** Makes a filter for this many keys. */
   static forKeys(keys: number): Bloom {
     return new Bloom(new Uint8Array(Math.ceil((keys * BITS) / 8) + 1));
   }

@@ -56,14 +56,12 @@ export class ChangeTable {
   /** Yields all changes, ascending by key. */
   *sorted(): Generator<Change> {
     const data = this.#data.bytes;
-    for (const part of byFirstByte(this.#slots, data)) {
-      for (const slot of sortByKey(part, data)) {
-        const at = slot - 1;
-        const length = data.readUInt32LE(at + OUTPOINT_BYTES);
-        if (length === GONE) continue;
-        const from = at + OUTPOINT_BYTES + 4;
-        yield { bytes: lend(data), at, value: length === SPENT ? undefined : lend(data, from, from + length) };
-      }
+    for (const slot of sortByKey(this.#slots, this.#count, data)) {
+      const at = slot - 1;
+      const length = data.readUInt32LE(at + OUTPOINT_BYTES);
+      if (length === GONE) continue;
+      const from = at + OUTPOINT_BYTES + 4;
+      yield { bytes: lend(data), at, value: length === SPENT ? undefined : lend(data, from, from + length) };
     }
   }
 
@@ -107,40 +105,25 @@ function hash(bytes: Uint8Array, at: number, seed: number): number {
   return mixed >>> 0;
 }
 
-/** Splits slots into 256 parts by the first byte of their keys, so that a part is small. */
-function byFirstByte(slots: Uint32Array, data: Buffer): Uint32Array[] {
-  const counts = new Uint32Array(256);
-  const first = (slot: number) => data[slot - 1] ?? 0;
-  for (const slot of slots) if (slot !== 0) counts[first(slot)] = (counts[first(slot)] ?? 0) + 1;
-  const parts = Array.from(counts, (count) => new Uint32Array(count));
+/**
+ * Returns the `count` slots that are not free, sorted by key. Packs the first bytes of a key and its slot into an integer,
+ * because to sort integers without a comparison function is ten times faster.
+ */
+function sortByKey(slots: Uint32Array, count: number, data: Buffer): Uint32Array {
+  const order = new BigUint64Array(count);
+  // Integers have their low half first on all platforms of DuckDB.
+  const halves = new Uint32Array(order.buffer);
+  let next = 0;
   for (const slot of slots) {
     if (slot === 0) continue;
-    const byte = first(slot);
-    const left = (counts[byte] ?? 0) - 1;
-    counts[byte] = left;
-    const part = parts[byte];
-    if (part) part[left] = slot;
+    halves[next++] = slot;
+    halves[next++] = data.readUInt32BE(slot - 1);
   }
-  return parts;
-}
-
-/**
- * Sorts slots by key. Packs the first bytes of a key and its index into a number, because to sort numbers without a
- * comparison function is ten times faster.
- */
-function sortByKey(part: Uint32Array, data: Buffer): Uint32Array {
-  const bits = 53 - 32;
-  if (part.length >= 2 ** bits) return part.sort((a, b) => compareKeys(data, a - 1, data, b - 1));
-  const order = new Float64Array(part.length);
-  part.forEach((slot, i) => {
-    order[i] = data.readUInt32BE(slot - 1) * 2 ** bits + i;
-  });
   order.sort();
-  const sorted = Uint32Array.from(order, (place) => part[place % 2 ** bits] ?? 0);
+  const sorted = Uint32Array.from({ length: count }, (_, i) => halves[2 * i] ?? 0);
   // Keys with equal first bytes are neighbours now, such as the outputs of one transaction.
-  const prefix = (i: number) => data.readUInt32BE((sorted[i] ?? 0) - 1);
-  for (let from = 0, to = 1; to <= sorted.length; to++) {
-    if (to < sorted.length && prefix(to) === prefix(from)) continue;
+  for (let from = 0, to = 1; to <= count; to++) {
+    if (to < count && halves[2 * to + 1] === halves[2 * from + 1]) continue;
     if (to - from > 1) sorted.subarray(from, to).sort((x, y) => compareKeys(data, x - 1, data, y - 1));
     from = to;
   }

@@ -3,14 +3,10 @@ import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 
 /** A file of the state does not have the content that was written. */
-export class DamagedStateError extends Error {
-  override readonly name = 'DamagedStateError';
-}
+export class DamagedStateError extends Error {}
 
 /** The state has the format of another version of this program. */
-export class OtherFormatError extends Error {
-  override readonly name = 'OtherFormatError';
-}
+export class OtherFormatError extends Error {}
 
 /** Returns the first 8 bytes of the SHA-256. */
 export const checksum = (...parts: readonly Uint8Array[]): bigint => {

@@ -18,7 +18,7 @@ import { codeOf, messageOf } from '../errors.ts';
 import { countCrossing, exceeds, type WorkLimits } from '../limits.ts';
 import type { Changes, Ledger, Mintable, RuneOutput } from '../runes/ledger.ts';
 import { blockOf, type RuneId, runeId, runeIdText } from '../runes/runeId.ts';
-import { replaceFile } from '../write/replace.ts';
+import { replaceDurably } from '../write/replace.ts';
 import { syncFile, syncFolder } from '../write/sync.ts';
 import { blockRecord, type ChangeTarget, type IndexedBlock, readRecord } from './blockRecord.ts';
 import { ChangeTable } from './changeTable.ts';
@@ -71,12 +71,6 @@ export interface LedgerOptions {
 
 type LedgerLimits = Pick<WorkLimits, 'journalBytes' | 'pendingBytes' | 'sortedPageBytes' | 'mergeBelow'>;
 
-/** Returns the network and first height with rows of the ledger in a folder, undefined when there is none. */
-export function readLedgerState(folder: string): { readonly network: string; readonly rowsFrom: number } | undefined {
-  const state = readState(folder);
-  return state && { network: state.network, rowsFrom: state.rows_from };
-}
-
 export class DiskLedger implements Ledger {
   readonly #folder: string;
   #state: StateFile;
@@ -115,7 +109,6 @@ export class DiskLedger implements Ledger {
     for (const rune of runes) if (rune.height <= this.height) this.#addRune(rune);
   }
 
-  /** Height of the last block. */
   get height(): number {
     return this.#journal.blocks.at(-1)?.height ?? this.#state.base;
   }
@@ -146,7 +139,6 @@ export class DiskLedger implements Ledger {
     writeState(this.#folder, this.#state);
   }
 
-  /** Number of runes. */
   get runes(): number {
     return this.#runes.size;
   }
@@ -301,10 +293,10 @@ const adding = (table: ChangeTable, mints: Map<RuneId, number>): ChangeTarget =>
 });
 
 /**
- * Reads the state. Returns undefined when the folder has none. Throws an OtherFormatError for another version's, and a
+ * Reads the state of the ledger in a folder. Returns undefined when the folder has none. Throws an OtherFormatError for another version's, and a
  * DamagedStateError for anything else.
  */
-function readState(folder: string): StateFile | undefined {
+export function readState(folder: string): StateFile | undefined {
   const path = join(folder, STATE_FILE);
   if (!existsSync(path)) return undefined;
   try {
@@ -319,13 +311,7 @@ function readState(folder: string): StateFile | undefined {
   }
 }
 
-function writeState(folder: string, state: StateFile): void {
-  replaceFile(join(folder, STATE_FILE), (temporary) => {
-    writeFileSync(temporary, `${JSON.stringify(state)}\n`);
-    syncFile(temporary);
-  });
-  syncFolder(folder);
-}
+const writeState = (folder: string, state: StateFile): void => replaceDurably(join(folder, STATE_FILE), `${JSON.stringify(state)}\n`);
 
 /** Removes the files that the state does not name. A killed pull leaves them. */
 function removeOthers(folder: string, { outputs, mints, journal }: StateFile): void {

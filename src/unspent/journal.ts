@@ -32,7 +32,6 @@ export class Journal {
     this.#file = file;
   }
 
-  /** Makes an empty journal. */
   static create(path: string): Journal {
     return new Journal(path, openSync(path, 'w+'));
   }
@@ -107,7 +106,6 @@ export class Journal {
     fsyncSync(this.#file);
   }
 
-  /** Yields all records. */
   *records(): Generator<{ readonly block: IndexedBlock; readonly record: Buffer }> {
     this.sync();
     for (const place of this.#places) {

@@ -10,7 +10,6 @@ export class ByteWriter {
   bytes = Buffer.allocUnsafe(4096);
   length = 0;
 
-  /** Makes room for `more` bytes. */
   reserve(more: number): void {
     if (this.length + more <= this.bytes.length) return;
     const larger = Buffer.allocUnsafe(Math.max(2 * this.bytes.length, this.length + more));

@@ -8,11 +8,12 @@
  *
  * An entry is the outpoint, the length of the value plus one (0: spent), and the value.
  */
-import { closeSync, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, openSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { OUTPOINT_BYTES } from '../runes/block.ts';
 import { type LentBytes, lend, peek } from '../runes/bytes.ts';
+import { writeAll } from '../write/lineFile.ts';
 import { Bloom } from './bloom.ts';
 import { type Change, compareKeys } from './changeTable.ts';
 import { checksum, DamagedStateError, readFully } from './checked.ts';
@@ -37,7 +38,17 @@ export async function writeSortedFile(
 ): Promise<void> {
   const file = openSync(path, 'w');
   try {
-    const output = new FileOutput(file);
+    const pending = new ByteWriter();
+    let position = 0;
+    const flush = () => {
+      writeAll(file, pending.view());
+      pending.clear();
+    };
+    const output = (bytes: Uint8Array) => {
+      pending.put(bytes);
+      position += bytes.length;
+      if (pending.length >= CHUNK_BYTES) flush();
+    };
     const filter = Bloom.forKeys(most);
     const index = new ByteWriter();
     const page = new ByteWriter();
@@ -46,9 +57,9 @@ export async function writeSortedFile(
       if (page.length === 0) return;
       const bytes = page.view();
       index.put(bytes.subarray(0, OUTPOINT_BYTES));
-      index.uint64(BigInt(output.position));
+      index.uint64(BigInt(position));
       index.uint64(checksum(bytes));
-      output.put(bytes);
+      output(bytes);
       page.clear();
     };
     for (const { bytes, at, value } of changes) {
@@ -62,9 +73,9 @@ export async function writeSortedFile(
       if (entries % 50_000 === 0) await setImmediate();
     }
     endPage();
-    const indexAt = output.position;
-    output.put(index.view());
-    output.put(filter.bytes);
+    const indexAt = position;
+    output(index.view());
+    output(filter.bytes);
     const footer = new ByteWriter();
     footer.put(MAGIC);
     footer.uint64(BigInt(indexAt));
@@ -72,8 +83,8 @@ export async function writeSortedFile(
     footer.uint64(BigInt(entries));
     footer.uint64(checksum(index.view(), filter.bytes));
     footer.uint64(checksum(footer.view()));
-    output.put(footer.view());
-    output.flush();
+    output(footer.view());
+    flush();
     fsyncSync(file);
   } finally {
     closeSync(file);
@@ -201,26 +212,3 @@ export function* merged(files: readonly SortedFile[], isOldest: boolean): Genera
 }
 
 const order = (a: Change, b: Change): number => compareKeys(a.bytes, a.at, b.bytes, b.at);
-
-/** Collects bytes and writes them in large pieces. */
-class FileOutput {
-  position = 0;
-  readonly #pending = new ByteWriter();
-  readonly #file: number;
-
-  constructor(file: number) {
-    this.#file = file;
-  }
-
-  put(bytes: Uint8Array): void {
-    this.#pending.put(bytes);
-    this.position += bytes.length;
-    if (this.#pending.length >= CHUNK_BYTES) this.flush();
-  }
-
-  flush(): void {
-    const bytes = this.#pending.view();
-    for (let done = 0; done < bytes.length; ) done += writeSync(this.#file, bytes, done);
-    this.#pending.clear();
-  }
-}

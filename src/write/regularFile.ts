@@ -25,12 +25,11 @@ export function openRegularFile(path: string): number {
   }
   try {
     if (fstatSync(handle).isFile()) return handle;
+    throw new NotAFileError();
   } catch (error) {
     closeSync(handle);
     throw error;
   }
-  closeSync(handle);
-  throw new NotAFileError();
 }
 
 /** Reads a file. Throws a NotAFileError or a system error. */

@@ -2,9 +2,11 @@
  * Replaces files atomically, and links files that have the same content.
  */
 import { closeSync, constants, copyFileSync, linkSync, lstatSync, openSync, readSync, renameSync, rmSync, type Stats } from 'node:fs';
+import { dirname } from 'node:path';
 import { codeOf } from '../errors.ts';
 import { writeAll } from './lineFile.ts';
 import { openRegularFile, readRegularFile } from './regularFile.ts';
+import { syncFile, syncFolder } from './sync.ts';
 
 /** Suffix of a file that will replace another. A full build removes those that a killed build left behind. */
 const TEMPORARY_SUFFIX = '.tmp';
@@ -13,8 +15,7 @@ const TEMPORARY_SUFFIX = '.tmp';
  * Replaces `target` by the file that `write` makes at a temporary path. A reader of `target` sees the old file or the
  * new one, never a part. Throws what `write` throws, and system errors.
  */
-export function replaceFile(target: string, write: (temporary: string) => void): void {
-  const temporary = `${target}${TEMPORARY_SUFFIX}`;
+export function replaceFile(target: string, write: (temporary: string) => void, temporary = `${target}${TEMPORARY_SUFFIX}`): void {
   // A temporary file of a killed build may be a hard link: writing to it would change another file.
   rmSync(temporary, { recursive: true, force: true });
   try {
@@ -26,6 +27,16 @@ export function replaceFile(target: string, write: (temporary: string) => void):
     rmSync(temporary, { force: true });
     throw error;
   }
+}
+
+/** Replaces a small file, as `replaceFile` does. After a power cut, the file is the old one or the new one. */
+export function replaceDurably(target: string, text: string, temporary?: string): void {
+  const write = (path: string) => {
+    writeNew(path, Buffer.from(text));
+    syncFile(path);
+  };
+  replaceFile(target, write, temporary);
+  syncFolder(dirname(target));
 }
 
 /**

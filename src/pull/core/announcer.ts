@@ -15,37 +15,23 @@ export interface Look {
   readonly isBehind: boolean;
 }
 
-export class Announcer {
-  readonly #name: string;
-  readonly #log: Log;
-  #isFirst = true;
-  #wasBehind = false;
-  #wasSyncing = false;
-
-  /** `name` is the node's. */
-  constructor(name: string, log: Log) {
-    this.#name = name;
-    this.#log = log;
+/**
+ * Logs the work at the first look at the node `name`. Logs that the node is behind or syncing when it was not at the look
+ * before.
+ */
+export function announce(name: string, log: Log, look: Look, before: Look | undefined): void {
+  const { chain, height, last, replaced, isBehind } = look;
+  if (before === undefined) {
+    const blocks = Math.max(last - height, 0);
+    const todo = `${blocks === 0 ? 'nothing' : count(blocks, 'block')} to read${replaced === 0 ? '' : `, ${count(replaced, 'block')} replaced`}`;
+    const fields = { source: name, tip: chain.blocks, first: height + 1, last, blocks, replaced };
+    log.info('looked', `${name} has blocks up to ${chain.blocks}: ${todo}.`, fields);
   }
-
-  /** Logs the work at the first look. Logs that the node is behind or syncing when it was not at the look before. */
-  announce({ chain, height, last, replaced, isBehind }: Look): void {
-    const [name, log] = [this.#name, this.#log];
-    if (this.#isFirst) {
-      const blocks = Math.max(last - height, 0);
-      const todo = `${blocks === 0 ? 'nothing' : count(blocks, 'block')} to read${replaced === 0 ? '' : `, ${count(replaced, 'block')} replaced`}`;
-      const fields = { source: name, tip: chain.blocks, first: height + 1, last, blocks, replaced };
-      log.info('looked', `${name} has blocks up to ${chain.blocks}: ${todo}.`, fields);
-    }
-    if (isBehind && !this.#wasBehind)
-      log.notice(`${name} is behind: its last block is ${chain.blocks}, and block ${height} was pulled before`);
-    if (chain.isSyncing && !this.#wasSyncing) {
-      const state =
-        chain.blocks < chain.headers ? `it has ${chain.blocks} of ${chain.headers} blocks` : `its last block, ${chain.blocks}, is old`;
-      log.notice(`${name} is still syncing: ${state}. Run the pull again when it has more`);
-    }
-    this.#isFirst = false;
-    this.#wasBehind = isBehind;
-    this.#wasSyncing = chain.isSyncing;
+  if (isBehind && before?.isBehind !== true)
+    log.notice(`${name} is behind: its last block is ${chain.blocks}, and block ${height} was pulled before`);
+  if (chain.isSyncing && before?.chain.isSyncing !== true) {
+    const state =
+      chain.blocks < chain.headers ? `it has ${chain.blocks} of ${chain.headers} blocks` : `its last block, ${chain.blocks}, is old`;
+    log.notice(`${name} is still syncing: ${state}. Run the pull again when it has more`);
   }
 }

@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { hex64 } from '../../contract/schemas.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
-import { PassingError } from '../client.ts';
 import { HIGHEST } from '../source.ts';
+import { PassingError } from '../transport.ts';
 import { parsed, RpcError } from './calls.ts';
 import { JsonPicker } from './jsonPicker.ts';
 
@@ -12,9 +12,6 @@ export const LARGEST_BLOCK = 4_000_000;
 
 /** Bytes around the result in an answer of the RPC interface. */
 export const ENVELOPE_BYTES = 1000;
-
-/** Largest answer about the chain or the node, in bytes. */
-export const SMALL_ANSWER = 1_000_000;
 
 const height = z.int().min(0).max(HIGHEST);
 
@@ -48,13 +45,11 @@ export interface WantedInput {
 }
 
 /** Picks the outputs that inputs spend out of JSON with their transactions, which it reads in parts. */
-export class PreviousOutputs {
+export class PreviousOutputs extends JsonPicker {
   readonly #wanted: readonly WantedInput[];
-  readonly #picker: JsonPicker;
 
   /** `envelope` is the path of the result in the JSON. */
   constructor(wanted: readonly WantedInput[], envelope: readonly string[]) {
-    this.#wanted = wanted;
     const paths = wanted.flatMap(({ path, input }) => {
       const at = [...envelope, ...path];
       const previous = [...at, 'vin', input, 'prevout'];
@@ -65,20 +60,17 @@ export class PreviousOutputs {
         [...previous, 'scriptPubKey', 'hex'],
       ];
     });
-    this.#picker = new JsonPicker([['error', 'code'], ['error', 'message'], ...paths]);
-  }
-
-  get feed(): (chunk: Uint8Array) => void {
-    return this.#picker.feed;
+    super([['error', 'code'], ['error', 'message'], ...paths]);
+    this.#wanted = wanted;
   }
 
   /**
    * Returns the outputs in the order of the wanted inputs; undefined if the node's version does not have them in its JSON.
    * Throws an RpcError if the JSON is an error, and a PassingError if it is damaged.
    */
-  end(): PreviousOutput[] | undefined {
-    this.#picker.end();
-    const [code, message = '', ...values] = this.#picker.values;
+  outputs(): PreviousOutput[] | undefined {
+    this.end();
+    const [code, message = '', ...values] = this.values;
     if (code !== undefined) throw new RpcError(Number(code), message);
     const found: PreviousOutput[] = [];
     for (const [i, { txid, input }] of this.#wanted.entries()) {

@@ -4,17 +4,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { misfitOf } from '../../contract/schemas.ts';
-import { InputError } from '../../errors.ts';
-import { Client, type ClientOptions, isPassing, PassingError } from '../client.ts';
-import type { Credentials } from './credentials.ts';
-import { type Answer, type Question, Transport } from './transport.ts';
+import { BuildError, type CliError, InputError } from '../../errors.ts';
+import { Client, type ClientOptions, isPassing } from '../client.ts';
+import { type Answer, PassingError, type Question } from '../transport.ts';
+import { type CredentialOptions, Credentials } from './credentials.ts';
 
 /** Error codes of Bitcoin Core (src/rpc/protocol.h). */
-export const RPC_CODES = { misc: -1, notFound: -5, parameter: -8, warmingUp: -28 } as const;
+export const RPC_CODES = { parameter: -8, warmingUp: -28 } as const;
 
 /** An RPC call that Bitcoin Core answered with an error. Tried again, unless the caller knows what it means. */
 export class RpcError extends PassingError {
-  override readonly name = 'RpcError';
   constructor(
     readonly code: number,
     readonly text: string,
@@ -24,31 +23,28 @@ export class RpcError extends PassingError {
 }
 
 /** The node is starting. The message is the step that it reports. */
-class WarmingUpError extends Error {
-  override readonly name = 'WarmingUpError';
-}
+class WarmingUpError extends Error {}
 
 /** The node has more requests than it takes at once. */
-class FullQueueError extends PassingError {
-  override readonly name = 'FullQueueError';
-}
+class FullQueueError extends PassingError {}
 
 /** The server at the URL does not answer as Bitcoin Core. */
 export class WrongServerError extends InputError {}
 
-/** The node does not accept the credentials. */
 export class CredentialsError extends InputError {}
 
 /** The node does not answer this machine, or does not let this user call a method. */
 export class ForbiddenError extends InputError {}
 
-export interface CallOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'> {
-  readonly url: URL;
+export interface CallOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'>, CredentialOptions {
   /** Most requests at once. */
   readonly concurrency: number;
   /** Called with messages for users, such as about a retry. */
   readonly onNotice: (message: string) => void;
 }
+
+/** Largest answer about the chain or the node, in bytes. */
+const SMALL_ANSWER = 1_000_000;
 
 /** Pause between two requests to a node that is starting, as a multiple of `pauseMs`. */
 const WARM_UP_PAUSES = 4;
@@ -61,7 +57,10 @@ export class Calls {
   readonly name: string;
   readonly #options: CallOptions;
   readonly #client: Client;
-  readonly #transport: Transport;
+  /** URL of the server without a slash at its end. */
+  readonly #base: string;
+  /** Undefined if the node is asked over REST alone. */
+  credentials: Credentials | undefined;
   #isWarmingUp = false;
   /** Most requests at once. */
   #atOnce: number;
@@ -73,9 +72,10 @@ export class Calls {
     const { url, onNotice } = options;
     this.name = `Bitcoin Core ${url.host}`;
     this.#options = options;
+    this.#base = url.href.replace(/\/+$/, '');
+    this.credentials = Credentials.find(options);
     this.#atOnce = options.concurrency;
     this.#client = new Client({ ...options, headers: {}, rate: 0, onRetry: (why) => onNotice(`${why}; trying again`) });
-    this.#transport = new Transport(url, options);
   }
 
   /**
@@ -83,7 +83,7 @@ export class Calls {
    * is starting. Halves the number of requests at once when the node's queue is full: other programs use it too.
    * `what` names the request in messages.
    */
-  async persist<T>(what: string, step: () => Promise<T>): Promise<T> {
+  persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     return this.#client.persist(`${what} of ${this.name}`, async () => {
       for (;;) {
         try {
@@ -106,8 +106,8 @@ export class Calls {
   }
 
   /** Asks the REST interface. Returns answers of status 200 and 404. `limit` bounds the body, in bytes; `sink` may receive it. */
-  async rest(path: string, limit: number, sink?: Question['sink']): Promise<Answer> {
-    const answer = await this.#send({ method: 'GET', path: `/rest${path}`, limit, sink });
+  async rest(path: string, limit = SMALL_ANSWER, sink?: Question['sink']): Promise<Answer> {
+    const answer = await this.#send(`/rest${path}`, { limit, sink });
     const { status, body } = answer;
     const starting = /^Service temporarily unavailable: (.*)/.exec(status === 503 ? textOf(body) : '');
     if (starting) throw new WarmingUpError(starting[1]);
@@ -117,23 +117,35 @@ export class Calls {
     return answer;
   }
 
+  /** Returns the body of a REST answer, as `rest` does. Throws if it is missing or pruned. */
+  async restBody(path: string, limit?: number, sink?: Question['sink']): Promise<Buffer> {
+    const answer = await this.rest(path, limit, sink);
+    if (answer.status !== 200) throw this.missing(answer);
+    return answer.body;
+  }
+
   /**
    * Calls a method of the RPC interface. `limit` bounds the answer, in bytes. If `sink` is given, it receives the answer,
    * and the result is undefined. Throws an RpcError if the node answers with an error, a CredentialsError if it does not
    * accept the credentials, and a WrongServerError if it has no RPC interface.
    */
-  async rpc(
+  async rpc<T>(
     method: string,
     params: readonly unknown[],
-    limit: number,
-    credentials: Credentials | undefined,
+    schema: z.ZodType<T>,
+    limit = SMALL_ANSWER,
     sink?: Question['sink'],
-  ): Promise<unknown> {
+  ): Promise<T> {
+    const { credentials } = this;
     const header = credentials?.header;
-    const ask = (authorization: string | undefined) => this.#post(method, params, authorization, { limit, sink });
+    const body = JSON.stringify({ jsonrpc: '1.0', id: 1, method, params });
+    const ask = (authorization: string | undefined) => {
+      const headers = { 'content-type': 'application/json', ...(authorization === undefined ? {} : { authorization }) };
+      return this.#send('/', { headers, body, limit, sink });
+    };
     let answer = await ask(header);
     if (answer.status === 401 && header !== undefined && credentials?.refresh(header)) answer = await ask(credentials.header);
-    const { status, headers, body } = answer;
+    const { status } = answer;
     const hide = (text: string) => credentials?.hide(text) ?? text;
     if (status === 401) {
       throw new CredentialsError(`${this.name} does not accept ${credentials ? credentials.source : 'requests without credentials'}`, [
@@ -142,37 +154,26 @@ export class Calls {
     }
     if (status === 403) throw this.#forbidden(status);
     // Errors of the call itself are JSON too, with a status such as 500.
-    const isJson = /^application\/json\b/.test(headers['content-type'] ?? '');
+    const isJson = /^application\/json\b/.test(answer.headers['content-type'] ?? '');
     if (!isJson) this.#refuse(answer, hide);
     if (!isJson && status !== 200) throw this.wrongServer(`answers an RPC call with status ${status}`);
-    if (sink !== undefined && status === 200) return undefined;
-    const { result, error } = parseJson(body, envelope);
+    if (sink !== undefined && status === 200) return parsed(undefined, schema);
+    const { result, error } = parseJson(answer.body, envelope);
     if (error?.code === RPC_CODES.warmingUp) throw new WarmingUpError(hide(error.message));
-    if (error) throw new RpcError(error.code, hide(error.message));
-    return result;
+    if (error) throw this.#unavailable(hide(error.message)) ?? new RpcError(error.code, hide(error.message));
+    return parsed(result, schema);
   }
 
   close(): void {
-    this.#transport.close();
-  }
-
-  #post(
-    method: string,
-    params: readonly unknown[],
-    authorization: string | undefined,
-    answer: Pick<Question, 'limit' | 'sink'>,
-  ): Promise<Answer> {
-    const headers = { 'content-type': 'application/json', ...(authorization === undefined ? {} : { authorization }) };
-    const body = JSON.stringify({ jsonrpc: '1.0', id: 1, method, params });
-    return this.#send({ method: 'POST', path: '/', headers, body, ...answer });
+    this.#client.close();
   }
 
   /** Sends a request when no more than the allowed number are running. */
-  async #send(question: Question): Promise<Answer> {
+  async #send(path: string, question: Omit<Question, 'url'>): Promise<Answer> {
     while (this.#running >= this.#atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#running += 1;
     try {
-      return await this.#transport.send(question);
+      return await this.#client.send({ url: new URL(this.#base + path), ...question });
     } finally {
       this.#running -= 1;
       this.#waiting.shift()?.();
@@ -185,7 +186,7 @@ export class Calls {
     if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);
     if (isPassing(status)) throw statusError(status, text);
     if (status >= 300 && status < 400) {
-      throw new InputError(`${this.name} redirects to ${quoted(hide(headers.location ?? ''))}`, [
+      throw new InputError(`${this.name} redirects to ${quoted(hide(headers['location'] ?? ''))}`, [
         'Bitcoin Core never does, and redirects are not followed, because they could send credentials to another host. Check the URL.',
       ]);
     }
@@ -197,6 +198,24 @@ export class Calls {
     const { protocol, host } = this.#options.url;
     return new WrongServerError(`the server at ${protocol}//${host} is not Bitcoin Core: it ${why}`, [
       "Give the URL of the node's RPC port, such as http://127.0.0.1:8332.",
+    ]);
+  }
+
+  /** Returns the error for a REST answer without the block that was asked for. */
+  missing({ status, body }: Answer): Error {
+    return this.#unavailable(textOf(body)) ?? statusError(status, textOf(body));
+  }
+
+  /** Returns the error for a block that the node does not have, from the node's text. Undefined for another text. */
+  #unavailable(text: string): CliError | undefined {
+    if (text.includes('not fully downloaded')) {
+      return new BuildError(`${this.name} has not downloaded a block yet that is needed (${quoted(text)})`, [
+        'It was started from a snapshot (assumeutxo) and still downloads older blocks. Wait for it, then run the same command again.',
+      ]);
+    }
+    if (!text.includes('pruned data')) return undefined;
+    return new InputError(`${this.name} has pruned a block that is needed (${quoted(text)})`, [
+      'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
     ]);
   }
 
@@ -226,7 +245,7 @@ export function parsed<T>(value: unknown, schema: z.ZodType<T>): T {
 }
 
 /** Returns the error for a status that another attempt may change. */
-export function statusError(status: number, text: string): PassingError {
+function statusError(status: number, text: string): PassingError {
   const why = text !== '' ? ` ${quoted(text)}` : status === 503 ? ': the node is stopping, or too busy' : '';
   return new PassingError(`was answered with status ${status}${why}`);
 }
@@ -235,4 +254,4 @@ export function statusError(status: number, text: string): PassingError {
 export const textOf = (body: Buffer): string => body.toString('utf8', 0, 1000).trim();
 
 /** Quotes text of the server for a message. */
-export const quoted = (text: string): string => JSON.stringify(text.slice(0, 200));
+const quoted = (text: string): string => JSON.stringify(text.slice(0, 200));

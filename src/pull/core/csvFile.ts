@@ -1,57 +1,44 @@
 /** Writes rows to a temporary CSV file, which writeParquet() reads. */
-import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, rmSync } from 'node:fs';
+import { workFile } from '../write.ts';
 
 /** Characters that are written at once. */
 const CHUNK = 1 << 20;
 
-/** A value of a row. */
 type Cell = string | number | bigint | boolean | null;
 
-export class CsvFile<Row extends Readonly<Record<Column, Cell>>, Column extends keyof Row & string> {
-  readonly path: string;
+export class CsvFile<Column extends string> {
+  readonly #path: string;
   readonly #columns: readonly Column[];
-  #file: number | undefined;
   #pending = '';
   rows = 0;
 
-  constructor(path: string, columns: readonly Column[]) {
-    this.path = path;
+  /** `folder` is the folder `pulled`. */
+  constructor(folder: string, columns: readonly Column[]) {
+    this.#path = workFile(folder, '.csv');
     this.#columns = columns;
   }
 
   /** Throws system errors. */
-  add(row: Row): void {
+  add(row: Readonly<Record<Column, Cell>>): void {
     this.#pending += `${this.#columns.map((column) => cellText(row[column])).join(',')}\n`;
     this.rows++;
     if (this.#pending.length > CHUNK) this.#flush();
   }
 
-  /** Writes the rest and closes the file. Returns its path, undefined when there was no row. */
+  /** Writes the rest. Returns the path of the file, undefined when there was no row. */
   end(): string | undefined {
-    try {
-      this.#flush();
-      return this.#file === undefined ? undefined : this.path;
-    } finally {
-      this.#close();
-    }
+    this.#flush();
+    return this.rows === 0 ? undefined : this.#path;
   }
 
-  /** Closes and removes the file. */
   drop(): void {
-    this.#close();
-    rmSync(this.path, { force: true });
-  }
-
-  #close(): void {
-    if (this.#file !== undefined) closeSync(this.#file);
-    this.#file = undefined;
+    rmSync(this.#path, { force: true });
   }
 
   #flush(): void {
     if (this.#pending === '') return;
-    this.#file ??= openSync(this.path, 'w');
-    // Unlike writeSync, it goes on after a short write.
-    writeFileSync(this.#file, this.#pending);
+    appendFileSync(this.#path, this.#pending);
     this.#pending = '';
   }
 }

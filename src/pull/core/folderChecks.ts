@@ -1,12 +1,12 @@
 /** Checks that the folder `pulled`, the node and the wanted blocks fit each other. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { CliError, InputError } from '../../errors.ts';
+import { InputError } from '../../errors.ts';
 import { DamagedStateError, OtherFormatError } from '../../unspent/checked.ts';
 import { originsOf } from '../blocksFile.ts';
 import type { WantedBlocks } from '../plan.ts';
 import { hundredOf, listPulledFiles, STATE_FOLDER } from '../pulledFiles.ts';
-import { writeError } from '../write.ts';
+import { explained } from '../write.ts';
 import type { ChainInfo } from './node.ts';
 
 /** Returns the first of the last `last` blocks, rounded down to the first block of a file. */
@@ -54,8 +54,7 @@ export function withAdvice(error: unknown, folder: string): unknown {
       `Remove ${folder} and pull again: the pull reads all blocks anew. Or use the version of this program that wrote it.`,
     ]);
   }
-  const isSystemError = error instanceof Error && !(error instanceof CliError) && 'syscall' in error;
-  return isSystemError ? writeError(folder, error) : error;
+  return explained(folder, error);
 }
 
 /** The first and last bytes of Parquet files. */

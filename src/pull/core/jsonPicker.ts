@@ -2,7 +2,7 @@
  * Picks a few values out of JSON of any size, which is never in memory as a whole: the JSON of a block whose
  * transactions spend long scripts may have a gigabyte.
  */
-import { PassingError } from '../client.ts';
+import { PassingError } from '../transport.ts';
 
 /** Longest picked value, in bytes: the hex of the longest script that can be spent. */
 const LONGEST_VALUE = 20_000;

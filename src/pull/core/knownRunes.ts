@@ -11,7 +11,6 @@ import { readFiles } from '../../store/files.ts';
 import type { KnownRune } from '../../unspent/diskLedger.ts';
 import { checkDigest, RUNES_FILE } from '../pulledFiles.ts';
 
-/** Columns of a rune's terms. */
 const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'];
 
 /** Returns the runes, ascending by number. Throws an InputError when the table is damaged. */

@@ -7,12 +7,12 @@
 import { z } from 'zod';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
 import { hex64 } from '../../contract/schemas.ts';
-import { BuildError, InputError } from '../../errors.ts';
+import { InputError } from '../../errors.ts';
 import { type Block, BlockError, HEADER_BYTES, type Header, readBlock, readHeader } from '../../runes/block.ts';
 import { hashText } from '../../runes/bytes.ts';
 import { CONFIRMATIONS, type Commitment, type PreviousOutput } from '../../runes/indexBlock.ts';
 import { NETWORKS } from '../../runes/networks.ts';
-import { PassingError } from '../client.ts';
+import { PassingError } from '../transport.ts';
 import {
   bytesOf,
   chainInfo,
@@ -21,7 +21,6 @@ import {
   LARGEST_BLOCK,
   networkInfo,
   PreviousOutputs,
-  SMALL_ANSWER,
   type WantedInput,
 } from './answers.ts';
 import {
@@ -29,19 +28,15 @@ import {
   Calls,
   CredentialsError,
   ForbiddenError,
-  parsed,
   parseJson,
-  quoted,
   RPC_CODES,
   RpcError,
-  statusError,
   textOf,
   WrongServerError,
 } from './calls.ts';
-import { type CredentialOptions, Credentials, isLoopback } from './credentials.ts';
+import { isLoopback } from './credentials.ts';
 import { hash256 } from './hash256.ts';
 import { FormatError, SpentOutputs } from './spentOutputs.ts';
-import type { Question } from './transport.ts';
 
 type NetworkName = keyof typeof NETWORKS;
 
@@ -57,8 +52,6 @@ export interface ChainInfo {
   /** Lowest height whose block the node still has. */
   readonly firstStored: number;
 }
-
-export interface NodeOptions extends CallOptions, CredentialOptions {}
 
 /** Headers in an answer of REST: the most that Bitcoin Core gives. */
 const HEADERS_AT_ONCE = 2000;
@@ -77,8 +70,6 @@ const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or 
 export class BitcoinNode {
   readonly name: string;
   readonly #calls: Calls;
-  /** Undefined if the node is asked over REST alone. */
-  #credentials: Credentials | undefined;
   #hasRest = false;
   /** False once the node did not answer `rest/spenttxouts` as Core 30 does. */
   #hasSpentOutputs = true;
@@ -87,8 +78,7 @@ export class BitcoinNode {
   /** Such as 270100 for 27.1. Undefined if it is unknown. */
   #version: number | undefined;
 
-  private constructor(options: NodeOptions) {
-    this.#credentials = Credentials.find(options);
+  private constructor(options: CallOptions) {
     this.#calls = new Calls(options);
     this.name = this.#calls.name;
   }
@@ -97,7 +87,7 @@ export class BitcoinNode {
    * Finds out which interfaces the node answers. Throws an InputError if they are not enough, if the server is not
    * Bitcoin Core, or if the credentials are refused; a BuildError if it cannot be reached.
    */
-  static async open(options: NodeOptions): Promise<BitcoinNode> {
+  static async open(options: CallOptions): Promise<BitcoinNode> {
     const { url } = options;
     if (!isPlainHttp(url)) {
       // The message does not show the URL, which may contain a password.
@@ -121,8 +111,8 @@ export class BitcoinNode {
   async chain(): Promise<ChainInfo> {
     const info = await this.#calls.persist('the chain', async () =>
       this.#hasRest
-        ? parseJson(await this.#rest('/chaininfo.json', SMALL_ANSWER), chainInfo)
-        : this.#rpc('getblockchaininfo', [], chainInfo),
+        ? parseJson(await this.#calls.restBody('/chaininfo.json'), chainInfo)
+        : this.#calls.rpc('getblockchaininfo', [], chainInfo),
     );
     const { chain } = info;
     if (!isNetwork(chain)) {
@@ -144,13 +134,13 @@ export class BitcoinNode {
   hashAt(at: number): Promise<string | undefined> {
     return this.#calls.persist(`the hash of block ${at}`, async () => {
       if (this.#hasRest) {
-        const { status, body } = await this.#calls.rest(`/blockhashbyheight/${at}.json`, SMALL_ANSWER);
-        if (status === 200) return parseJson(body, hashAnswer).blockhash;
-        if (textOf(body).startsWith('Block height out of range')) return undefined;
-        throw statusError(status, textOf(body));
+        const answer = await this.#calls.rest(`/blockhashbyheight/${at}.json`);
+        if (answer.status === 200) return parseJson(answer.body, hashAnswer).blockhash;
+        if (textOf(answer.body).startsWith('Block height out of range')) return undefined;
+        throw this.#calls.missing(answer);
       }
       try {
-        return await this.#rpc('getblockhash', [at], hex64);
+        return await this.#calls.rpc('getblockhash', [at], hex64);
       } catch (error) {
         if (error instanceof RpcError && error.code === RPC_CODES.parameter) return undefined;
         throw error;
@@ -215,7 +205,7 @@ export class BitcoinNode {
       path: ['tx', transaction],
     }));
     const txids = new Set(inputs.map(({ txid }) => txid));
-    const mayCall = this.#credentials !== undefined && (this.#version ?? Infinity) >= VERSION_WITH_PREVIOUS.transaction;
+    const mayCall = this.#calls.credentials !== undefined && (this.#version ?? Infinity) >= VERSION_WITH_PREVIOUS.transaction;
     const byBlock = () => this.#fromBlock(block.hash, inputs);
     const ways = [...(mayCall && this.#hasTransactions ? [() => this.#fromTransactions(block.hash, inputs)] : []), byBlock];
     if (txids.size > MANY_TRANSACTIONS) ways.reverse();
@@ -232,12 +222,12 @@ export class BitcoinNode {
     this.#calls.close();
   }
 
-  async #look({ onNotice }: NodeOptions): Promise<void> {
-    const probe = async () => (await this.#calls.rest('/chaininfo.json', SMALL_ANSWER)).status === 200;
+  async #look({ onNotice }: CallOptions): Promise<void> {
+    const probe = async () => (await this.#calls.rest('/chaininfo.json')).status === 200;
     this.#hasRest = await this.#calls.persist('the chain', probe);
-    if (this.#hasRest && !this.#credentials) return;
+    if (this.#hasRest && !this.#calls.credentials) return;
     try {
-      if (!this.#hasRest) await this.#calls.persist('the chain', () => this.#rpc('getblockchaininfo', [], chainInfo));
+      if (!this.#hasRest) await this.#calls.persist('the chain', () => this.#calls.rpc('getblockchaininfo', [], chainInfo));
       this.#version = await this.#calls.persist('the version', () => this.#askVersion());
     } catch (error) {
       const isRefused = error instanceof CredentialsError;
@@ -249,9 +239,9 @@ export class BitcoinNode {
           'Or set rest=1 in bitcoin.conf and restart the node: REST needs no credentials.',
         ]);
       }
-      if (!this.#credentials?.areDefault) throw error;
+      if (!this.#calls.credentials?.areDefault) throw error;
       onNotice(`${error.message}; using REST alone`);
-      this.#credentials = undefined;
+      this.#calls.credentials = undefined;
     }
     if (!this.#hasRest)
       onNotice(`${this.name} does not answer REST, so blocks come over RPC, which is slower; rest=1 in bitcoin.conf turns it on`);
@@ -264,7 +254,7 @@ export class BitcoinNode {
   /** Returns undefined if the user of the RPC interface may not ask for the version. */
   async #askVersion(): Promise<number | undefined> {
     try {
-      return (await this.#rpc('getnetworkinfo', [], networkInfo)).version;
+      return (await this.#calls.rpc('getnetworkinfo', [], networkInfo)).version;
     } catch (error) {
       if (error instanceof RpcError || error instanceof ForbiddenError) return undefined;
       throw error;
@@ -273,8 +263,8 @@ export class BitcoinNode {
 
   async #block(hash: string): Promise<Uint8Array> {
     const bytes = this.#hasRest
-      ? await this.#rest(`/block/${hash}.bin`, LARGEST_BLOCK)
-      : bytesOf(await this.#rpc('getblock', [hash, 0], z.string(), 2 * LARGEST_BLOCK + ENVELOPE_BYTES));
+      ? await this.#calls.restBody(`/block/${hash}.bin`, LARGEST_BLOCK)
+      : bytesOf(await this.#calls.rpc('getblock', [hash, 0], z.string(), 2 * LARGEST_BLOCK + ENVELOPE_BYTES));
     if (bytes.length < HEADER_BYTES) throw new PassingError(`is cut off: it has ${bytes.length} bytes`);
     const found = hashText(hash256(bytes.subarray(0, HEADER_BYTES)));
     if (found !== hash) throw new PassingError(`is damaged: its header has the hash ${found}`);
@@ -284,13 +274,13 @@ export class BitcoinNode {
   /** Reads headers over REST: as many as fit into an answer, from a height on. */
   async #restHeaders(first: number, last: number): Promise<Header[]> {
     const count = Math.min(last - first + 1, HEADERS_AT_ONCE);
-    const bytes = await this.#rest(`/headers/${count}/${(await this.hashAt(first)) ?? ''}.bin`, SMALL_ANSWER);
+    const bytes = await this.#calls.restBody(`/headers/${count}/${(await this.hashAt(first)) ?? ''}.bin`);
     if (bytes.length !== count * HEADER_BYTES) throw new PassingError(`have ${bytes.length} bytes, expected ${count} headers`);
     return Array.from({ length: count }, (_, i) => readHeader(bytes.subarray(i * HEADER_BYTES, (i + 1) * HEADER_BYTES), hash256));
   }
 
   async #rpcHeader(height: number): Promise<Header> {
-    const bytes = bytesOf(await this.#rpc('getblockheader', [(await this.hashAt(height)) ?? '', false], z.string()));
+    const bytes = bytesOf(await this.#calls.rpc('getblockheader', [(await this.hashAt(height)) ?? '', false], z.string()));
     if (bytes.length !== HEADER_BYTES) throw new PassingError(`is damaged: it has ${bytes.length} bytes`);
     return readHeader(bytes, hash256);
   }
@@ -300,10 +290,10 @@ export class BitcoinNode {
     return this.#calls.persist(`the spent outputs of block ${block.hash}`, async () => {
       const outputs = new SpentOutputs(block, wanted);
       try {
-        const { status, body } = await this.#calls.rest(`/spenttxouts/${block.hash}.bin`, SMALL_ANSWER, outputs.feed);
-        if (status === 200) return outputs.end();
+        const answer = await this.#calls.rest(`/spenttxouts/${block.hash}.bin`, undefined, outputs.feed);
+        if (answer.status === 200) return outputs.end();
         // A path that the node does not know has an empty answer.
-        if (textOf(body) !== '') throw this.#missing(textOf(body), statusError(status, textOf(body)));
+        if (textOf(answer.body) !== '') throw this.#calls.missing(answer);
       } catch (error) {
         if (!(error instanceof FormatError)) throw error;
       }
@@ -316,9 +306,9 @@ export class BitcoinNode {
   #fromBlock(hash: string, wanted: readonly WantedInput[]): Promise<PreviousOutput[] | undefined> {
     return this.#calls.persist(`the inputs of block ${hash}`, async () => {
       const outputs = new PreviousOutputs(wanted, this.#hasRest ? [] : ['result']);
-      if (this.#hasRest) await this.#rest(`/block/${hash}.json`, SMALL_ANSWER, outputs.feed);
-      else await this.#rpc('getblock', [hash, 3], z.unknown(), SMALL_ANSWER, outputs.feed);
-      return outputs.end();
+      if (this.#hasRest) await this.#calls.restBody(`/block/${hash}.json`, undefined, outputs.feed);
+      else await this.#calls.rpc('getblock', [hash, 3], z.unknown(), undefined, outputs.feed);
+      return outputs.outputs();
     });
   }
 
@@ -341,43 +331,9 @@ export class BitcoinNode {
   #fromTransaction(hash: string, txid: string, inputs: readonly WantedInput[]): Promise<[string, PreviousOutput][] | undefined> {
     return this.#calls.persist(`the inputs of transaction ${txid}`, async () => {
       const outputs = new PreviousOutputs(inputs, ['result']);
-      await this.#rpc('getrawtransaction', [txid, 2, hash], z.unknown(), SMALL_ANSWER, outputs.feed);
-      return outputs.end()?.map((output, i) => [`${txid}:${inputs[i]?.input}`, output]);
+      await this.#calls.rpc('getrawtransaction', [txid, 2, hash], z.unknown(), undefined, outputs.feed);
+      return outputs.outputs()?.map((output, i) => [`${txid}:${inputs[i]?.input}`, output]);
     });
-  }
-
-  /** Returns the body of a REST answer. Throws if it is missing or pruned. */
-  async #rest(path: string, limit: number, sink?: Question['sink']): Promise<Buffer> {
-    const { status, body } = await this.#calls.rest(path, limit, sink);
-    if (status !== 200) throw this.#missing(textOf(body), statusError(status, textOf(body)));
-    return body;
-  }
-
-  async #rpc<T>(
-    method: string,
-    params: readonly unknown[],
-    schema: z.ZodType<T>,
-    limit = SMALL_ANSWER,
-    sink?: Question['sink'],
-  ): Promise<T> {
-    try {
-      return parsed(await this.#calls.rpc(method, params, limit, this.#credentials, sink), schema);
-    } catch (error) {
-      throw error instanceof RpcError ? this.#missing(error.text, error) : error;
-    }
-  }
-
-  /** Returns the error for a block that the node does not give, from what the node says. */
-  #missing(text: string, error: PassingError): Error {
-    if (text.includes('not fully downloaded')) {
-      return new BuildError(`${this.name} has not downloaded a block yet that is needed (${quoted(text)})`, [
-        'It was started from a snapshot (assumeutxo) and still downloads older blocks. Wait for it, then run the same command again.',
-      ]);
-    }
-    if (!text.includes('pruned data')) return error;
-    return new InputError(`${this.name} has pruned a block that is needed (${quoted(text)})`, [
-      'Set prune=0 in bitcoin.conf and let the node download its blocks again, or use another node.',
-    ]);
   }
 }
 

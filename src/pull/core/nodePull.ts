@@ -16,13 +16,12 @@ import { type Commitment, commitmentsOf, indexBlock, type PreviousOutput } from 
 import { NETWORKS, type Network } from '../../runes/networks.ts';
 import { type DifficultyRules, PERIOD, WorkChecker, WorkError } from '../../runes/proofOfWork.ts';
 import type { Store } from '../../store/duckdb.ts';
-import { DiskLedger, readLedgerState } from '../../unspent/diskLedger.ts';
+import { DiskLedger, readState } from '../../unspent/diskLedger.ts';
 import type { Heights } from '../heights.ts';
-import type { WantedBlocks } from '../plan.ts';
-import type { PullResult } from '../pull.ts';
+import type { PullOptions, PullResult } from '../pull.ts';
 import { hundredOf, STATE_FOLDER } from '../pulledFiles.ts';
 import { ahead } from './ahead.ts';
-import { Announcer } from './announcer.ts';
+import { announce, type Look } from './announcer.ts';
 import { NodeFolder } from './folder.ts';
 import { checkNetwork, checkNew, firstWanted, lastBlocks, withAdvice } from './folderChecks.ts';
 import { hash256 } from './hash256.ts';
@@ -37,30 +36,15 @@ const MS_PER_COMMIT = 60_000;
 /** How often the chain may change before a block is read. */
 const MOST_MOVES = 5;
 
-export interface NodePullOptions {
+export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly folder: string;
-  readonly wanted: WantedBlocks;
-  /** The deepest reorganisation that is followed, in blocks. Blocks below are settled. */
-  readonly confirmations: number;
-  /** Blocks that are fetched ahead, and most requests at once. */
-  readonly concurrency: number;
   readonly limits: WorkLimits;
-  readonly signal: AbortSignal;
   /** Instead of the rules of the network. No flag sets them: only tests have chains whose headers are made up. */
   readonly difficulty?: DifficultyRules;
 }
 
 /** The node changed its chain while it was read. */
-class ChainMovedError extends Error {
-  override readonly name = 'ChainMovedError';
-}
-
-/** A block that was fetched, with the outputs that its etchings refer to. */
-interface FetchedBlock {
-  readonly height: number;
-  readonly block: Block;
-  readonly previous: ReadonlyMap<string, PreviousOutput>;
-}
+class ChainMovedError extends Error {}
 
 export class NodePull {
   readonly #options: NodePullOptions;
@@ -69,7 +53,9 @@ export class NodePull {
   readonly #ledger: DiskLedger;
   readonly #rows: RowFiles;
   readonly #folder: NodeFolder;
-  readonly #announcer: Announcer;
+  readonly #log: Log;
+  /** The last look that was announced. */
+  #look: Look | undefined;
   readonly #recent: RecentBlocks;
   /** Knows the headers up to the ledger's last block, unless the ledger went back. */
   #work: WorkChecker | undefined;
@@ -84,7 +70,7 @@ export class NodePull {
     this.#ledger = ledger;
     this.#rows = rows;
     this.#folder = new NodeFolder(options.folder, ledger, rows);
-    this.#announcer = new Announcer(node.name, log);
+    this.#log = log;
     this.#recent = new RecentBlocks((hash) => node.readBlock(hash));
   }
 
@@ -96,17 +82,17 @@ export class NodePull {
     const { firstHeight } = network;
     const state = join(folder, STATE_FOLDER);
     try {
-      const found = readLedgerState(state);
+      const found = readState(state);
       checkNetwork(found?.network, chain, node.name, folder);
       if (found === undefined) checkNew(folder);
-      const rowsFrom = firstWanted(options.wanted, { found: found?.rowsFrom, firstHeight, tip: chain.blocks, folder });
+      const rowsFrom = firstWanted(options.wanted, { found: found?.rows_from, firstHeight, tip: chain.blocks, folder });
       const runes = await knownRunes(folder, limits, store);
       const ledger = DiskLedger.open({ folder: state, network: chain.network, firstHeight, rowsFrom, runes, limits });
       const rows = new RowFiles(folder, store);
       const pull = new NodePull(options, node, network, ledger, rows, log);
       try {
         pull.#folder.check();
-        if (runes.some((rune) => rune.height > ledger.height)) rows.expectOldRunes();
+        if (runes.some((rune) => rune.height > ledger.height)) rows.hasOldRunes = true;
       } catch (error) {
         ledger.close();
         throw error;
@@ -133,7 +119,11 @@ export class NodePull {
         const isBehind = this.#isBehind(chain);
         if (!isBehind) await this.#followReorganisation();
         const { height } = this.#ledger;
-        if (round === 0 || isBehind) this.#announcer.announce({ chain, height, last, replaced: this.#totals.replaced, isBehind });
+        if (round === 0 || isBehind) {
+          const look = { chain, height, last, replaced: this.#totals.replaced, isBehind };
+          announce(this.#node.name, this.#log, look, this.#look);
+          this.#look = look;
+        }
         if (isBehind || height >= last) {
           await this.#tidy();
           return { ...this.#totals, heights: this.#folder.list(height) };
@@ -230,7 +220,7 @@ export class NodePull {
   }
 
   /** Fetches and checks a block, and fetches the outputs that its etchings refer to. */
-  async #fetch(height: number): Promise<FetchedBlock> {
+  async #fetch(height: number) {
     const reading = this.#readBlock(height);
     this.#recent.add(height, reading);
     const block = await reading;
@@ -312,7 +302,7 @@ export class NodePull {
     this.#totals.replaced += top - to;
     this.#folder.list(to);
     this.#ledger.rewind(to);
-    this.#rows.expectOldRunes();
+    this.#rows.hasOldRunes = true;
     this.#folder.removeAbove(to);
   }
 
@@ -330,7 +320,7 @@ export class NodePull {
   /** Removes what the last wanted blocks and the ledger no longer need, and joins settled files. */
   async #tidy(): Promise<void> {
     const { from } = this.#options.wanted;
-    await this.#rows.dropOldRunes(this.#ledger.height);
+    if (this.#rows.hasOldRunes) await this.#rows.putInPlace(this.#ledger.height);
     const first = typeof from === 'object' ? lastBlocks(from.last, this.#tip) : 0;
     await this.#folder.tidy(first, this.#settled);
   }

@@ -12,25 +12,23 @@ const LONGEST_SCRIPT = 10_000;
 /** Bytes of an output's value, which comes before its script. */
 const VALUE_BYTES = 8;
 
-/** The answer is not in the known format. */
-export class FormatError extends Error {
-  override readonly name = 'FormatError';
-}
+export class FormatError extends Error {}
 
 export class SpentOutputs {
+  /** The number of transactions, then the number of inputs of each. */
   readonly #counts: readonly number[];
   readonly #scripts: (Uint8Array | undefined)[];
   /** Numbers of the wanted outputs by transaction and input. */
   readonly #wanted: ReadonlyMap<string, number>;
   #rest: Uint8Array = new Uint8Array();
-  #hasCount = false;
-  #transaction = -1;
+  /** Counts that were read. */
+  #read = 0;
   #input = 0;
   #left = 0;
 
   constructor(block: Block, wanted: readonly Commitment[]) {
     // A coinbase spends nothing.
-    this.#counts = block.transactions.map(({ inputs }, i) => (i === 0 ? 0 : inputs));
+    this.#counts = [block.transactions.length, ...block.transactions.map(({ inputs }, i) => (i === 0 ? 0 : inputs))];
     this.#wanted = new Map(wanted.map(({ transaction, input }, i) => [`${transaction}:${input}`, i]));
     this.#scripts = wanted.map(() => undefined);
   }
@@ -39,31 +37,28 @@ export class SpentOutputs {
   readonly feed = (chunk: Uint8Array): void => {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let at = 0;
-    for (let next: number | undefined = 0; next !== undefined; next = this.#read(bytes, at)) at = next;
+    for (let next: number | undefined = 0; next !== undefined; next = this.#next(bytes, at)) at = next;
     this.#rest = Uint8Array.from(bytes.subarray(at));
   };
 
   /** Returns the scripts in the order of the wanted outputs. Throws a FormatError if the bytes do not fit the block. */
   end(): Uint8Array[] {
-    const isWhole = this.#transaction === this.#counts.length - 1 && this.#left === 0 && this.#rest.length === 0;
+    const isWhole = this.#read === this.#counts.length && this.#left === 0 && this.#rest.length === 0;
     const scripts = this.#scripts.flatMap((script) => (script === undefined ? [] : [script]));
     if (!isWhole || scripts.length < this.#scripts.length) throw new FormatError('outputs are missing');
     return scripts;
   }
 
   /** Reads a number or an output. Returns the offset of the next one; undefined if it is not complete yet. */
-  #read(bytes: Uint8Array, at: number): number | undefined {
+  #next(bytes: Uint8Array, at: number): number | undefined {
     if (this.#left === 0) {
       const count = compactSize(bytes, at);
       if (count === undefined) return undefined;
-      if (this.#hasCount) {
-        this.#transaction += 1;
-        this.#input = 0;
-        this.#left = count.value;
-      }
-      const expected = this.#hasCount ? this.#counts[this.#transaction] : this.#counts.length;
+      const expected = this.#counts[this.#read];
       if (count.value !== expected) throw new FormatError(`has ${count.value} instead of ${expected}`);
-      this.#hasCount = true;
+      this.#left = this.#read === 0 ? 0 : count.value;
+      this.#input = 0;
+      this.#read += 1;
       return count.end;
     }
     const length = compactSize(bytes, at + VALUE_BYTES);
@@ -71,7 +66,7 @@ export class SpentOutputs {
     if (length.value > LONGEST_SCRIPT) throw new FormatError(`a script has ${length.value} bytes`);
     const end = length.end + length.value;
     if (end > bytes.length) return undefined;
-    const wanted = this.#wanted.get(`${this.#transaction}:${this.#input}`);
+    const wanted = this.#wanted.get(`${this.#read - 2}:${this.#input}`);
     if (wanted !== undefined) this.#scripts[wanted] = Uint8Array.from(bytes.subarray(length.end, end));
     this.#input += 1;
     this.#left -= 1;
