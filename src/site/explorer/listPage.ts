@@ -8,7 +8,7 @@ import { defaultLimit } from '../../pages/site.ts';
 import { exactPage } from '../../pages/window.ts';
 import { count, formatHeights, groupDigits, shorten } from '../format.ts';
 import { el } from './dom.ts';
-import { pagingOf } from './paging.ts';
+import { deadStep, pagesOf, stepTo } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
 import { settings } from './settings.ts';
 import { type Activity, type Extent, fetchBlockStats, fetchList, type Neighbours, neighboursOf, type Result } from './source.ts';
@@ -27,15 +27,11 @@ export async function listPage(
     view.kind === 'block'
       ? [...blockHead(known, neighbours), filters(view, result, known)]
       : [...transactionHead(known), ...(await totals(view, result, signal))];
-  const records =
-    result.results.length > 0
-      ? [
-          pagingOf(view, result, 'Pages'),
-          activityTable(result.results, view.kind),
-          ...(result.results.length < result.total ? [pagingOf(view, result, 'Pages, again')] : []),
-        ]
-      : [nothingHere(view, result)];
-  return [...top, ...records, apiSource(apiTarget(view), fileOf(view, result))];
+  const list =
+    result.total === 0
+      ? [noneOfOperation(view)]
+      : pagesOf(view, result, count(result.total, 'record'), ({ results }) => activityTable(results, view.kind));
+  return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result))];
 }
 
 /** Names a view for the title. A block goes by its height once a record of it is known. */
@@ -47,18 +43,7 @@ export function nameOf(view: ListView, known?: Activity): string {
 
 function blockHead({ location }: Activity, { previous, next }: Neighbours): Node[] {
   const step = (height: number | undefined, text: string, arrow: string) =>
-    height === undefined
-      ? el('span', { class: 'step', 'aria-disabled': 'true' }, arrow)
-      : el(
-          'a',
-          {
-            class: 'step',
-            href: `?block=${height}`,
-            'aria-label': `${text}: ${groupDigits(height)}`,
-            title: `${text}: ${groupDigits(height)}`,
-          },
-          arrow,
-        );
+    height === undefined ? deadStep(arrow) : stepTo(`?block=${height}`, arrow, `${text}: ${groupDigits(height)}`);
   return [
     el(
       'div',
@@ -78,15 +63,7 @@ function transactionHead({ location }: Activity): Node[] {
     el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Transaction')),
     facts([
       ['Id', idWithCopy(location.tx_id, 'transaction id')],
-      [
-        'Block',
-        el(
-          'span',
-          {},
-          linkTo({ kind: 'block', id: String(location.block_height), offset: 0 }, groupDigits(location.block_height)),
-          `, transaction ${groupDigits(location.tx_index)} of it`,
-        ),
-      ],
+      ['Block', el('span', {}, blockLink(location.block_height), `, transaction ${groupDigits(location.tx_index)} of it`)],
       ['Time', timeInFull(location.timestamp)],
     ]),
   ];
@@ -142,13 +119,9 @@ function filters(view: ListView, { total, results }: Result, { location }: Activ
   );
 }
 
-function nothingHere(view: ListView, { total }: Result): HTMLElement {
-  if (total === 0) {
-    const all = linkTo({ ...view, operation: undefined, offset: 0 }, 'Show all records of the block');
-    return el('p', { class: 'note' }, `There is no ${view.operation} in this block. `, all);
-  }
-  const start = linkTo({ ...view, offset: 0 }, 'Show the first page');
-  return el('p', { class: 'note' }, `This list has ${count(total, 'record')} and ends before this page. `, start);
+function noneOfOperation(view: ListView): HTMLElement {
+  const all = linkTo({ ...view, operation: undefined, offset: 0 }, 'Show all records of the block');
+  return el('p', { class: 'note' }, `There is no ${view.operation} in this block. `, all);
 }
 
 /**

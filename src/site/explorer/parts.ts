@@ -3,7 +3,7 @@
  */
 
 import { groupDigits, isoTime, relativeTime, utc } from '../format.ts';
-import { el, svg } from './dom.ts';
+import { type Child, el, svg } from './dom.ts';
 import { BASE } from './settings.ts';
 import { addressView, type FoundView, searchOf, viewOfRune } from './views.ts';
 
@@ -28,6 +28,10 @@ export function runeLink(rune: { readonly id: string; readonly name: string; rea
   link.className = 'rune';
   return link;
 }
+
+/** Shows the id of a transaction, shortened, as a link to its page. */
+export const transactionLink = (txId: string): HTMLElement =>
+  idWithCopy(txId, 'transaction id', { to: { kind: 'transaction', id: txId, offset: 0 } });
 
 /** Shows an address, shortened, as a link to its page. `what` is the name of the button that copies it. */
 export const addressLink = (address: string, what = 'address'): HTMLElement => idWithCopy(address, what, { to: addressView(address) });
@@ -59,13 +63,7 @@ export const facts = (entries: readonly (readonly [name: string, value: Node | s
   el('dl', { class: 'facts' }, ...entries.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 
 /** Shows a relative and an exact time. `timestamp` is in seconds since 1970. */
-export const timeInFull = (timestamp: number): HTMLElement =>
-  el(
-    'time',
-    { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) },
-    `${relativeTime(timestamp, Date.now() / 1000)} `,
-    el('span', { class: 'quiet' }, utc(timestamp)),
-  );
+export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, ' ', el('span', { class: 'quiet' }, utc(timestamp)));
 
 /** Shows the curl command of an API target, and a link to its JSON or to the file that has the same. */
 export function apiSource(target: string, file = target): HTMLElement {
@@ -127,6 +125,7 @@ export function announce(text: string): void {
 }
 
 /** Shows a relative time, with the exact time as its title. `timestamp` is in seconds since 1970. */
-export function timeOf(timestamp: number): HTMLElement {
-  return el('time', { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) }, relativeTime(timestamp, Date.now() / 1000));
+export function timeOf(timestamp: number, ...more: readonly Child[]): HTMLElement {
+  const now = Date.now() / 1000;
+  return el('time', { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) }, relativeTime(timestamp, now), ...more);
 }

@@ -4,7 +4,7 @@
 
 import type { Activity } from '../../client/index.ts';
 import type { Operation } from '../../pages/lists.ts';
-import { decimalsOf } from './shares.ts';
+import { decimalsOf, unitsOf } from './shares.ts';
 
 /** The sums of one rune. */
 export interface RuneTotals {
@@ -16,7 +16,7 @@ export interface RuneTotals {
 /** Adds decimal strings exactly: amounts have up to 39 digits, too many for a number. */
 export function addDecimals(amounts: readonly string[]): string {
   const decimals = decimalsOf(amounts);
-  const units = amounts.reduce((sum, amount) => sum + BigInt(amount.replace('.', '') + '0'.repeat(decimals - decimalsOf([amount]))), 0n);
+  const units = amounts.reduce((sum, amount) => sum + unitsOf(amount, decimals), 0n);
   const digits = String(units).padStart(decimals + 1, '0');
   return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
