@@ -118,13 +118,14 @@ const connectionsOf = (openFiles: number): number => Math.max(openFiles - RESERV
 
 /** Returns how many files this process may have open, connections included. */
 function openFilesLimit({ connections }: Limits): number {
-  const soft = Number(readLimits()?.open_files?.soft);
+  const soft = Number(reportedLimit());
   return Number.isInteger(soft) && soft > 0 ? soft : connections + RESERVED_FILES;
 }
 
-function readLimits(): { readonly open_files?: { readonly soft?: unknown } } | undefined {
+function reportedLimit(): unknown {
   try {
-    return (process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } }).userLimits;
+    const report = process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } };
+    return report.userLimits?.open_files?.soft;
   } catch {
     // Deno and Bun do not report it, or only with a permission.
     return undefined;

@@ -54,7 +54,6 @@ function formOf(made: MadeBody): BodyForm {
   return form;
 }
 
-/** One request and its response. */
 export class Exchange {
   readonly request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -135,7 +134,6 @@ export class Exchange {
     this.#sendWhole(isZipped && form.gzip !== undefined ? form.gzip : form.bytes, form.etag, isZipped, headers);
   }
 
-  /** Sends an error of the API. */
   sendError(error: ApiError, more: Headers = []): void {
     this.#sendError(error, [...API_ERROR, ...more]);
   }
@@ -150,7 +148,6 @@ export class Exchange {
     this.#response.end(this.method === 'HEAD' ? undefined : body);
   }
 
-  /** Sends an answer without a body. */
   sendNothing(status: number, headers: Headers): void {
     this.#writeHead(status, headers);
     this.#response.end();
@@ -182,8 +179,7 @@ export class Exchange {
   }
 
   #sendNotModified(etag: string, headers: Headers): void {
-    this.#writeHead(304, [...headers, ...this.#validators(etag)]);
-    this.#response.end();
+    this.sendNothing(304, [...headers, ...this.#validators(etag)]);
   }
 
   #sendWhole(bytes: Uint8Array, etag: string, isZipped: boolean, headers: Headers): void {
