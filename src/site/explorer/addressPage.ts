@@ -1,16 +1,14 @@
 /**
  * The page of an address: what it has, and its activity.
  */
-import type { Balance } from '../../client/index.ts';
+import type { Activity, Balance } from '../../client/index.ts';
 import { shorten } from '../format.ts';
 import { el } from './dom.ts';
 import { copyButton, runeLink } from './parts.ts';
-import type { Activity } from './source.ts';
 import { type DetailsPage, pageWithLists, type Source, type SubjectParts } from './subjectLists.ts';
 import { type Column, newestTable, tableOf } from './table.ts';
 import type { SubjectView } from './views.ts';
 
-/** Fetches and renders the page of an address. Rejects with the client's errors. */
 export async function addressPage(view: SubjectView, { mirror, manifest, signal }: Source): Promise<DetailsPage> {
   const { id } = view;
   const has = manifest.lists ?? {};

@@ -1,6 +1,7 @@
 /**
  * The view of a list: its heading, filters, records and links to other pages.
  */
+import type { Activity } from '../../client/index.ts';
 import { isHeight, parseHexId } from '../../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 import { pagePath, stemOf } from '../../pages/paths.ts';
@@ -11,7 +12,7 @@ import { el } from './dom.ts';
 import { deadStep, pagesOf, stepTo } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
 import { settings } from './settings.ts';
-import { type Activity, type Extent, fetchBlockStats, fetchList, type Neighbours, neighboursOf, type Result } from './source.ts';
+import { type Extent, fetchBlockStats, fetchList, type Neighbours, neighboursOf, type Result } from './source.ts';
 import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 

@@ -2,6 +2,7 @@
  * Small parts that several views share.
  */
 
+import type { Rune } from '../../client/index.ts';
 import { groupDigits, isoTime, relativeTime, utc } from '../format.ts';
 import { type Child, el, svg } from './dom.ts';
 import { BASE } from './settings.ts';
@@ -18,18 +19,15 @@ export function elsewhere({ kind, id }: FoundView): HTMLElement {
   return el('p', {}, `Explorers of all of Bitcoin may have this ${kind}: `, ...others, link('ordinals.com'), '.');
 }
 
-/** Creates a link to a block by height. */
 export const blockLink = (height: number): HTMLAnchorElement =>
   linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
 
-/** Creates a link to the page of a rune, with its name. */
-export function runeLink(rune: { readonly id: string; readonly name: string; readonly spaced_name: string }): HTMLAnchorElement {
+export function runeLink(rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLAnchorElement {
   const link = linkTo(viewOfRune(rune), rune.spaced_name);
   link.className = 'rune';
   return link;
 }
 
-/** Shows the id of a transaction, shortened, as a link to its page. */
 export const transactionLink = (txId: string): HTMLElement =>
   idWithCopy(txId, 'transaction id', { to: { kind: 'transaction', id: txId, offset: 0 } });
 
@@ -58,7 +56,6 @@ export function idWithCopy(
   return el('span', { class: 'id' }, to === undefined ? code : el('a', { href: searchOf(to) }, code), copyButton(id, what));
 }
 
-/** Shows values with their names. */
 export const facts = (entries: readonly (readonly [name: string, value: Node | string])[]): HTMLElement =>
   el('dl', { class: 'facts' }, ...entries.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
 

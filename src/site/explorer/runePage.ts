@@ -20,7 +20,6 @@ interface Known {
   readonly etching: Etching | undefined;
 }
 
-/** Fetches and renders the page of a rune. Rejects with the client's errors. */
 export async function runePage(view: SubjectView, source: Source): Promise<DetailsPage> {
   const { mirror, manifest, signal } = source;
   const has = manifest.lists ?? {};
@@ -103,7 +102,6 @@ function headOf({ id, number, etching }: Known, name: string): Node[] {
   );
 }
 
-/** Renders supply and mint. */
 function termsOf({ etching }: Known, { holders }: Totals, { manifest }: Source): Node[] {
   if (etching === undefined)
     return [el('p', { class: 'note' }, 'This mirror has no etchings, so it does not know the supply and the terms of this rune.')];

@@ -9,21 +9,18 @@ import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../.
 import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
-export type { Activity };
 /** A window of a list, as the API answers it. */
 export type Result = ActivityPage;
 export type NewBlock = LatestBlocks['blocks'][number];
 /** Runs of heights with activity, ends inclusive. */
 export type Heights = MirrorManifest['heights'];
 
-/** The mirror of this page. */
 export const mirror = new Mirror(BASE);
 
 /** Fetches the window of a list that a view shows. Rejects with the client's errors or the signal's reason. */
 export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<Result> =>
   mirror.activity({ [kind]: id, operation, limit, offset, signal });
 
-/** The blocks of the mirror. */
 export interface Extent {
   readonly heights: Heights;
   /** Height of the last block that was read, with activity or without. */

@@ -3,12 +3,12 @@
  * explicit, because a table loses its implicit roles when CSS changes its display.
  */
 
+import type { Activity, Rune } from '../../client/index.ts';
 import type { Operation } from '../../pages/lists.ts';
 import { groupDigits, shorten } from '../format.ts';
 import { alignmentOf, amountOf } from './amounts.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, idWithCopy, runeLink, timeOf, transactionLink } from './parts.ts';
-import type { Activity } from './source.ts';
 import { type RuneTotals, totalsOf } from './totals.ts';
 
 /** A record. Those of a rune's list lack the rune. */
@@ -131,7 +131,7 @@ function transactionRow({ location: { tx_id, tx_index } }: Activity): HTMLElemen
 
 const amountCell = (amount: string | undefined): Child[] => (amount === undefined ? [] : [amountOf(amount)]);
 
-const runeCell = (rune: Activity['rune']): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)];
+const runeCell = (rune: Rune): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)];
 
 /**
  * Renders who received, sent or burned, and the receiver of a send. Etchings and mints have no address. In other records
