@@ -9,7 +9,6 @@ export const count = z.int().min(0);
 /** A decimal number in units of a rune. */
 export const decimal = z.string().regex(/^[0-9]+(?:\.[0-9]+)?$/);
 
-/** Id, number and names of a rune. */
 export const rune = z
   .strictObject({
     id: z.string().describe('Height of the block and index of the transaction that etched the rune, as in `840000:3`.'),
@@ -19,7 +18,6 @@ export const rune = z
   })
   .describe('Id, number and names of a rune.');
 
-/** Makes the schema of a hash in a dialect. */
 export const hashIn = (dialect: Dialect) => z.string().regex(dialect === 'contract' ? /^0x[0-9a-f]{64}$/ : /^[0-9a-f]{64}$/);
 
 /** Makes the schema of a block and one of its transactions. `txId` describes the id. */

@@ -166,7 +166,6 @@ export function responseSchemas(dialect: Dialect) {
 /** Makes the schema of a page, the response of both list operations. */
 export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityList;
 
-/** Body of every error response. */
 export const errorResponse = z
   .strictObject({
     statusCode: z.int().describe('The HTTP status.'),

@@ -187,7 +187,6 @@ function errorAnswer(description: string, headers: readonly string[], examples: 
   };
 }
 
-/** Responses by name. */
 const RESPONSES: Json = {
   NotModified: { description: 'The answer still matches `If-None-Match`. No body.', headers: withHeaders(...CACHED) },
   NotFound: errorAnswer('File not found. Hosts without code also send this for unknown ids.', [], {
