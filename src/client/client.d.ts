@@ -279,16 +279,16 @@ export declare class Mirror {
     /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
     activity(query: MirrorQuery): Promise<ActivityPage>;
     /** Fetches a window of the list of all runes, newest first. Rejects like `activity`. */
-    etchings({ signal, ...window }?: WindowQuery): Promise<EtchingPage>;
+    etchings(window?: WindowQuery): Promise<EtchingPage>;
     /**
      * Fetches a rune by its id (`840000:3`), number or name. Resolves to undefined when there is no such rune. Rejects like
      * `activity`.
      */
     etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined>;
     /** Fetches a window of the balances of an address. Rejects like `activity`. */
-    balances(address: string, { signal, ...window }?: WindowQuery): Promise<BalancePage>;
+    balances(address: string, window?: WindowQuery): Promise<BalancePage>;
     /** Fetches a window of the holders of a rune, given by its id, number or name. Rejects like `activity`. */
-    holders(rune: string | number, { signal, ...window }?: WindowQuery): Promise<HolderPage>;
+    holders(rune: string | number, window?: WindowQuery): Promise<HolderPage>;
     /**
      * Fetches the balance of an address. Resolves to undefined when there is no such rune, or the address never had any of
      * it. Rejects like `activity`.
@@ -304,14 +304,14 @@ export declare class Mirror {
         readonly signal?: AbortSignal | undefined;
     }): Promise<OutputAnswer>;
     /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
-    outputs(address: string, { signal, ...window }?: WindowQuery): Promise<OutputPage>;
+    outputs(address: string, window?: WindowQuery): Promise<OutputPage>;
     /**
      * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an
      * unknown rune is 0. Rejects like `activity`.
      */
-    runeActivity(rune: string | number, { address, signal, ...window }?: RuneActivityQuery): Promise<RuneActivityPage>;
+    runeActivity(rune: string | number, { address, ...window }?: RuneActivityQuery): Promise<RuneActivityPage>;
     /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
-    addressActivity(address: string, { signal, ...window }?: WindowQuery): Promise<ActivityPage>;
+    addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage>;
     /**
      * Returns the status and the exact body with which an API server answers GET for a target, for example
      * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Resolves for 400, 404 and 503 too. Rejects

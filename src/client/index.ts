@@ -89,12 +89,12 @@ export class Mirror {
 
   /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
   async activity(query: MirrorQuery): Promise<ActivityPage> {
-    return (await this.#fetch(targetOf(query), query.signal)) as ActivityPage;
+    return this.#fetch(targetOf(query), query.signal);
   }
 
   /** Fetches a window of the list of all runes, newest first. Rejects like `activity`. */
-  async etchings({ signal, ...window }: WindowQuery = {}): Promise<EtchingPage> {
-    return (await this.#fetch(`/runes/v1/etchings${queryOf({ ...window })}`, signal)) as EtchingPage;
+  async etchings(window?: WindowQuery): Promise<EtchingPage> {
+    return this.#list('etchings', window);
   }
 
   /**
@@ -102,17 +102,17 @@ export class Mirror {
    * `activity`.
    */
   async etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined> {
-    return (await this.#find(`/runes/v1/etchings/${encode(String(rune))}`, signal)) as Etching | undefined;
+    return this.#find(`etchings/${encode(String(rune))}`, signal);
   }
 
   /** Fetches a window of the balances of an address. Rejects like `activity`. */
-  async balances(address: string, { signal, ...window }: WindowQuery = {}): Promise<BalancePage> {
-    return (await this.#fetch(`/runes/v1/addresses/${encode(address)}/balances${queryOf({ ...window })}`, signal)) as BalancePage;
+  async balances(address: string, window?: WindowQuery): Promise<BalancePage> {
+    return this.#list(`addresses/${encode(address)}/balances`, window);
   }
 
   /** Fetches a window of the holders of a rune, given by its id, number or name. Rejects like `activity`. */
-  async holders(rune: string | number, { signal, ...window }: WindowQuery = {}): Promise<HolderPage> {
-    return (await this.#fetch(`/runes/v1/etchings/${encode(String(rune))}/holders${queryOf({ ...window })}`, signal)) as HolderPage;
+  async holders(rune: string | number, window?: WindowQuery): Promise<HolderPage> {
+    return this.#list(`etchings/${encode(String(rune))}/holders`, window);
   }
 
   /**
@@ -120,7 +120,7 @@ export class Mirror {
    * it. Rejects like `activity`.
    */
   async holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined> {
-    return (await this.#find(`/runes/v1/etchings/${encode(String(rune))}/holders/${encode(address)}`, signal)) as Holder | undefined;
+    return this.#find(`etchings/${encode(String(rune))}/holders/${encode(address)}`, signal);
   }
 
   /**
@@ -132,44 +132,46 @@ export class Mirror {
     output: string,
     { height, signal }: { readonly height?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<OutputAnswer> {
-    const answer = (await this.#fetch(`/runes/v1/outputs/${encode(output)}`, signal)) as OutputAnswer;
+    const answer = await this.#fetch<OutputAnswer>(`/runes/v1/outputs/${encode(output)}`, signal);
     if (height === undefined || height <= answer.block_height) return answer;
     const message = `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`;
     throw new MirrorError(503, 'Service Unavailable', message);
   }
 
   /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
-  async outputs(address: string, { signal, ...window }: WindowQuery = {}): Promise<OutputPage> {
-    return (await this.#fetch(`/runes/v1/addresses/${encode(address)}/outputs${queryOf({ ...window })}`, signal)) as OutputPage;
-  }
-
-  /** Like `#fetch`, but resolves to undefined for a 404. */
-  async #find(target: string, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#fetch(target, signal).catch((error: unknown) => {
-      if (error instanceof MirrorError && error.statusCode === 404) return undefined;
-      throw error;
-    });
+  async outputs(address: string, window?: WindowQuery): Promise<OutputPage> {
+    return this.#list(`addresses/${encode(address)}/outputs`, window);
   }
 
   /**
    * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an
    * unknown rune is 0. Rejects like `activity`.
    */
-  async runeActivity(rune: string | number, { address, signal, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
+  async runeActivity(rune: string | number, { address, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
     const only = address === undefined ? '' : `/${encode(address)}`;
-    return (await this.#fetch(
-      `/runes/v1/etchings/${encode(String(rune))}/activity${only}${queryOf({ ...window })}`,
-      signal,
-    )) as RuneActivityPage;
+    return this.#list(`etchings/${encode(String(rune))}/activity${only}`, window);
   }
 
   /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
-  async addressActivity(address: string, { signal, ...window }: WindowQuery = {}): Promise<ActivityPage> {
-    return (await this.#fetch(`/runes/v1/addresses/${encode(address)}/activity${queryOf({ ...window })}`, signal)) as ActivityPage;
+  async addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage> {
+    return this.#list(`addresses/${encode(address)}/activity`, window);
+  }
+
+  /** Fetches a window of the list at a path below `/runes/v1/`. */
+  async #list<Answer>(path: string, { signal, ...window }: WindowQuery = {}): Promise<Answer> {
+    return this.#fetch(`/runes/v1/${path}${queryOf({ ...window })}`, signal);
+  }
+
+  /** Fetches the object at a path below `/runes/v1/`. Resolves to undefined for a 404. */
+  async #find<Answer>(path: string, signal: AbortSignal | undefined): Promise<Answer | undefined> {
+    return this.#fetch<Answer>(`/runes/v1/${path}`, signal).catch((error: unknown) => {
+      if (error instanceof MirrorError && error.statusCode === 404) return undefined;
+      throw error;
+    });
   }
 
   /** Returns the parsed body of a 200. Rejects with a MirrorError for any other answer. */
-  async #fetch(target: string, signal: AbortSignal | undefined): Promise<unknown> {
+  async #fetch<Answer>(target: string, signal: AbortSignal | undefined): Promise<Answer> {
     const { status, body, cause } = await this.#answer(target, signal);
     if (status === 200) return JSON.parse(body);
     const { error, message = error } = JSON.parse(body) as { error: string; message?: string };
