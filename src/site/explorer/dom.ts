@@ -3,7 +3,7 @@
  */
 
 export type Child = Node | string | undefined;
-type Attributes = Readonly<Record<string, string | undefined>>;
+type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 /** Creates an HTML element. Omits attributes and children that are undefined. */
 export function el<Tag extends keyof HTMLElementTagNameMap>(
@@ -28,8 +28,14 @@ export function svg<Tag extends keyof SVGElementTagNameMap>(
 }
 
 function fill(element: Element, attributes: Attributes, children: readonly Child[]): void {
-  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, String(value));
   element.append(...children.filter((child) => child !== undefined));
+}
+
+/** Creates a table. Its columns are numbers, except for the first `texts` ones. */
+export function plainTable(attributes: Attributes, names: readonly string[], texts: number, rows: readonly Child[]): HTMLElement {
+  const head = names.map((name, i) => el('th', { scope: 'col', class: i < texts ? undefined : 'number' }, name));
+  return el('table', attributes, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows));
 }
 
 /** Finds an element of the page by id. Throws when the page has none, as with a page of another version. */
