@@ -124,28 +124,24 @@ interface Reading {
   read(path: string): Buffer | Promise<Buffer>;
 }
 
-const AT_ONCE: Reading = {
-  lstat: (path) => {
-    try {
-      return lstatSync(path, { throwIfNoEntry: false });
-    } catch (error) {
-      return unlessMissing(error);
-    }
-  },
-  realpath: (path) => {
-    try {
-      return realpathSync.native(path);
-    } catch (error) {
-      return unlessMissing(error);
-    }
-  },
-  read: (path) => readFileSync(path),
-};
-
 /** Returns undefined for a missing file, also when a part of its path is a file. Rethrows any other error. */
 function unlessMissing(error: unknown): undefined {
   if (!isAbsence(error)) throw error;
 }
+
+function orMissing<Found>(find: () => Found): Found | undefined {
+  try {
+    return find();
+  } catch (error) {
+    return unlessMissing(error);
+  }
+}
+
+const AT_ONCE: Reading = {
+  lstat: (path) => orMissing(() => lstatSync(path, { throwIfNoEntry: false })),
+  realpath: (path) => orMissing(() => realpathSync.native(path)),
+  read: (path) => readFileSync(path),
+};
 
 const IN_THREADS: Reading = {
   lstat: (path) => lstat(path).catch(unlessMissing),

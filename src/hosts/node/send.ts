@@ -103,7 +103,9 @@ export class Exchange {
   async sendByRanges(file: BuiltFile, headers: Headers): Promise<void> {
     const { fd, size, etag } = await file.openLarge();
     const known = this.#knownTag(etag, false);
-    const wanted = this.method === 'GET' && this.#isSameFile(etag) ? wantedRange(this.request.headers.range) : undefined;
+    // The client may have a part of another file.
+    const isSame = (this.request.headers['if-range'] ?? etag) === etag;
+    const wanted = this.method === 'GET' && isSame ? wantedRange(this.request.headers.range) : undefined;
     const part = wanted === undefined ? { start: 0, end: size - 1 } : satisfy(wanted, size);
     const all = [...headers, 'accept-ranges', 'bytes', 'etag', etag];
     if (this.method === 'HEAD' || known !== undefined || part === undefined || size === 0) closeSync(fd);
@@ -116,12 +118,6 @@ export class Exchange {
     // A stream cannot read an empty range.
     if (this.method === 'HEAD' || size === 0) this.#response.end();
     else await pipeline(createReadStream('', { fd, ...part }), this.#response);
-  }
-
-  /** True when the part that the client already has is of this same file. */
-  #isSameFile(etag: string): boolean {
-    const condition = this.request.headers['if-range'];
-    return condition === undefined || condition === etag;
   }
 
   /** Sends a body that the page map made, as a 200 or 304. */
