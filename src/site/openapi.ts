@@ -179,11 +179,11 @@ const withHeaders = (...names: string[]): Json => Object.fromEntries(names.map((
 const json = (schema: string, more: Json = {}): Json => ({ 'application/json': { schema: reference('schemas', schema), ...more } });
 const CACHED = ['ETag', 'Cache-Control', 'Access-Control-Allow-Origin'];
 
-function errorAnswer(description: string, headers: readonly string[], examples: Json): Json {
+function errorAnswer(description: string, headers: readonly string[], examples: Json, schema = 'Error'): Json {
   return {
     description,
     headers: withHeaders('Access-Control-Allow-Origin', ...headers),
-    content: json('Error', examples),
+    content: json(schema, examples),
   };
 }
 
@@ -239,11 +239,7 @@ function listOperation(operation: ListOperation, site: BuiltSite): Json {
 function notFoundAnswer(message: string, { dialect }: BuiltSite): Json {
   const description = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   if (dialect === 'contract') return errorAnswer(description, [], { example: errorExample(404, message) });
-  return {
-    description,
-    headers: withHeaders('Access-Control-Allow-Origin'),
-    content: json('UnknownRune', { example: { error: 'Not found' } }),
-  };
+  return errorAnswer(description, [], { example: { error: 'Not found' } }, 'UnknownRune');
 }
 
 function fileOperation({ path, id, tag, summary, description, schema, example }: FileOperation): Json {
