@@ -270,9 +270,8 @@ function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLEle
   // Many mirrors have only a window of blocks, and most of their runes were etched earlier.
   const isInMirror = /^[0-9]{1,16}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
   const id = isInMirror
-    ? linkTo({ kind: 'block', id: block, operation: undefined, offset: 0 }, rune.id, `Etched in block ${groupDigits(block)}`)
-    : el('span', {}, rune.id);
-  id.classList.add('rune-id');
+    ? linkTo({ kind: 'block', id: block, offset: 0 }, rune.id, { class: 'rune-id', title: `Etched in block ${groupDigits(block)}` })
+    : el('span', { class: 'rune-id' }, rune.id);
   return el(
     'tr',
     {},

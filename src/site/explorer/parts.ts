@@ -4,12 +4,13 @@
 
 import type { Rune } from '../../client/index.ts';
 import { groupDigits, isoTime, relativeTime, utc } from '../format.ts';
-import { type Child, el, svg } from './dom.ts';
+import { type Attributes, type Child, el, svg } from './dom.ts';
 import { BASE } from './settings.ts';
 import { addressView, type FoundView, searchOf, viewOfRune } from './views.ts';
 
 /** Creates a link to a view. main.ts handles its clicks without a page load. */
-export const linkTo = (view: FoundView, text: string, title?: string): HTMLAnchorElement => el('a', { href: searchOf(view), title }, text);
+export const linkTo = (view: FoundView, text: string, more: Attributes = {}): HTMLAnchorElement =>
+  el('a', { href: searchOf(view), ...more }, text);
 
 /** Links to explorers of all of Bitcoin, for an id that this mirror does not have. */
 export function elsewhere({ kind, id }: FoundView): HTMLElement {
@@ -22,11 +23,8 @@ export function elsewhere({ kind, id }: FoundView): HTMLElement {
 export const blockLink = (height: number): HTMLAnchorElement =>
   linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
 
-export function runeLink(rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLAnchorElement {
-  const link = linkTo(viewOfRune(rune), rune.spaced_name);
-  link.className = 'rune';
-  return link;
-}
+export const runeLink = (rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLAnchorElement =>
+  linkTo(viewOfRune(rune), rune.spaced_name, { class: 'rune' });
 
 export const transactionLink = (txId: string): HTMLElement =>
   idWithCopy(txId, 'transaction id', { to: { kind: 'transaction', id: txId, offset: 0 } });
@@ -56,8 +54,11 @@ export function idWithCopy(
   return el('span', { class: 'id' }, to === undefined ? code : el('a', { href: searchOf(to) }, code), copyButton(id, what));
 }
 
-export const facts = (entries: readonly (readonly [name: string, value: Node | string])[]): HTMLElement =>
-  el('dl', { class: 'facts' }, ...entries.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
+/** Shows values with their names. Omits those that are undefined. */
+export function facts(entries: readonly (readonly [name: string, value: Node | string | undefined])[]): HTMLElement {
+  const known = entries.filter(([, value]) => value !== undefined);
+  return el('dl', { class: 'facts' }, ...known.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
+}
 
 /** Shows a relative and an exact time. `timestamp` is in seconds since 1970. */
 export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, ' ', el('span', { class: 'quiet' }, utc(timestamp)));

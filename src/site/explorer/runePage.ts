@@ -84,22 +84,18 @@ function headOf({ id, number, etching }: Known, name: string): Node[] {
   const symbol =
     etching === undefined || etching.symbol === '' ? undefined : el('bdi', { class: 'symbol', title: 'Symbol' }, etching.symbol);
   const location = etching?.location;
-  const entries: (readonly [string, Node | string])[] = [];
-  if (id !== undefined) entries.push(['Id', el('span', { class: 'id' }, el('code', {}, id), copyButton(id, 'rune id'))]);
-  if (number !== undefined) entries.push(['Number', groupDigits(number)]);
-  if (etching !== undefined) entries.push(['Decimals', String(etching.divisibility)]);
-  if (location !== undefined) {
-    const hasTransaction = !/^(?:0x)?0+$/.test(location.tx_id);
-    entries.push(
-      ['Etched in block', blockLink(location.block_height)],
-      // The rune that the protocol itself etched has no time and no transaction.
-      ['Time', location.timestamp === 0 ? 'genesis of runes' : timeInFull(location.timestamp)],
-      ['Transaction', hasTransaction ? transactionLink(location.tx_id) : 'none: the protocol etched it'],
-    );
-  } else if (id !== undefined) entries.push(['Etched in block', blockLink(Number(id.split(':')[0]))]);
-  return [el('div', { class: 'head' }, symbol, el('h1', { tabindex: '-1', class: 'name' }, name)), facts(entries)].filter(
-    (node) => node !== undefined,
-  );
+  const block = location?.block_height ?? (id === undefined ? undefined : Number(id.split(':')[0]));
+  const head = el('div', { class: 'head' }, symbol, el('h1', { tabindex: '-1', class: 'name' }, name));
+  const entries = facts([
+    ['Id', id && el('span', { class: 'id' }, el('code', {}, id), copyButton(id, 'rune id'))],
+    ['Number', number === undefined ? undefined : groupDigits(number)],
+    ['Decimals', etching && String(etching.divisibility)],
+    ['Etched in block', block === undefined ? undefined : blockLink(block)],
+    // The rune that the protocol itself etched has no time and no transaction.
+    ['Time', location && (location.timestamp === 0 ? 'genesis of runes' : timeInFull(location.timestamp))],
+    ['Transaction', location && (/^(?:0x)?0+$/.test(location.tx_id) ? 'none: the protocol etched it' : transactionLink(location.tx_id))],
+  ]);
+  return [head, entries];
 }
 
 function termsOf({ etching }: Known, { holders }: Totals, { manifest }: Source): Node[] {
@@ -161,10 +157,10 @@ function mintSection(etching: Etching, { tip, heights, dialect }: Source['manife
     el('p', { class: 'state', 'data-open': String(isOpen) }, text),
     share === undefined ? undefined : progressOf(share),
     facts([
-      ...(mints === undefined ? [] : [['Mints so far', groupDigits(String(mints))] as const]),
-      ['Cap', cap === undefined ? 'none' : groupDigits(String(cap))],
+      ['Mints so far', mints === undefined ? undefined : groupDigits(mints)],
+      ['Cap', cap === undefined ? 'none' : groupDigits(cap)],
       ['Each mint', groupDigits(amount)],
-      ...(minted === undefined ? [] : [['Minted', groupDigits(minted)] as const]),
+      ['Minted', minted && groupDigits(minted)],
       ['Window', window.length === 0 ? 'any block' : window.join(', ')],
     ]),
   );

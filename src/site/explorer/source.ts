@@ -9,8 +9,6 @@ import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../.
 import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
-/** A window of a list, as the API answers it. */
-export type Result = ActivityPage;
 export type NewBlock = LatestBlocks['blocks'][number];
 /** Runs of heights with activity, ends inclusive. */
 export type Heights = MirrorManifest['heights'];
@@ -18,7 +16,7 @@ export type Heights = MirrorManifest['heights'];
 export const mirror = new Mirror(BASE);
 
 /** Fetches the window of a list that a view shows. Rejects with the client's errors or the signal's reason. */
-export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<Result> =>
+export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<ActivityPage> =>
   mirror.activity({ [kind]: id, operation, limit, offset, signal });
 
 export interface Extent {

@@ -71,10 +71,11 @@ export async function pageWithLists(
 
 function tabsOf(view: SubjectView, totals: Totals): HTMLElement {
   const tabs = SUBJECT_LISTS[view.kind].map((name) => {
-    const link = linkTo({ ...view, list: name, limit: undefined, offset: 0 }, NAMES[name]);
-    link.className = 'chip';
-    link.dataset['step'] = `tab ${name}`;
-    if (name === view.list) link.setAttribute('aria-current', 'true');
+    const link = linkTo({ ...view, list: name, limit: undefined, offset: 0 }, NAMES[name], {
+      class: 'chip',
+      'data-step': `tab ${name}`,
+      'aria-current': name === view.list ? 'true' : undefined,
+    });
     const total = totals[name];
     if (total !== undefined) link.append(' ', el('span', { class: 'total' }, groupDigits(total)));
     return link;

@@ -9,6 +9,7 @@ import { groupDigits, shorten } from '../format.ts';
 import { alignmentOf, amountOf } from './amounts.ts';
 import { type Child, el } from './dom.ts';
 import { addressLink, blockLink, idWithCopy, runeLink, timeOf, transactionLink } from './parts.ts';
+import { runsOf } from './scales.ts';
 import { type RuneTotals, totalsOf } from './totals.ts';
 
 /** A record. Those of a rune's list lack the rune. */
@@ -37,8 +38,9 @@ const RECORD_COLUMNS: readonly Column<Activity>[] = [
 
 /** Renders records in the API's order. Those of a block are grouped by transaction. */
 export function activityTable(records: readonly Activity[], kind: 'block' | 'transaction'): HTMLElement {
-  const [groups, headOf] = kind === 'block' ? [runsOf(records), transactionRow] : [[records]];
-  return tableOf('activity', 'Activity, the last first', RECORD_COLUMNS, groups, headOf);
+  const isBlock = kind === 'block';
+  const groups = isBlock ? runsOf(records, (before, after) => before.location.tx_id !== after.location.tx_id) : [records];
+  return tableOf('activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined);
 }
 
 /** Renders records of a rune or an address, newest first. */
@@ -88,7 +90,7 @@ export function tableOf<T>(
   label: string,
   columns: readonly Column<T>[],
   groups: readonly (readonly T[])[],
-  headOf?: (first: T) => HTMLElement,
+  headOf?: ((first: T) => HTMLElement) | undefined,
 ): HTMLElement {
   const classOf = (column: Column<T>) => ('amount' in column || column.isNumber ? 'amount' : undefined);
   const heads = columns.map((column) => el('th', { role: 'columnheader', scope: 'col', class: classOf(column) }, column.name));
@@ -109,17 +111,6 @@ export function tableOf<T>(
       return el('tbody', { role: 'rowgroup' }, ...head, ...group.map(rowOf));
     }),
   );
-}
-
-/** Splits records into runs of the same transaction. */
-function runsOf(results: readonly Activity[]): Activity[][] {
-  const runs: Activity[][] = [];
-  for (const activity of results) {
-    const run = runs.at(-1);
-    if (run?.[0]?.location.tx_id === activity.location.tx_id) run.push(activity);
-    else runs.push([activity]);
-  }
-  return runs;
 }
 
 function transactionRow({ location: { tx_id, tx_index } }: Activity): HTMLElement {
