@@ -1,13 +1,31 @@
 /** The kinds of rune activity. */
 export type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
+/** A window of a list: `results` has at most `limit` of the list's `total` entries, beginning at entry `offset`. */
+export interface Page<Entry> {
+    readonly limit: number;
+    readonly offset: number;
+    readonly total: number;
+    readonly results: readonly Entry[];
+}
+/** Id, number and names of a rune. */
+export interface Rune {
+    readonly id: string;
+    readonly number: number;
+    readonly name: string;
+    readonly spaced_name: string;
+}
+/** A block and one of its transactions. */
+export interface TransactionLocation {
+    readonly block_hash: string;
+    readonly block_height: number;
+    readonly tx_id: string;
+    readonly tx_index: number;
+    /** Seconds since 1970. */
+    readonly timestamp: number;
+}
 /** One record: something that happened to a rune. Hashes begin with `0x` in dialect `contract` but not in `hiro`. */
 export interface Activity {
-    readonly rune: {
-        readonly id: string;
-        readonly number: number;
-        readonly name: string;
-        readonly spaced_name: string;
-    };
+    readonly rune: Rune;
     /** Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address. */
     readonly address?: string;
     /** Only in sends, and left out if the script of the output has no address. */
@@ -15,39 +33,20 @@ export interface Activity {
     /** In units of the rune, as a decimal string with the rune's number of decimals. It may be too large for `Number`. */
     readonly amount?: string;
     readonly operation: Operation;
-    readonly location: {
-        readonly block_hash: string;
-        readonly block_height: number;
-        readonly tx_id: string;
-        readonly tx_index: number;
+    readonly location: TransactionLocation & {
         readonly vout?: number;
         /** The output in hex. In dialect `hiro` the index follows: `txid:vout`. */
         readonly output?: string;
-        /** Seconds since 1970. */
-        readonly timestamp: number;
     };
 }
-/** A window of a list: `results` has at most `limit` of the list's `total` records, beginning at record `offset`. */
-export interface ActivityPage {
-    readonly limit: number;
-    readonly offset: number;
-    /** 0 for an id that the mirror does not have. */
-    readonly total: number;
-    readonly results: readonly Activity[];
+/** A window of records. Its `total` is 0 for an id that the mirror does not have. */
+export interface ActivityPage extends Page<Activity> {
 }
 /** A window of the activity of a rune, newest first. Its records have no `rune`. */
-export interface RuneActivityPage {
-    readonly limit: number;
-    readonly offset: number;
-    readonly total: number;
-    readonly results: readonly Omit<Activity, 'rune'>[];
+export interface RuneActivityPage extends Page<Omit<Activity, 'rune'>> {
 }
 /** A rune. Amounts are decimal strings in units of the rune, as in `Activity`. */
-export interface Etching {
-    readonly id: string;
-    readonly name: string;
-    readonly spaced_name: string;
-    readonly number: number;
+export interface Etching extends Rune {
     readonly divisibility: number;
     readonly symbol: string;
     readonly turbo: boolean;
@@ -73,40 +72,20 @@ export interface Etching {
         readonly total_burns?: string;
         readonly premine: string;
     };
-    readonly location: {
-        readonly block_hash: string;
-        readonly block_height: number;
-        readonly tx_id: string;
-        readonly tx_index: number;
-        /** Seconds since 1970. */
-        readonly timestamp: number;
-    };
+    readonly location: TransactionLocation;
 }
 /** A window of the list of etchings, newest first. */
-export interface EtchingPage {
-    readonly limit: number;
-    readonly offset: number;
-    readonly total: number;
-    readonly results: readonly Etching[];
+export interface EtchingPage extends Page<Etching> {
 }
 /** What an address has of a rune. */
 export interface Balance {
-    readonly rune: {
-        readonly id: string;
-        readonly number: number;
-        readonly name: string;
-        readonly spaced_name: string;
-    };
+    readonly rune: Rune;
     /** In units of the rune, as amounts in `Activity`. */
     readonly balance: string;
     readonly address: string;
 }
 /** A window of the balances of an address, the largest number of smallest units first. */
-export interface BalancePage {
-    readonly limit: number;
-    readonly offset: number;
-    readonly total: number;
-    readonly results: readonly Balance[];
+export interface BalancePage extends Page<Balance> {
 }
 /** An address that has a rune, or had it. */
 export interface Holder {
@@ -115,13 +94,9 @@ export interface Holder {
     readonly address: string;
 }
 /** A window of the holders of a rune, the largest balance first. */
-export interface HolderPage {
+export interface HolderPage extends Page<Holder> {
     /** Set for a rune with many holders: the list is exact after this block, not after the highest. */
     readonly block_height?: number;
-    readonly limit: number;
-    readonly offset: number;
-    readonly total: number;
-    readonly results: readonly Holder[];
 }
 /** An unspent output with runes. */
 export interface UnspentOutput {
@@ -129,16 +104,9 @@ export interface UnspentOutput {
     readonly output: string;
     /** Left out if the script of the output has no address. */
     readonly address?: string;
-    readonly location: {
-        readonly block_hash: string;
-        readonly block_height: number;
-        readonly tx_id: string;
-        readonly tx_index: number;
-        /** Seconds since 1970. */
-        readonly timestamp: number;
-    };
+    readonly location: TransactionLocation;
     readonly runes: readonly {
-        readonly rune: Balance['rune'];
+        readonly rune: Rune;
         readonly balance: string;
     }[];
 }
@@ -152,14 +120,10 @@ export interface OutputAnswer extends Partial<UnspentOutput> {
     readonly runes: UnspentOutput['runes'];
 }
 /** A window of the unspent outputs of an address, newest first. */
-export interface OutputPage {
+export interface OutputPage extends Page<UnspentOutput> {
     /** The highest block of the mirror. */
     readonly block_height: number;
     readonly block_hash: string;
-    readonly limit: number;
-    readonly offset: number;
-    readonly total: number;
-    readonly results: readonly UnspentOutput[];
 }
 /** The manifest, `runes/v1/manifest.json`: the options of the build and what the mirror covers. */
 export interface MirrorManifest {
@@ -315,16 +279,16 @@ export declare class Mirror {
     /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
     activity(query: MirrorQuery): Promise<ActivityPage>;
     /** Fetches a window of the list of all runes, newest first. Rejects like `activity`. */
-    etchings({ signal, ...window }?: WindowQuery): Promise<EtchingPage>;
+    etchings(window?: WindowQuery): Promise<EtchingPage>;
     /**
      * Fetches a rune by its id (`840000:3`), number or name. Resolves to undefined when there is no such rune. Rejects like
      * `activity`.
      */
     etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined>;
     /** Fetches a window of the balances of an address. Rejects like `activity`. */
-    balances(address: string, { signal, ...window }?: WindowQuery): Promise<BalancePage>;
+    balances(address: string, window?: WindowQuery): Promise<BalancePage>;
     /** Fetches a window of the holders of a rune, given by its id, number or name. Rejects like `activity`. */
-    holders(rune: string | number, { signal, ...window }?: WindowQuery): Promise<HolderPage>;
+    holders(rune: string | number, window?: WindowQuery): Promise<HolderPage>;
     /**
      * Fetches the balance of an address. Resolves to undefined when there is no such rune, or the address never had any of
      * it. Rejects like `activity`.
@@ -340,14 +304,14 @@ export declare class Mirror {
         readonly signal?: AbortSignal | undefined;
     }): Promise<OutputAnswer>;
     /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
-    outputs(address: string, { signal, ...window }?: WindowQuery): Promise<OutputPage>;
+    outputs(address: string, window?: WindowQuery): Promise<OutputPage>;
     /**
      * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an
      * unknown rune is 0. Rejects like `activity`.
      */
-    runeActivity(rune: string | number, { address, signal, ...window }?: RuneActivityQuery): Promise<RuneActivityPage>;
+    runeActivity(rune: string | number, { address, ...window }?: RuneActivityQuery): Promise<RuneActivityPage>;
     /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
-    addressActivity(address: string, { signal, ...window }?: WindowQuery): Promise<ActivityPage>;
+    addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage>;
     /**
      * Returns the status and the exact body with which an API server answers GET for a target, for example
      * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Resolves for 400, 404 and 503 too. Rejects

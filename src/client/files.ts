@@ -53,9 +53,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
       const why = error instanceof Error ? error.message : String(error);
       throw new UnreadableError(
         `${href} cannot be read (${why}). Check the connection, and that the host allows this page to read it (CORS)`,
-        {
-          cause: error,
-        },
+        { cause: error },
       );
     }
   };

@@ -2,278 +2,34 @@
  * The page map for browsers and other programs. It reads the files of a mirror on any host, even one without code, and
  * returns exactly what an API server would answer. Every build has this module as `client.js`.
  *
- * The types are declared here and import nothing, so that `client.d.ts` is a single file.
+ * `client.d.ts` has the types of answers and queries. Its classes and its function are generated from this file
+ * (test/exhaustive/clientTypes.test.ts).
  */
 import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errors.ts';
 import { MissingFileError } from '../pages/files.ts';
 import type { AnswerFromLists } from '../pages/listAnswers.ts';
 import { MirrorReader } from '../pages/reader.ts';
 import { isBuiltFile } from '../pages/siteFiles.ts';
+import type {
+  ActivityPage,
+  ActivityQuery,
+  BalancePage,
+  Etching,
+  EtchingPage,
+  Holder,
+  HolderPage,
+  MirrorManifest,
+  MirrorOptions,
+  MirrorQuery,
+  OutputAnswer,
+  OutputPage,
+  RuneActivityPage,
+  RuneActivityQuery,
+  WindowQuery,
+} from './client.d.ts';
 import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './files.ts';
 
-/** The kinds of rune activity. */
-export type Operation = 'etching' | 'mint' | 'burn' | 'send' | 'receive';
-
-/** One record: something that happened to a rune. Hashes begin with `0x` in dialect `contract` but not in `hiro`. */
-export interface Activity {
-  readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
-  /** Left out in etchings, in mints, in burns of runes that no address held, and if a script has no address. */
-  readonly address?: string;
-  /** Only in sends, and left out if the script of the output has no address. */
-  readonly receiver_address?: string;
-  /** In units of the rune, as a decimal string with the rune's number of decimals. It may be too large for `Number`. */
-  readonly amount?: string;
-  readonly operation: Operation;
-  readonly location: {
-    readonly block_hash: string;
-    readonly block_height: number;
-    readonly tx_id: string;
-    readonly tx_index: number;
-    readonly vout?: number;
-    /** The output in hex. In dialect `hiro` the index follows: `txid:vout`. */
-    readonly output?: string;
-    /** Seconds since 1970. */
-    readonly timestamp: number;
-  };
-}
-
-/** A window of a list: `results` has at most `limit` of the list's `total` records, beginning at record `offset`. */
-export interface ActivityPage {
-  readonly limit: number;
-  readonly offset: number;
-  /** 0 for an id that the mirror does not have. */
-  readonly total: number;
-  readonly results: readonly Activity[];
-}
-
-/** A window of the activity of a rune, newest first. Its records have no `rune`. */
-export interface RuneActivityPage {
-  readonly limit: number;
-  readonly offset: number;
-  readonly total: number;
-  readonly results: readonly Omit<Activity, 'rune'>[];
-}
-
-/** A rune. Amounts are decimal strings in units of the rune, as in `Activity`. */
-export interface Etching {
-  readonly id: string;
-  readonly name: string;
-  readonly spaced_name: string;
-  readonly number: number;
-  readonly divisibility: number;
-  readonly symbol: string;
-  readonly turbo: boolean;
-  readonly mint_terms: {
-    readonly amount: string | null;
-    /** A number of mints; in dialect `hiro` divided by 10^divisibility. */
-    readonly cap: string | null;
-    /** Heights and offsets above 2^53 are rounded, because they are numbers. */
-    readonly height_start: number | null;
-    readonly height_end: number | null;
-    readonly offset_start: number | null;
-    readonly offset_end: number | null;
-  };
-  /** Only `premine` if the mirror lacks older blocks. */
-  readonly supply: {
-    readonly current?: string;
-    readonly minted?: string;
-    readonly total_mints?: string;
-    readonly mint_percentage?: string;
-    /** True if the next block may mint. */
-    readonly mintable?: boolean;
-    readonly burned?: string;
-    readonly total_burns?: string;
-    readonly premine: string;
-  };
-  readonly location: {
-    readonly block_hash: string;
-    readonly block_height: number;
-    readonly tx_id: string;
-    readonly tx_index: number;
-    /** Seconds since 1970. */
-    readonly timestamp: number;
-  };
-}
-
-/** A window of the list of etchings, newest first. */
-export interface EtchingPage {
-  readonly limit: number;
-  readonly offset: number;
-  readonly total: number;
-  readonly results: readonly Etching[];
-}
-
-/** What an address has of a rune. */
-export interface Balance {
-  readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
-  /** In units of the rune, as amounts in `Activity`. */
-  readonly balance: string;
-  readonly address: string;
-}
-
-/** A window of the balances of an address, the largest number of smallest units first. */
-export interface BalancePage {
-  readonly limit: number;
-  readonly offset: number;
-  readonly total: number;
-  readonly results: readonly Balance[];
-}
-
-/** An address that has a rune, or had it. */
-export interface Holder {
-  /** In units of the rune, as amounts in `Activity`. */
-  readonly balance: string;
-  readonly address: string;
-}
-
-/** A window of the holders of a rune, the largest balance first. */
-export interface HolderPage {
-  /** Set for a rune with many holders: the list is exact after this block, not after the highest. */
-  readonly block_height?: number;
-  readonly limit: number;
-  readonly offset: number;
-  readonly total: number;
-  readonly results: readonly Holder[];
-}
-
-/** An unspent output with runes. */
-export interface UnspentOutput {
-  /** The outpoint, `txid:vout`. */
-  readonly output: string;
-  /** Left out if the script of the output has no address. */
-  readonly address?: string;
-  readonly location: {
-    readonly block_hash: string;
-    readonly block_height: number;
-    readonly tx_id: string;
-    readonly tx_index: number;
-    /** Seconds since 1970. */
-    readonly timestamp: number;
-  };
-  readonly runes: readonly { readonly rune: Balance['rune']; readonly balance: string }[];
-}
-
-/** What a mirror knows of an output, after its highest block. */
-export interface OutputAnswer extends Partial<UnspentOutput> {
-  /** The highest block of the mirror. */
-  readonly block_height: number;
-  readonly block_hash: string;
-  readonly output: string;
-  /** Empty if the output is spent, never had runes, or is not in the chain up to this block. */
-  readonly runes: UnspentOutput['runes'];
-}
-
-/** A window of the unspent outputs of an address, newest first. */
-export interface OutputPage {
-  /** The highest block of the mirror. */
-  readonly block_height: number;
-  readonly block_hash: string;
-  readonly limit: number;
-  readonly offset: number;
-  readonly total: number;
-  readonly results: readonly UnspentOutput[];
-}
-
-/** The manifest, `runes/v1/manifest.json`: the options of the build and what the mirror covers. */
-export interface MirrorManifest {
-  readonly generator: 'rune-activity-mirror';
-  /** Version of the files. This module reads only the version that it was built for. */
-  readonly format: 1;
-  readonly version: string;
-  /** Set when the mirror has invented blocks, of the sample of this program. */
-  readonly sample?: true;
-  readonly layout: 'files' | 'archive';
-  readonly dialect: 'contract' | 'hiro';
-  /** Ascending; the first is the default limit, the last the largest. */
-  readonly page_sizes: readonly number[];
-  /** True when blocks can be filtered by operation. */
-  readonly operation_pages: boolean;
-  readonly compress?: readonly ('br' | 'gz')[];
-  /** The public URL of the mirror, with a trailing slash; set when the build has the option `site_url`. */
-  readonly site_url?: string;
-  /** Set when `activity/` also has all records as Parquet files. */
-  readonly parquet?: true;
-  /** In layout `archive`: the file that names all others, and its size in bytes. */
-  readonly archive?: { readonly root: string; readonly bytes: number };
-  /** In layout `files` with lists by rune and by address: the same, for the files of these lists. */
-  readonly list_root?: { readonly root: string; readonly bytes: number };
-  /** Ranges of consecutive heights with activity: first and last height, both inclusive. */
-  readonly heights: readonly (readonly [first: number, last: number])[];
-  /** The last block that was read, also if it has no activity. Older mirrors do not say it. */
-  readonly tip?: { readonly height: number; readonly hash: string };
-  readonly blocks: number;
-  readonly transactions: number;
-  readonly records: number;
-  /**
-   * Input rows without records in this mirror, because the input's runes table lacks their rune. `runes` names up to 20
-   * of these runes.
-   */
-  readonly left_out?: { readonly rows: number; readonly runes: readonly string[]; readonly more_runes: number };
-  /** Which blocks were read, and by which rules: ranges of heights, both ends included. A block that was read may be empty. */
-  readonly sources?: readonly {
-    readonly rules: 'ord' | 'bitcoin-indexer' | 'server';
-    readonly blocks: readonly (readonly [first: number, last: number])[];
-  }[];
-  /** Further parts of the API that the mirror has. Requests for others get 501. */
-  readonly lists?: {
-    /** `counts` is set when the supply of etchings has the counts of mints and burns. */
-    readonly etchings?: { readonly total: number; readonly counts?: true };
-    /** `unbalanced` names runes that have a balance below zero, because the data is wrong. Such balances are left out. */
-    readonly balances?: { readonly unbalanced?: { readonly runes: readonly string[]; readonly more_runes: number } };
-    /** A list of holders that is not exact after the highest block is so after the block `block_height`, or a later one. */
-    readonly holders?: { readonly block_height?: number };
-    /** Unspent outputs. */
-    readonly outputs?: Readonly<Record<string, never>>;
-    /** Of the blocks in `heights`. */
-    readonly rune_activity?: Readonly<Record<string, never>>;
-    readonly address_activity?: Readonly<Record<string, never>>;
-  };
-  readonly files: number;
-  readonly bytes: number;
-  /** 64 hex digits. Two mirrors with the same digest have the same data. */
-  readonly digest: string;
-}
-
-/** Selects a window of a list. */
-export interface WindowQuery {
-  /** In entries of the list; 0 by default. */
-  readonly offset?: number | undefined;
-  /** 1 to the mirror's largest page size; by default its smallest page size. */
-  readonly limit?: number | undefined;
-  /** Cancels the request; the promise then rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** Selects a window of a rune's activity. */
-export interface RuneActivityQuery extends WindowQuery {
-  /** Only records with this address, compared as it is. Bech32 may be in upper case. */
-  readonly address?: string | undefined;
-}
-
-/** Selects a window of activity. Set exactly one of `transaction` and `block`. */
-export interface MirrorQuery extends WindowQuery {
-  /** 64 hex digits, with or without `0x`. */
-  readonly transaction?: string | undefined;
-  /** A height, or a hash as 64 hex digits, with or without `0x`. */
-  readonly block?: string | number | undefined;
-  /** Filters the records of a block. Ignored for a transaction. */
-  readonly operation?: Operation | undefined;
-}
-
-export interface ActivityQuery extends MirrorQuery {
-  /** The URL before `/runes/v1`, with or without a trailing slash. In a browser it may be relative to the page. */
-  readonly base: string | URL;
-}
-
-export interface MirrorOptions {
-  /** Replaces the global `fetch`, for example to send an API key. */
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  /**
-   * How long the manifest may be used from memory, in milliseconds; 10,000 by default.
-   * In layout `archive`, a new block or transaction may stay unknown for that long.
-   */
-  readonly freshMs?: number | undefined;
-}
+export type * from './client.d.ts';
 
 /** An answer that is not a list: the mirror refuses the request or cannot be read. */
 export class MirrorError extends Error {
@@ -333,12 +89,12 @@ export class Mirror {
 
   /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
   async activity(query: MirrorQuery): Promise<ActivityPage> {
-    return (await this.#fetch(targetOf(query), query.signal)) as ActivityPage;
+    return this.#fetch(targetOf(query), query.signal);
   }
 
   /** Fetches a window of the list of all runes, newest first. Rejects like `activity`. */
-  async etchings({ signal, ...window }: WindowQuery = {}): Promise<EtchingPage> {
-    return (await this.#fetch(`/runes/v1/etchings${queryOf({ ...window })}`, signal)) as EtchingPage;
+  async etchings(window?: WindowQuery): Promise<EtchingPage> {
+    return this.#list('etchings', window);
   }
 
   /**
@@ -346,17 +102,17 @@ export class Mirror {
    * `activity`.
    */
   async etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined> {
-    return (await this.#find(`/runes/v1/etchings/${encode(String(rune))}`, signal)) as Etching | undefined;
+    return this.#find(`etchings/${encode(String(rune))}`, signal);
   }
 
   /** Fetches a window of the balances of an address. Rejects like `activity`. */
-  async balances(address: string, { signal, ...window }: WindowQuery = {}): Promise<BalancePage> {
-    return (await this.#fetch(`/runes/v1/addresses/${encode(address)}/balances${queryOf({ ...window })}`, signal)) as BalancePage;
+  async balances(address: string, window?: WindowQuery): Promise<BalancePage> {
+    return this.#list(`addresses/${encode(address)}/balances`, window);
   }
 
   /** Fetches a window of the holders of a rune, given by its id, number or name. Rejects like `activity`. */
-  async holders(rune: string | number, { signal, ...window }: WindowQuery = {}): Promise<HolderPage> {
-    return (await this.#fetch(`/runes/v1/etchings/${encode(String(rune))}/holders${queryOf({ ...window })}`, signal)) as HolderPage;
+  async holders(rune: string | number, window?: WindowQuery): Promise<HolderPage> {
+    return this.#list(`etchings/${encode(String(rune))}/holders`, window);
   }
 
   /**
@@ -364,7 +120,7 @@ export class Mirror {
    * it. Rejects like `activity`.
    */
   async holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined> {
-    return (await this.#find(`/runes/v1/etchings/${encode(String(rune))}/holders/${encode(address)}`, signal)) as Holder | undefined;
+    return this.#find(`etchings/${encode(String(rune))}/holders/${encode(address)}`, signal);
   }
 
   /**
@@ -376,44 +132,46 @@ export class Mirror {
     output: string,
     { height, signal }: { readonly height?: number | undefined; readonly signal?: AbortSignal | undefined } = {},
   ): Promise<OutputAnswer> {
-    const answer = (await this.#fetch(`/runes/v1/outputs/${encode(output)}`, signal)) as OutputAnswer;
+    const answer = await this.#fetch<OutputAnswer>(`/runes/v1/outputs/${encode(output)}`, signal);
     if (height === undefined || height <= answer.block_height) return answer;
     const message = `the mirror has blocks up to ${answer.block_height}, so it does not know an output of block ${height}`;
     throw new MirrorError(503, 'Service Unavailable', message);
   }
 
   /** Fetches a window of the unspent outputs of an address. Rejects like `activity`. */
-  async outputs(address: string, { signal, ...window }: WindowQuery = {}): Promise<OutputPage> {
-    return (await this.#fetch(`/runes/v1/addresses/${encode(address)}/outputs${queryOf({ ...window })}`, signal)) as OutputPage;
-  }
-
-  /** Like `#fetch`, but resolves to undefined for a 404. */
-  async #find(target: string, signal: AbortSignal | undefined): Promise<unknown> {
-    return this.#fetch(target, signal).catch((error: unknown) => {
-      if (error instanceof MirrorError && error.statusCode === 404) return undefined;
-      throw error;
-    });
+  async outputs(address: string, window?: WindowQuery): Promise<OutputPage> {
+    return this.#list(`addresses/${encode(address)}/outputs`, window);
   }
 
   /**
    * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an
    * unknown rune is 0. Rejects like `activity`.
    */
-  async runeActivity(rune: string | number, { address, signal, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
+  async runeActivity(rune: string | number, { address, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
     const only = address === undefined ? '' : `/${encode(address)}`;
-    return (await this.#fetch(
-      `/runes/v1/etchings/${encode(String(rune))}/activity${only}${queryOf({ ...window })}`,
-      signal,
-    )) as RuneActivityPage;
+    return this.#list(`etchings/${encode(String(rune))}/activity${only}`, window);
   }
 
   /** Fetches a window of the activity of an address, newest first. Rejects like `activity`. */
-  async addressActivity(address: string, { signal, ...window }: WindowQuery = {}): Promise<ActivityPage> {
-    return (await this.#fetch(`/runes/v1/addresses/${encode(address)}/activity${queryOf({ ...window })}`, signal)) as ActivityPage;
+  async addressActivity(address: string, window?: WindowQuery): Promise<ActivityPage> {
+    return this.#list(`addresses/${encode(address)}/activity`, window);
+  }
+
+  /** Fetches a window of the list at a path below `/runes/v1/`. */
+  async #list<Answer>(path: string, { signal, ...window }: WindowQuery = {}): Promise<Answer> {
+    return this.#fetch(`/runes/v1/${path}${queryOf({ ...window })}`, signal);
+  }
+
+  /** Fetches the object at a path below `/runes/v1/`. Resolves to undefined for a 404. */
+  async #find<Answer>(path: string, signal: AbortSignal | undefined): Promise<Answer | undefined> {
+    return this.#fetch<Answer>(`/runes/v1/${path}`, signal).catch((error: unknown) => {
+      if (error instanceof MirrorError && error.statusCode === 404) return undefined;
+      throw error;
+    });
   }
 
   /** Returns the parsed body of a 200. Rejects with a MirrorError for any other answer. */
-  async #fetch(target: string, signal: AbortSignal | undefined): Promise<unknown> {
+  async #fetch<Answer>(target: string, signal: AbortSignal | undefined): Promise<Answer> {
     const { status, body, cause } = await this.#answer(target, signal);
     if (status === 200) return JSON.parse(body);
     const { error, message = error } = JSON.parse(body) as { error: string; message?: string };

@@ -15,26 +15,13 @@ export const MAX_AMOUNT = 340282366920938463463374607431768211455n;
 /** Largest divisibility of a rune (runes protocol). */
 export const MAX_DIVISIBILITY = 38;
 
-export type FieldKind =
-  | 'integer'
-  | 'text'
-  | 'hash'
-  | 'hashOrNone'
-  | 'output'
-  | 'spent'
-  | 'operation'
-  | 'amount'
-  | 'units'
-  | 'count'
-  | 'flag';
-
 /** An integer from 0 to 10^39 - 1. MAX_AMOUNT has as many digits. */
 const UNITS = '(?:0|[1-9][0-9]{0,38})';
 
 /** An output that a transaction spends. */
 const SPENT = '[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})(?::[0-9A-Za-z]{1,100})?';
 
-export const RULES: Readonly<Record<FieldKind, { readonly pattern: string; readonly rule: string }>> = {
+export const RULES = {
   integer: { pattern: '(?:0|[1-9][0-9]{0,15})', rule: `must be an integer from 0 to ${MAX_INTEGER} (2^53 - 1)` },
   /** Any string. An empty pattern is not checked. */
   text: { pattern: '', rule: 'must be a string' },
@@ -58,7 +45,8 @@ export const RULES: Readonly<Record<FieldKind, { readonly pattern: string; reado
   count: { pattern: UNITS, rule: 'must be an integer from 0 to 2^128 - 1' },
   /** PostgreSQL writes t and f into CSV. */
   flag: { pattern: '(?:[tT](?:rue|RUE)?|[fF](?:alse|ALSE)?)', rule: 'must be true or false, or t or f' },
-};
+} satisfies Readonly<Record<string, { readonly pattern: string; readonly rule: string }>>;
+export type FieldKind = keyof typeof RULES;
 
 export interface Field {
   /** Column in the flat table form and in the store. */

@@ -3,37 +3,23 @@
  */
 import { z } from 'zod';
 import type { Dialect } from '../pages/site.ts';
-import { rune } from './rune.ts';
-
-const count = z.int().min(0);
+import { count, decimal, hashIn, locationIn, rune, windowOf } from './parts.ts';
 
 /** Makes the schemas of answers about outputs in a dialect, by name in the OpenAPI document. */
 export function outputSchemas(dialect: Dialect) {
   const prefix = dialect === 'contract' ? '0x' : '';
-  const hash = z.string().regex(new RegExp(`^${prefix}[0-9a-f]{64}$`));
   const output = z
     .string()
     .regex(new RegExp(`^${prefix}[0-9a-f]{64}:[0-9]+$`))
     .describe('The outpoint, `txid:vout`.');
   const tip = {
     block_height: count.describe('The last block that the mirror has read. The answer is true after this block.'),
-    block_hash: hash.describe('Its hash.'),
+    block_hash: hashIn(dialect).describe('Its hash.'),
   };
-  const location = z
-    .strictObject({
-      block_hash: hash.describe('Block hash.'),
-      block_height: count.describe('Block height.'),
-      tx_id: hash.describe('Transaction id.'),
-      tx_index: count.describe('Index of the transaction in the block, from 0.'),
-      timestamp: count.describe('Block time, in seconds since 1970 (UTC).'),
-    })
-    .describe('Block and transaction of the output.');
+  const location = locationIn(dialect, 'Transaction id.').describe('Block and transaction of the output.');
   const held = z.strictObject({
     rune,
-    balance: z
-      .string()
-      .regex(/^[0-9]+(?:\.[0-9]+)?$/)
-      .describe('What the output has of the rune: a decimal number with the decimals of the rune.'),
+    balance: decimal.describe('What the output has of the rune: a decimal number with the decimals of the rune.'),
   });
   const runes = z.array(held).describe('The runes of the output, the oldest first.');
   const address = z.string().optional().describe('The address; left out if the script of the output has none.');
@@ -46,10 +32,11 @@ export function outputSchemas(dialect: Dialect) {
     OutputList: z
       .strictObject({
         ...tip,
-        limit: count.min(1).describe('The limit that was applied.'),
-        offset: count.describe('The offset that was applied.'),
-        total: count.describe('Number of unspent outputs with runes that the address has.'),
-        results: z.array(z.strictObject({ output, address, location, runes })).describe('The outputs of the window, newest first.'),
+        ...windowOf(
+          z.strictObject({ output, address, location, runes }),
+          'Number of unspent outputs with runes that the address has.',
+          'The outputs of the window, newest first.',
+        ),
       })
       .describe('A window of the unspent outputs of an address.'),
   };

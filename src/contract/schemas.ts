@@ -8,7 +8,7 @@ import { messageOf } from '../errors.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { areEncodings, arePageSizes, DIALECTS, type Dialect, ENCODINGS, LAYOUTS } from '../pages/site.ts';
 import { ACTIVITY_FIELDS, type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from './fields.ts';
-import { rune } from './rune.ts';
+import { hashIn, rune } from './parts.ts';
 import { parseSiteUrl, SITE_URL_RULE } from './siteUrl.ts';
 import { lastRead, sources } from './sources.ts';
 
@@ -100,9 +100,8 @@ export const MOST_RUNES_NAMED = 20;
 
 /** Makes the schemas of responses in a dialect, by name in the OpenAPI document. */
 export function responseSchemas(dialect: Dialect) {
-  const hex = dialect === 'contract' ? '0x[0-9a-f]' : '[0-9a-f]';
   const spelled = dialect === 'contract' ? 'with `0x`' : 'without `0x`';
-  const hash = z.string().regex(new RegExp(`^${hex}{64}$`));
+  const hash = hashIn(dialect);
   const output = dialect === 'contract' ? /^0x[0-9a-f]+$/ : /^[0-9a-f]+(?::[0-9]+)?$/;
   const location = z
     .strictObject({
@@ -167,7 +166,6 @@ export function responseSchemas(dialect: Dialect) {
 /** Makes the schema of a page, the response of both list operations. */
 export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityList;
 
-/** Body of every error response. */
 export const errorResponse = z
   .strictObject({
     statusCode: z.int().describe('The HTTP status.'),

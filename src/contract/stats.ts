@@ -6,7 +6,6 @@ import { hex64 } from './schemas.ts';
 
 const integer = z.int().min(0);
 
-/** Records by operation. */
 const operations = {
   etching: integer.describe('Number of etching records.'),
   mint: integer.describe('Number of mint records.'),

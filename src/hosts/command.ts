@@ -11,7 +11,7 @@ import type { Log } from '../cli/log.ts';
 import { BuildError, codeOf, messageOf, UsageError } from '../errors.ts';
 import { program } from '../program.ts';
 import { serveInWorkers } from './node/workers.ts';
-import { createMirrorServer, type ServerSettings } from './node.ts';
+import { createMirrorServer } from './node.ts';
 
 export const SERVE_COMMAND: Command = {
   call: program.callOf('serve'),
@@ -47,30 +47,23 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
     log.info('listening', `Serving ${dir} on http://${host.includes(':') ? `[${host}]` : host}:${actual} (press Ctrl-C to stop).`);
   if (workers > 1 && cluster.isPrimary) return serveInWorkers(workers, log, announce);
   try {
-    const settings = { compresses: !flags.has('no-compression'), ...(flags.has('access-log') ? { accessLog: log } : {}) };
-    await serveHere(dir, port, host, settings, cluster.isPrimary ? announce : () => {});
+    const server = createMirrorServer(dir, {
+      compresses: !flags.has('no-compression'),
+      ...(flags.has('access-log') ? { accessLog: log } : {}),
+    });
+    const stop = () => {
+      server.close();
+      server.closeIdleConnections();
+      setTimeout(() => server.closeAllConnections(), GRACE_MS).unref();
+    };
+    process.once('SIGTERM', stop).once('SIGINT', stop);
+    const address = await listen(server, port, host);
+    if (cluster.isPrimary) announce(address);
+    await once(server, 'close');
   } finally {
     // The channel to the primary process would keep the worker alive.
     cluster.worker?.disconnect();
   }
-}
-
-async function serveHere(
-  dir: string,
-  port: number,
-  host: string,
-  settings: Partial<ServerSettings>,
-  announce: (address: AddressInfo) => void,
-): Promise<void> {
-  const server = createMirrorServer(dir, settings);
-  const stop = () => {
-    server.close();
-    server.closeIdleConnections();
-    setTimeout(() => server.closeAllConnections(), GRACE_MS).unref();
-  };
-  process.once('SIGTERM', stop).once('SIGINT', stop);
-  announce(await listen(server, port, host));
-  await once(server, 'close');
 }
 
 /** Resolves to the listening address. Rejects with an error that names the wrong flag. */

@@ -49,9 +49,7 @@ export class FetchMirror {
    * the host can use its own fallback.
    */
   async answer(request: Request): Promise<Response | undefined> {
-    // URL has already resolved `..` but kept the percent-encoding.
-    const { pathname, search } = new URL(request.url);
-    const answer = await this.#answerTo(request.method, pathname + search);
+    const answer = await this.#answerTo(request.method, targetOf(request));
     switch (answer?.kind) {
       case undefined:
         return unavailable(request);
@@ -94,6 +92,12 @@ const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
   inflate: inflateText,
 });
 
+/** Returns the path and query of a request. URL has already resolved `..` but kept the percent-encoding. */
+function targetOf({ url }: Request): string {
+  const { pathname, search } = new URL(url);
+  return pathname + search;
+}
+
 type MoreHeaders = Readonly<Record<string, string>>;
 
 /**
@@ -127,7 +131,6 @@ class FetchedFile implements OpenFile {
  */
 const strongEtag = (file: Response): string | undefined => file.headers.get('etag')?.replace(/^W\//, '');
 
-/** Makes the response for an API error. */
 export function errorResponse(request: Request, { status, body }: ReturnType<typeof errorBody>, more: MoreHeaders = {}): Response {
   return new Response(request.method === 'HEAD' ? null : body, {
     status,
@@ -139,15 +142,11 @@ export function errorResponse(request: Request, { status, body }: ReturnType<typ
 export const unavailable = (request: Request): Response => errorResponse(request, errorBody(503, RETRY_LATER), { 'retry-after': '5' });
 
 /** Makes the API's JSON 404, for paths under `/runes` that are neither a route nor a file. */
-export function jsonNotFound(request: Request): Response {
-  const { pathname, search } = new URL(request.url);
-  return errorResponse(request, notFound(request.method, pathname + search));
-}
+export const jsonNotFound = (request: Request): Response => errorResponse(request, notFound(request.method, targetOf(request)));
 
 /** Makes the 404 for a path that is not in the build: a page for browsers outside the API, else JSON. */
 export async function pathNotFound(request: Request, fetchFile: FetchFile): Promise<Response> {
-  const { pathname, search } = new URL(request.url);
-  if (!wantsPage(request.method, pathname + search, request.headers.get('accept'))) return jsonNotFound(request);
+  if (!wantsPage(request.method, targetOf(request), request.headers.get('accept'))) return jsonNotFound(request);
   const page = await fetchFile(NOT_FOUND_PATH);
   if (page.ok && request.method === 'GET') return new Response(page.body, { status: 404, headers: errorPageHeaders() });
   await page.body?.cancel();
@@ -161,11 +160,7 @@ export async function pathNotFound(request: Request, fetchFile: FetchFile): Prom
 export async function sendFile(request: Request, file: Response, more: MoreHeaders = {}): Promise<Response> {
   const etag = strongEtag(file);
   if (etag === undefined) return sendBody(request, await file.text(), more);
-  const headers = { ...API_HEADERS, ...cachingHeaders(false), etag, ...more };
-  const isKnown = matchesEtag(request.headers.get('if-none-match'), etag);
-  if (!isKnown && request.method === 'GET') return new Response(file.body, { headers });
-  await file.body?.cancel();
-  return new Response(null, { status: isKnown ? 304 : 200, headers });
+  return passOn(request, file, 200, new Headers({ ...API_HEADERS, ...cachingHeaders(false), etag, ...more }));
 }
 
 /** Passes on the file server's answer for a file that is read by ranges: the complete file, a part of it, or a 416. */
@@ -181,11 +176,17 @@ export async function sendByRanges(request: Request, path: string, file: Respons
     const value = file.headers.get(name);
     if (value !== null) headers.set(name, value);
   }
-  const isKnown = etag !== undefined && matchesEtag(request.headers.get('if-none-match'), etag);
-  if (!isKnown && request.method === 'GET') return new Response(file.body, { status: file.status, headers });
+  return passOn(request, file, file.status, headers);
+}
+
+/** Answers with a file's body. Without it for HEAD, and with a 304 if the client has the ETag of `headers`. */
+async function passOn(request: Request, file: Response, status: number, headers: Headers): Promise<Response> {
+  const etag = headers.get('etag');
+  const isKnown = etag !== null && matchesEtag(request.headers.get('if-none-match'), etag);
+  if (!isKnown && request.method === 'GET') return new Response(file.body, { status, headers });
   await file.body?.cancel();
   if (isKnown) headers.delete('content-length');
-  return new Response(null, { status: isKnown ? 304 : file.status, headers });
+  return new Response(null, { status: isKnown ? 304 : status, headers });
 }
 
 async function sendBody(request: Request, body: string, more: MoreHeaders, known?: string): Promise<Response> {

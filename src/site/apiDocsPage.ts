@@ -5,14 +5,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { HTML_START } from './htmlStart.ts';
 
 /** Links start with `../docs/`, so that they also work on hosts that serve the page at `/docs`. */
-const HTML = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+const HTML = `${HTML_START}
 <title>API - Rune activity mirror</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="../docs/swagger-ui.css">

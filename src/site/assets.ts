@@ -25,9 +25,6 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 };
 const STYLES: Readonly<Record<string, string>> = { explorer: 'site/explorer/explorer.css' };
 
-/** Files that are copied unchanged: the path below `src`, and the path in the output. */
-const COPIES: readonly (readonly [source: string, path: string])[] = [['client/client.d.ts', 'client.d.ts']];
-
 /** Time limit for the bundler, which normally takes 0.1 seconds. */
 const TIMEOUT_MS = 60_000;
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
@@ -36,15 +33,13 @@ let assets: readonly OwnFile[] | undefined;
 
 /** Returns all site assets. Throws a BuildError when a source file or package is missing, or when the bundler fails. */
 export function siteAssets(): readonly OwnFile[] {
-  if (assets !== undefined) return assets;
-  if (program.assets !== undefined) {
-    assets = filesIn(program.assets);
-    return assets;
-  }
+  assets ??= program.assets === undefined ? made() : filesIn(program.assets);
+  return assets;
+}
+
+function made(): OwnFile[] {
   try {
-    const copies = COPIES.map(([source, path]): OwnFile => [path, readFileSync(inSource(source))]);
-    assets = [...bundles([SCRIPTS, STYLES]), ...copies, ...docsFiles()];
-    return assets;
+    return [...bundles(), ['client.d.ts', readFileSync(inSource('client/client.d.ts'))], ...docsFiles()];
   } catch (error) {
     throw new BuildError(`the scripts of the explorer cannot be bundled: ${messageOf(error)}`, ['Run npm ci, then build again.']);
   }
@@ -64,9 +59,9 @@ function filesIn(folder: string): OwnFile[] {
 const inSource = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
 /** Bundles all entries in one child process. */
-function bundles(all: readonly Readonly<Record<string, string>>[]): OwnFile[] {
+function bundles(): OwnFile[] {
   const folder = join(inSource('.'), 'out');
-  const options = all.map(
+  const options = [SCRIPTS, STYLES].map(
     (entries): BuildOptions => ({
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,

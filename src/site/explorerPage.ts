@@ -6,6 +6,7 @@ import type { Manifest } from '../contract/schemas.ts';
 import { RANGES_PATH } from '../pages/paths.ts';
 import type { Site } from '../pages/site.ts';
 import { count, formatHeights, groupDigits, shorten } from './format.ts';
+import { HTML_START } from './htmlStart.ts';
 
 /** Logo: the rune Raido, drawn as lines because few fonts have runic letters. */
 const MARK =
@@ -31,12 +32,7 @@ export function explorerPage(manifest: Manifest): string {
   const [smallest = 20] = manifest.page_sizes;
   const example = `runes/v1/blocks/${tip}/activity?limit=${smallest}`;
   const figure = (label: string, value: number) => `<div><dt>${label}</dt><dd>${groupDigits(value)}</dd></div>`;
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+  return `${HTML_START}
 <meta name="description" content="Bitcoin rune activity by transaction and block: ${count(manifest.records, 'record')} in ${count(manifest.blocks, 'block')}.">
 <title>Rune activity mirror</title>
 <link rel="icon" href="${ICON}">

@@ -11,8 +11,8 @@ export function groupDigits(decimal: string | number | bigint): string {
   return [whole.replace(/\B(?=(?:[0-9]{3})+$)/g, ','), ...fraction].join('.');
 }
 
-/** Formats a count with its noun: `1,227 records`, `1 record`. `one` is the singular. */
-export const count = (number: number, one: string): string => `${groupDigits(number)} ${one}${number === 1 ? '' : 's'}`;
+/** Formats a count with its noun: `1,227 records`, `1 record`. */
+export const count = (number: number, one: string, many = `${one}s`): string => `${groupDigits(number)} ${number === 1 ? one : many}`;
 
 /** Shortens a long id to its first and last `digits`: `0xe79134…8a1375`. Returns short text unchanged. */
 export function shorten(id: string, digits = 6): string {

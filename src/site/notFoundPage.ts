@@ -3,16 +3,12 @@
  * Any path may be in front of it, so it has no relative URLs, and no other files.
  */
 import type { Manifest } from '../contract/schemas.ts';
+import { HTML_START } from './htmlStart.ts';
 
 /** Renders the HTML document. Without `site_url`, its links assume that the mirror is at the root of its host. */
 export function notFoundPage({ site_url }: Manifest): string {
   const root = (site_url === undefined ? '/' : new URL(site_url).pathname).replaceAll('&', '&amp;').replaceAll('"', '&quot;');
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+  return `${HTML_START}
 <meta name="robots" content="noindex">
 <title>Not found · Rune activity mirror</title>
 <style>

@@ -17,8 +17,8 @@ import { API_HEADERS, cachingHeaders } from '../http/headers.ts';
 import { DIGESTS_PER_FILE, STATS_PER_FILE } from '../pages/paths.ts';
 import { type BuiltSite, defaultLimit, maximumLimit, type Site, siteOf } from '../pages/site.ts';
 import { EXAMPLE_ADDRESS, EXAMPLE_TX, errorExample, refusals } from './openapiExamples.ts';
-import { type FileOperation, fileOperations, type Json, type Subject } from './openapiFiles.ts';
-import { type ListOperation, listOperations } from './openapiLists.ts';
+import { type FileOperation, fileOperations, type Json, namesIn, type Subject } from './openapiFiles.ts';
+import { type ListOperation, listOperations, parametersOf } from './openapiLists.ts';
 
 /** Version of the API, not of the program. CHANGELOG.md has its history and the rules for raising it. */
 export const API_VERSION = '1.5.0';
@@ -128,47 +128,31 @@ function makeSchemas(site: Site): Json {
 /** Removes `$schema` and `$id`: the document sets the schema dialect, and a schema's path is its id. */
 const bare = ({ $schema: _dialect, $id: _id, ...schema }: z.core.JSONSchema.BaseSchema): Json => schema;
 
-/** Returns the parameters by name. */
+/** Returns the parameters by name. Those in paths have examples. */
 function parameters({ site, tip }: Subject): Json {
   const schemas = parameterSchemas(site);
-  const make = (name: keyof typeof schemas, where: 'path' | 'query', description: string, more: Json = {}): Json => ({
-    name,
-    in: where,
-    required: where === 'path',
-    description,
-    schema: bare(z.toJSONSchema(schemas[name], { io: 'input' })),
-    ...more,
-  });
-  return {
-    tx_id: make('tx_id', 'path', 'Transaction id: 64 hex digits, with or without `0x`, in any case. The example is a real etching.', {
-      example: EXAMPLE_TX,
-    }),
-    block: make(
-      'block',
-      'path',
+  const described: Readonly<Record<keyof typeof schemas, readonly [description: string, example?: string | number]>> = {
+    tx_id: ['Transaction id: 64 hex digits, with or without `0x`, in any case. The example is a real etching.', EXAMPLE_TX],
+    block: [
       'Block height in decimal digits, or block hash: 64 hex digits, with or without `0x`, in any case. 64 decimal digits are a hash. The example is the highest block.',
-      { example: String(tip) },
-    ),
-    rune: make('rune', 'path', 'Id of a rune, its number, or its name. Names are compared without spacers (`•`, `.`) and case.', {
-      example: '1:0',
-    }),
-    address: make('address', 'path', 'Address of 1 to 100 characters. Wholly upper-case bech32 is read as lower case, all else as it is.', {
-      example: EXAMPLE_ADDRESS,
-    }),
-    output: make('output', 'path', 'Outpoint: transaction id, with or without `0x`, a colon, and the index of the output.', {
-      example: `${EXAMPLE_TX}:1`,
-    }),
-    offset: make('offset', 'query', 'Entries to skip, in decimal digits.'),
-    limit: make('limit', 'query', 'Maximum number of entries to return, in decimal digits.'),
-    ...(site.operationPages ? { operation_type: make('operation_type', 'query', 'Return and count only records of this operation.') } : {}),
-    first_of_thousand: make('first_of_thousand', 'path', 'First of a thousand heights: a multiple of 1000.', {
-      example: tip - (tip % DIGESTS_PER_FILE),
-    }),
-    first_of_hundred: make('first_of_hundred', 'path', 'First of a hundred heights: a multiple of 100.', {
-      example: tip - (tip % STATS_PER_FILE),
-    }),
-    letters: make('letters', 'path', 'The first two letters of a name without spacers, in lower case.', { example: 'do' }),
+      String(tip),
+    ],
+    rune: ['Id of a rune, its number, or its name. Names are compared without spacers (`•`, `.`) and case.', '1:0'],
+    address: ['Address of 1 to 100 characters. Wholly upper-case bech32 is read as lower case, all else as it is.', EXAMPLE_ADDRESS],
+    output: ['Outpoint: transaction id, with or without `0x`, a colon, and the index of the output.', `${EXAMPLE_TX}:1`],
+    offset: ['Entries to skip, in decimal digits.'],
+    limit: ['Maximum number of entries to return, in decimal digits.'],
+    operation_type: ['Return and count only records of this operation.'],
+    first_of_thousand: ['First of a thousand heights: a multiple of 1000.', tip - (tip % DIGESTS_PER_FILE)],
+    first_of_hundred: ['First of a hundred heights: a multiple of 100.', tip - (tip % STATS_PER_FILE)],
+    letters: ['The first two letters of a name without spacers, in lower case.', 'do'],
   };
+  const made = Object.entries(described).map(([name, [description, example]]): [string, Json] => {
+    const schema = bare(z.toJSONSchema(schemas[name as keyof typeof schemas], { io: 'input' }));
+    const where = example === undefined ? { in: 'query', required: false } : { in: 'path', required: true };
+    return [name, { name, ...where, description, schema, ...(example === undefined ? {} : { example }) }];
+  });
+  return Object.fromEntries(made.filter(([name]) => site.operationPages || name !== 'operation_type'));
 }
 
 const HEADERS: Json = {
@@ -191,17 +175,18 @@ const reference = (kind: 'schemas' | 'parameters' | 'responses' | 'headers', nam
   $ref: `#/components/${kind}/${name}`,
 });
 const withHeaders = (...names: string[]): Json => Object.fromEntries(names.map((name) => [name, reference('headers', name)]));
+/** A body of a named schema, with examples. */
+const json = (schema: string, more: Json = {}): Json => ({ 'application/json': { schema: reference('schemas', schema), ...more } });
 const CACHED = ['ETag', 'Cache-Control', 'Access-Control-Allow-Origin'];
 
-function errorAnswer(description: string, headers: readonly string[], examples: Json): Json {
+function errorAnswer(description: string, headers: readonly string[], examples: Json, schema = 'Error'): Json {
   return {
     description,
     headers: withHeaders('Access-Control-Allow-Origin', ...headers),
-    content: { 'application/json': { schema: reference('schemas', 'Error'), ...examples } },
+    content: json(schema, examples),
   };
 }
 
-/** Responses shared by all operations. */
 const RESPONSES: Json = {
   NotModified: { description: 'The answer still matches `If-None-Match`. No body.', headers: withHeaders(...CACHED) },
   NotFound: errorAnswer('File not found. Hosts without code also send this for unknown ids.', [], {
@@ -218,33 +203,34 @@ const RESPONSES: Json = {
   }),
 };
 
-function listOperation({ id, summary, description, parameters, further, examples, refused }: ListOperation, site: BuiltSite): Json {
+/** Answers that every operation may give. */
+const SHARED: Json = {
+  304: reference('responses', 'NotModified'),
+  405: reference('responses', 'MethodNotAllowed'),
+  503: reference('responses', 'Unavailable'),
+};
+
+function listOperation(operation: ListOperation, site: BuiltSite): Json {
+  const { id, summary, description, further, examples, refused } = operation;
   // A mirror without this part refuses every request for it with 501, so the examples are of one that has it.
   const subject = further === undefined ? site : { ...site, lists: { [further.part]: { total: 0 } } };
-  const { notFound: missing } = further ?? {};
+  const { schema = 'ActivityList', notFound: missing } = further ?? {};
   return {
     operationId: id,
     tags: [further?.tag ?? 'Activity'],
     summary,
     description,
-    parameters: parameters.map((name) => reference('parameters', name)),
+    parameters: parametersOf(operation, site).map((name) => reference('parameters', name)),
     responses: {
       200: {
         description: missing === undefined ? 'The window. An unknown id has `total: 0`.' : `${summary}.`,
         headers: withHeaders(...CACHED, ...(further === undefined ? ['CDN-Cache-Control'] : [])),
-        content: {
-          'application/json': {
-            schema: reference('schemas', further?.schema ?? 'ActivityList'),
-            ...(examples === undefined ? {} : { examples }),
-          },
-        },
+        content: json(schema, examples && { examples }),
       },
-      304: reference('responses', 'NotModified'),
+      ...SHARED,
       400: errorAnswer('A parameter breaks a rule; the message names both.', [], { examples: refusals(refused, subject) }),
       404: missing === undefined ? reference('responses', 'NotFound') : notFoundAnswer(missing, site),
-      405: reference('responses', 'MethodNotAllowed'),
       ...(further === undefined ? {} : { 501: reference('responses', 'NotInThisMirror') }),
-      503: reference('responses', 'Unavailable'),
     },
   };
 }
@@ -253,14 +239,11 @@ function listOperation({ id, summary, description, parameters, further, examples
 function notFoundAnswer(message: string, { dialect }: BuiltSite): Json {
   const description = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   if (dialect === 'contract') return errorAnswer(description, [], { example: errorExample(404, message) });
-  return {
-    description,
-    headers: withHeaders('Access-Control-Allow-Origin'),
-    content: { 'application/json': { schema: reference('schemas', 'UnknownRune'), example: { error: 'Not found' } } },
-  };
+  return errorAnswer(description, [], { example: { error: 'Not found' } }, 'UnknownRune');
 }
 
-function fileOperation({ id, tag, summary, description, schema, parameters = [], example }: FileOperation): Json {
+function fileOperation({ path, id, tag, summary, description, schema, example }: FileOperation): Json {
+  const parameters = namesIn(path);
   return {
     operationId: id,
     tags: [tag],
@@ -271,12 +254,10 @@ function fileOperation({ id, tag, summary, description, schema, parameters = [],
       200: {
         description: `${summary}.`,
         headers: withHeaders(...CACHED),
-        content: { 'application/json': { schema: reference('schemas', schema), ...(example === undefined ? {} : { example }) } },
+        content: json(schema, example && { example }),
       },
-      304: reference('responses', 'NotModified'),
+      ...SHARED,
       404: reference('responses', 'NotFound'),
-      405: reference('responses', 'MethodNotAllowed'),
-      503: reference('responses', 'Unavailable'),
     },
   };
 }

@@ -66,7 +66,6 @@ type Examples = Readonly<Record<string, Example>>;
 
 const empty = (summary: string, limit: number): Example => ({ summary, value: { limit, offset: 0, total: 0, results: [] } });
 
-/** Example answers for a transaction. */
 export const transactionExamples = ({ dialect }: Site): Examples => ({
   etching: {
     summary: 'A real etching, limit=1: the newer of its two records',
@@ -75,7 +74,6 @@ export const transactionExamples = ({ dialect }: Site): Examples => ({
   unknown: empty('An unknown transaction, limit=1', 1),
 });
 
-/** Example answers for a block. */
 export const blockExamples = ({ dialect }: Site): Examples => ({
   recorded: {
     summary: 'A block with one record, limit=1 (invented data, recorded from a server of this API)',
@@ -95,5 +93,4 @@ export function refusals(targets: Readonly<Record<string, string>>, site: BuiltS
   );
 }
 
-/** Returns the body of an error. */
 export const errorExample = (status: ErrorStatus, message: string): unknown => JSON.parse(errorBody(status, message).body);

@@ -7,6 +7,9 @@ import { serverVersion } from '../version.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
+/** Returns the names of the parameters in a path, such as `tx_id` of `{tx_id}`. */
+export const namesIn = (path: string): string[] => [...path.matchAll(/(?<=\{)\w+(?=\})/g)].map(([name]) => name);
+
 /** The build that the description is for. */
 export interface Subject {
   readonly site: BuiltSite;
@@ -24,7 +27,6 @@ export interface FileOperation {
   readonly description: string;
   /** Name of the response's schema. */
   readonly schema: string;
-  readonly parameters?: readonly string[];
   readonly example?: Json;
 }
 
@@ -54,7 +56,6 @@ export function fileOperations({ site, tip, version }: Subject): FileOperation[]
       summary: 'Digests of a thousand blocks',
       description: 'A digest of each block, to compare mirrors. 404 if none of the heights has activity.',
       schema: 'Digests',
-      parameters: ['first_of_thousand'],
     },
     {
       path: '/runes/v1/blocks.json',
@@ -87,7 +88,6 @@ export function fileOperations({ site, tip, version }: Subject): FileOperation[]
       summary: 'Statistics of a hundred heights',
       description: 'Statistics of each block, and of each rune in these blocks. 404 if none of the heights has activity.',
       schema: 'StatsOfHundred',
-      parameters: ['first_of_hundred'],
     },
     {
       path: '/runes/v1/search/{letters}.json',
@@ -97,7 +97,6 @@ export function fileOperations({ site, tip, version }: Subject): FileOperation[]
       description:
         'For suggestions while somebody types. Runes whose names begin with two letters, or have only one. 404 if there are none. If they are too many, those of some third letters are in files of their own, as in `search/do/g.json`.',
       schema: 'SearchFile',
-      parameters: ['letters'],
     },
     ...(site.parquet
       ? [

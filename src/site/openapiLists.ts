@@ -4,15 +4,14 @@
 import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
 import { type BuiltSite, maximumLimit } from '../pages/site.ts';
 import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
-import type { Json } from './openapiFiles.ts';
+import { type Json, namesIn } from './openapiFiles.ts';
 
-/** An operation that returns a window of a list. */
+/** An operation that returns a window of a list, or an object of it. */
 export interface ListOperation {
   readonly path: string;
   readonly id: string;
   readonly summary: string;
   readonly description: string;
-  readonly parameters: readonly string[];
   /** Left out for activity by transaction and by block. */
   readonly further?: {
     /** The name in the manifest's `lists`. */
@@ -25,6 +24,13 @@ export interface ListOperation {
   readonly examples?: Json;
   /** Targets that get a 400, by the name of their example. */
   readonly refused: Readonly<Record<string, string>>;
+}
+
+/** Returns the names of an operation's parameters: those of its path, and for a list those of its window. */
+export function parametersOf({ path, further }: ListOperation, { operationPages }: BuiltSite): string[] {
+  const names = namesIn(path);
+  const isList = further === undefined || further.schema.endsWith('List');
+  return [...names, ...(isList ? ['offset', 'limit'] : []), ...(operationPages && names.includes('block') ? ['operation_type'] : [])];
 }
 
 export function listOperations(site: BuiltSite): ListOperation[] {
@@ -41,7 +47,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'listTransactionActivity',
       summary: 'Activity of a transaction',
       description: 'The records of a transaction, last event first. Ignores `operation_type`.',
-      parameters: ['tx_id', 'offset', 'limit'],
       examples: transactionExamples(site),
       refused: { limit: tx(tooMany), offset: tx('?offset=-1'), tx_id: '/runes/v1/transactions/abc/activity' },
     },
@@ -54,7 +59,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
           ? '`operation_type` selects one operation.'
           : 'This mirror has no lists by operation: `operation_type` gets 400.'
       }`,
-      parameters: ['block', 'offset', 'limit', ...(site.operationPages ? ['operation_type'] : [])],
       examples: blockExamples(site),
       refused: {
         limit: block(tooMany),
@@ -68,7 +72,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'listEtchings',
       summary: 'Etchings',
       description: 'All runes, newest first.',
-      parameters: ['offset', 'limit'],
       further: { part: 'etchings', tag: 'Etchings', schema: 'EtchingList' },
       refused: { limit: `/runes/v1/etchings${tooMany}`, offset: '/runes/v1/etchings?offset=-1' },
     },
@@ -77,7 +80,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'getEtching',
       summary: 'A rune',
       description: 'A rune with its terms and supply.',
-      parameters: ['rune'],
       further: { part: 'etchings', tag: 'Etchings', schema: 'Etching', notFound: NO_RUNE },
       refused: { rune: '/runes/v1/etchings/-' },
     },
@@ -86,7 +88,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'listRuneActivity',
       summary: 'Activity of a rune',
       description: 'The records of a rune in the blocks of this mirror, newest first, without `rune`.',
-      parameters: ['rune', 'offset', 'limit'],
       further: ofRune,
       refused: { rune: '/runes/v1/etchings/-/activity', limit: `/runes/v1/etchings/1:0/activity${tooMany}` },
     },
@@ -96,7 +97,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       summary: 'Activity of a rune at an address',
       description:
         'The records of a rune whose `address` this is, newest first, without `rune`. Those that only receive from it are not among them.',
-      parameters: ['rune', 'address', 'offset', 'limit'],
       further: ofRune,
       refused: { address: `/runes/v1/etchings/1:0/activity/${long('x')}` },
     },
@@ -105,7 +105,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'listAddressActivity',
       summary: 'Activity of an address',
       description: 'The records whose `address` this is, newest first. `receiver_address` does not count.',
-      parameters: ['address', 'offset', 'limit'],
       further: { part: 'address_activity', tag: 'Activity', schema: 'ActivityList' },
       refused: {
         address: `/runes/v1/addresses/${long('x')}/activity`,
@@ -118,7 +117,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       summary: 'Holders of a rune',
       description:
         'The addresses that have a rune, the largest balance first. Runes on outputs without an address belong to no holder. The list of a rune with many holders that changed lately is exact after an older block, which it names in `block_height`.',
-      parameters: ['rune', 'offset', 'limit'],
       further: { part: 'holders', tag: 'Balances', schema: 'HolderList' },
       refused: { limit: `${holders}${tooMany}`, offset: `${holders}?offset=-1`, rune: '/runes/v1/etchings/-/holders' },
     },
@@ -127,7 +125,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'getHolder',
       summary: 'A holder of a rune',
       description: 'What an address has of a rune after the highest block: 0 if it had some before.',
-      parameters: ['rune', 'address'],
       further: { part: 'holders', tag: 'Balances', schema: 'Holder', notFound: NO_HOLDER },
       refused: { address: `${holders}/${long('a')}` },
     },
@@ -136,7 +133,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'listBalances',
       summary: 'Balances of an address',
       description: 'The runes that an address has after the highest block, the largest number of smallest units first.',
-      parameters: ['address', 'offset', 'limit'],
       further: { part: 'balances', tag: 'Balances', schema: 'BalanceList' },
       refused: { limit: `${balances}${tooMany}`, offset: `${balances}?offset=abc`, address: `/runes/v1/addresses/${long('a')}/balances` },
     },
@@ -146,7 +142,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       summary: 'An output',
       description:
         'The runes of an unspent output. An output that is newer than `block_height` of the answer has no runes here, so compare the heights before you spend it.',
-      parameters: ['output'],
       further: { part: 'outputs', tag: 'Outputs', schema: 'Output' },
       refused: { output: `/runes/v1/outputs/${EXAMPLE_TX}` },
     },
@@ -155,7 +150,6 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'listOutputs',
       summary: 'Unspent outputs of an address',
       description: 'The unspent outputs with runes that an address has after the highest block, newest first.',
-      parameters: ['address', 'offset', 'limit'],
       further: { part: 'outputs', tag: 'Outputs', schema: 'OutputList' },
       refused: { limit: `/runes/v1/addresses/${EXAMPLE_ADDRESS}/outputs${tooMany}`, address: `/runes/v1/addresses/${long('a')}/outputs` },
     },

@@ -28,14 +28,9 @@ interface Assets {
  * the platform.
  */
 interface Bucket {
-  get(key: string, options?: { readonly range: BucketRange }): Promise<BucketObject | null>;
+  /** `range` is in bytes. */
+  get(key: string, options?: { readonly range: { readonly offset: number; readonly length: number } }): Promise<BucketObject | null>;
   head(key: string): Promise<{ readonly size: number; readonly httpEtag: string } | null>;
-}
-
-/** In bytes. */
-interface BucketRange {
-  readonly offset: number;
-  readonly length: number;
 }
 
 interface BucketObject {
@@ -68,10 +63,8 @@ export function originOf(settings: Settings): FetchFile {
   }
   if (!/^https?:\/\/[^?#]+$/.test(ORIGIN)) throw new SettingsError('ORIGIN must be a URL such as https://example.org/mirror');
   const urlOf = (path: string) => withSlash(ORIGIN) + path;
-  const fetchSigned = signer(settings);
-  return fetchSigned === undefined
-    ? (path, range) => fetch(urlOf(path), withRange(range))
-    : (path, range) => fetchSigned(urlOf(path), withRange(range));
+  const fetchFile = signer(settings) ?? ((url, init) => fetch(url, init));
+  return (path, range) => fetchFile(urlOf(path), range === undefined ? {} : { headers: { range } });
 }
 
 /**
@@ -158,8 +151,6 @@ async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Pro
   if (object.httpEtag !== found.httpEtag) throw new Error(`${key} was replaced while it was read`);
   return partOfObject(object, part.start, length);
 }
-
-const withRange = (range: string | undefined): RequestInit => (range === undefined ? {} : { headers: { range } });
 
 function signer(settings: Settings): ((url: string, init: RequestInit) => Promise<Response>) | undefined {
   const { S3_ACCESS_KEY_ID: accessKeyId, S3_SECRET_ACCESS_KEY: secretAccessKey, S3_REGION: region } = settings;

@@ -56,7 +56,11 @@ async function serveFile(request: Request, fetchFile: FetchFile): Promise<Respon
   if ((request.method !== 'GET' && request.method !== 'HEAD') || !isBuiltFile(path)) return pathNotFound(request, fetchFile);
   if (isReadByRanges(path)) return serveByRanges(request, path, fetchFile);
   const file = await fetchFile(path);
-  if (file.ok) return sendFile(request, file, fileHeaders(path));
+  return file.ok ? sendFile(request, file, fileHeaders(path)) : refused(request, path, file, fetchFile);
+}
+
+/** Answers a request for a file that `fetchFile` does not have. Rejects when it answered anything but a 404. */
+async function refused(request: Request, path: string, file: Response, fetchFile: FetchFile): Promise<Response> {
   await file.body?.cancel();
   if (file.status === 404) return pathNotFound(request, fetchFile);
   throw new Error(`${path} was answered with status ${file.status}`);
@@ -73,13 +77,10 @@ async function serveByRanges(request: Request, path: string, fetchFile: FetchFil
     file = await fetchFile(path);
   }
   if (file.ok) return sendByRanges(request, path, file);
+  if (file.status !== 416) return refused(request, path, file, fetchFile);
   await file.body?.cancel();
-  if (file.status === 416) {
-    const place = file.headers.get('content-range');
-    return errorResponse(request, errorBody(416, 'the file has no such bytes'), place === null ? {} : { 'content-range': place });
-  }
-  if (file.status === 404) return pathNotFound(request, fetchFile);
-  throw new Error(`${path} was answered with status ${file.status}`);
+  const place = file.headers.get('content-range');
+  return errorResponse(request, errorBody(416, 'the file has no such bytes'), place === null ? {} : { 'content-range': place });
 }
 
 export default {

@@ -71,7 +71,6 @@ export class BuiltFile implements OpenFile {
     return this.#text;
   }
 
-  /** Returns the ETag of a small file. */
   etag(bytes: Buffer): string {
     this.#etag ??= etagOf(bytes);
     return this.#etag;
@@ -96,7 +95,6 @@ export class BuiltFile implements OpenFile {
     }
   }
 
-  /** Returns the compressed content of a small file. */
   gzip(bytes: Buffer): Promise<Buffer> {
     this.#gzip ??= gzipped(bytes);
     return this.#gzip;
@@ -126,28 +124,24 @@ interface Reading {
   read(path: string): Buffer | Promise<Buffer>;
 }
 
-const AT_ONCE: Reading = {
-  lstat: (path) => {
-    try {
-      return lstatSync(path, { throwIfNoEntry: false });
-    } catch (error) {
-      return unlessMissing(error);
-    }
-  },
-  realpath: (path) => {
-    try {
-      return realpathSync.native(path);
-    } catch (error) {
-      return unlessMissing(error);
-    }
-  },
-  read: (path) => readFileSync(path),
-};
-
 /** Returns undefined for a missing file, also when a part of its path is a file. Rethrows any other error. */
 function unlessMissing(error: unknown): undefined {
   if (!isAbsence(error)) throw error;
 }
+
+function orMissing<Found>(find: () => Found): Found | undefined {
+  try {
+    return find();
+  } catch (error) {
+    return unlessMissing(error);
+  }
+}
+
+const AT_ONCE: Reading = {
+  lstat: (path) => orMissing(() => lstatSync(path, { throwIfNoEntry: false })),
+  realpath: (path) => orMissing(() => realpathSync.native(path)),
+  read: (path) => readFileSync(path),
+};
 
 const IN_THREADS: Reading = {
   lstat: (path) => lstat(path).catch(unlessMissing),
@@ -235,7 +229,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     if (cached !== undefined) this.#drop(path, cached);
     await this.#check(path, real, stats, reading);
     const isLarge = exceeds(this.#limits, 'streamedBytes', stats.size);
-    const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#read(real, reading));
+    const file = new BuiltFile(real, stats, isLarge ? undefined : await this.#timed(() => reading.read(real)));
     if (Date.now() - Math.max(stats.mtimeMs, stats.ctimeMs) > TOO_FRESH_MS) this.#cache(path, file);
     return file;
   }
@@ -253,10 +247,6 @@ export class BuiltFiles implements Files<BuiltFile> {
     if (!stats.isFile()) throw new ForeignFileError(`${path} is not a file; remove it and build again`);
     if (!(await this.#isInside(dirname(real), realpath)))
       throw new ForeignFileError(`${path} leads out of the served folder through a symbolic link; replace the link with the file itself`);
-  }
-
-  async #read(real: string, { read }: Reading): Promise<Buffer> {
-    return this.#timed(() => read(real));
   }
 
   /** Reads, and notices when the disk is slow. */

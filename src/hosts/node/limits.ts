@@ -58,7 +58,7 @@ export const serverOptions = (limits: Limits): ServerOptions => ({
 
 /** Applies the limits that cannot be set when the server is created. */
 export function limitServer(server: Server, limits: Limits): void {
-  server.maxConnections = Math.min(limits.connections, connectionsOf(openFilesLimit(limits)));
+  server.maxConnections = connectionsOf(limits);
   server.timeout = limits.stalledMs;
   server.on('timeout', (socket) => socket.destroy());
   server.on('connection', (socket: Socket) => cutWhenStalled(socket, limits));
@@ -113,18 +113,18 @@ export function inTurn(work: (request: IncomingMessage, response: ServerResponse
   };
 }
 
-/** Returns how many connections fit into the limit of open files and still leave room for files to read. */
-const connectionsOf = (openFiles: number): number => Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2));
-
-/** Returns how many files this process may have open, connections included. */
-function openFilesLimit({ connections }: Limits): number {
-  const soft = Number(readLimits()?.open_files?.soft);
-  return Number.isInteger(soft) && soft > 0 ? soft : connections + RESERVED_FILES;
+/** Returns how many connections the limits allow. They leave room for files to read in the system's limit of open files. */
+function connectionsOf({ connections }: Limits): number {
+  const soft = Number(reportedLimit());
+  const openFiles = Number.isInteger(soft) && soft > 0 ? soft : connections + RESERVED_FILES;
+  return Math.min(connections, Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2)));
 }
 
-function readLimits(): { readonly open_files?: { readonly soft?: unknown } } | undefined {
+/** Returns how many files this process may have open, connections included. */
+function reportedLimit(): unknown {
   try {
-    return (process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } }).userLimits;
+    const report = process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } };
+    return report.userLimits?.open_files?.soft;
   } catch {
     // Deno and Bun do not report it, or only with a permission.
     return undefined;
@@ -139,8 +139,8 @@ function refuse(error: Error, socket: Duplex): void {
     socket.destroy();
     return;
   }
-  const status = STATUS_OF[codeOf(error) ?? ''] ?? 400;
-  refuseWith(status, MESSAGES[status] ?? 'the request is not valid HTTP', socket);
+  const [status, message] = REFUSALS[codeOf(error) ?? ''] ?? [400, 'the request is not valid HTTP'];
+  refuseWith(status, message, socket);
 }
 
 /** Sends an error without node:http and closes the connection. */
@@ -159,14 +159,8 @@ function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: 
 }
 
 /** Errors of Node's parser and timeouts. All others are a 400. */
-const STATUS_OF: Readonly<Record<string, ErrorStatus>> = {
-  HPE_HEADER_OVERFLOW: 431,
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-};
-
-const MESSAGES: Readonly<Partial<Record<ErrorStatus, string>>> = {
-  408: 'the request took too long',
-  413: 'the chunk extensions of the body are too long',
-  431: 'the request line and headers are too long',
+const REFUSALS: Readonly<Record<string, readonly [status: ErrorStatus, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'the request line and headers are too long'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions of the body are too long'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request took too long'],
 };

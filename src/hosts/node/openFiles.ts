@@ -24,7 +24,6 @@ export class OpenFiles {
     this.#limits = limits;
   }
 
-  /** Whether a file is open. */
   has(path: string): boolean {
     return this.#opened.has(path);
   }
@@ -68,7 +67,6 @@ export class OpenFiles {
     return file;
   }
 
-  /** Closes all files. */
   close(): void {
     for (const file of this.#opened.values()) end(file);
     this.#opened.clear();

@@ -54,7 +54,6 @@ function formOf(made: MadeBody): BodyForm {
   return form;
 }
 
-/** One request and its response. */
 export class Exchange {
   readonly request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -104,7 +103,9 @@ export class Exchange {
   async sendByRanges(file: BuiltFile, headers: Headers): Promise<void> {
     const { fd, size, etag } = await file.openLarge();
     const known = this.#knownTag(etag, false);
-    const wanted = this.method === 'GET' && this.#isSameFile(etag) ? wantedRange(this.request.headers.range) : undefined;
+    // The client may have a part of another file.
+    const isSame = (this.request.headers['if-range'] ?? etag) === etag;
+    const wanted = this.method === 'GET' && isSame ? wantedRange(this.request.headers.range) : undefined;
     const part = wanted === undefined ? { start: 0, end: size - 1 } : satisfy(wanted, size);
     const all = [...headers, 'accept-ranges', 'bytes', 'etag', etag];
     if (this.method === 'HEAD' || known !== undefined || part === undefined || size === 0) closeSync(fd);
@@ -119,12 +120,6 @@ export class Exchange {
     else await pipeline(createReadStream('', { fd, ...part }), this.#response);
   }
 
-  /** True when the part that the client already has is of this same file. */
-  #isSameFile(etag: string): boolean {
-    const condition = this.request.headers['if-range'];
-    return condition === undefined || condition === etag;
-  }
-
   /** Sends a body that the page map made, as a 200 or 304. */
   async sendBody(made: MadeBody, headers: Headers): Promise<void> {
     const form = formOf(made);
@@ -135,7 +130,6 @@ export class Exchange {
     this.#sendWhole(isZipped && form.gzip !== undefined ? form.gzip : form.bytes, form.etag, isZipped, headers);
   }
 
-  /** Sends an error of the API. */
   sendError(error: ApiError, more: Headers = []): void {
     this.#sendError(error, [...API_ERROR, ...more]);
   }
@@ -150,7 +144,6 @@ export class Exchange {
     this.#response.end(this.method === 'HEAD' ? undefined : body);
   }
 
-  /** Sends an answer without a body. */
   sendNothing(status: number, headers: Headers): void {
     this.#writeHead(status, headers);
     this.#response.end();
@@ -182,8 +175,7 @@ export class Exchange {
   }
 
   #sendNotModified(etag: string, headers: Headers): void {
-    this.#writeHead(304, [...headers, ...this.#validators(etag)]);
-    this.#response.end();
+    this.sendNothing(304, [...headers, ...this.#validators(etag)]);
   }
 
   #sendWhole(bytes: Uint8Array, etag: string, isZipped: boolean, headers: Headers): void {

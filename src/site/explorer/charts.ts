@@ -5,7 +5,7 @@
 import type { RuneStats, Stats } from '../../contract/stats.ts';
 import { OPERATIONS } from '../../pages/lists.ts';
 import { count, groupDigits, utc } from '../format.ts';
-import { el, svg } from './dom.ts';
+import { el, plainTable, svg } from './dom.ts';
 import { announce, blockLink, linkTo, runeLink } from './parts.ts';
 import { type Column, columnsOf, linear } from './scales.ts';
 
@@ -129,21 +129,21 @@ function columnChart(columns: readonly Column[], width: number): { readonly char
 
   const chart = svg('svg', {
     role: 'img',
-    width: String(width),
-    height: String(HEIGHT),
+    width,
+    height: HEIGHT,
     'aria-label': `Records of rune activity from block ${groupDigits(columns[0]?.first ?? 0)} to ${groupDigits(columns.at(-1)?.last ?? 0)}, stacked by operation. The table below has the same numbers.`,
   });
   for (const tick of scale.ticks) {
     chart.append(
-      svg('line', { class: 'grid', x1: String(MARGIN.left), x2: String(width), y1: line(y(tick)), y2: line(y(tick)) }),
-      svg('text', { class: 'tick', x: String(MARGIN.left - 8), y: String(y(tick)), dy: '.32em', 'text-anchor': 'end' }, groupDigits(tick)),
+      svg('line', { class: 'grid', x1: MARGIN.left, x2: width, y1: line(y(tick)), y2: line(y(tick)) }),
+      svg('text', { class: 'tick', x: MARGIN.left - 8, y: y(tick), dy: '.32em', 'text-anchor': 'end' }, groupDigits(tick)),
     );
   }
   const light = svg('rect', {
     class: 'light',
-    y: String(MARGIN.top),
-    height: String(HEIGHT - MARGIN.top - MARGIN.bottom),
-    width: String(step),
+    y: MARGIN.top,
+    height: HEIGHT - MARGIN.top - MARGIN.bottom,
+    width: step,
     visibility: 'hidden',
   });
   chart.append(light);
@@ -159,7 +159,7 @@ function columnChart(columns: readonly Column[], width: number): { readonly char
 }
 
 /** Aligns a line of one pixel to the pixel grid, so that it is not blurred. */
-const line = (value: number): string => String(Math.round(value) + 0.5);
+const line = (value: number): number => Math.round(value) + 0.5;
 
 function stack(column: Column, x: number, width: number, y: (value: number) => number): SVGElement[] {
   let below = 0;
@@ -188,7 +188,7 @@ function breakAt(x: number): SVGElement {
   return svg(
     'g',
     { class: 'break' },
-    svg('line', { x1: String(x), x2: String(x), y1: String(MARGIN.top), y2: String(foot) }),
+    svg('line', { x1: x, x2: x, y1: MARGIN.top, y2: foot }),
     svg('path', { d: `M${x - 4} ${foot + 5}l4-10M${x} ${foot + 5}l4-10` }),
   );
 }
@@ -210,7 +210,7 @@ function ticksOf(columns: readonly Column[], middle: (i: number) => number, widt
     const [from, to] = [x - half - 8, x + half + 8];
     if (taken.some((each) => from < each.to && to > each.from)) return [];
     taken.push({ from, to });
-    return [svg('text', { class: 'tick', x: String(x), y: String(HEIGHT - 6), 'text-anchor': 'middle' }, text)];
+    return [svg('text', { class: 'tick', x, y: HEIGHT - 6, 'text-anchor': 'middle' }, text)];
   });
 }
 
@@ -230,9 +230,6 @@ const heightsOf = ({ first, last }: Column): string =>
   first === last ? groupDigits(first) : `${groupDigits(first)} to ${groupDigits(last)}`;
 
 function asTable(stats: Stats): HTMLElement {
-  const head = [stats.bucket === 1 ? 'Block' : 'From height', 'Time', ...OPERATIONS].map((name, i) =>
-    el('th', { scope: 'col', class: i > 1 ? 'number' : undefined }, name),
-  );
   const rows = stats.activity.map((entry) =>
     el(
       'tr',
@@ -249,7 +246,7 @@ function asTable(stats: Stats): HTMLElement {
     el(
       'div',
       { class: 'scrolls', tabindex: '0', role: 'region', 'aria-label': 'Activity as a table' },
-      el('table', { 'aria-label': 'Records by operation' }, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows)),
+      plainTable({ 'aria-label': 'Records by operation' }, [stats.bucket === 1 ? 'Block' : 'From height', 'Time', ...OPERATIONS], 2, rows),
     ),
   );
 }
@@ -258,14 +255,8 @@ function asTable(stats: Stats): HTMLElement {
 export function drawRunes(content: Element, stats: Stats): void {
   const runes = stats.runes.slice(0, SHOWN_RUNES);
   const most = runes.reduce((top, { records }) => Math.max(top, records), 0);
-  content.replaceChildren(
-    el(
-      'table',
-      { class: 'bars', 'aria-labelledby': 'runes-title' },
-      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Rune'), el('th', { scope: 'col', class: 'number' }, 'Records'))),
-      el('tbody', {}, ...runes.map((rune) => runeRow(rune, most, stats))),
-    ),
-  );
+  const rows = runes.map((rune) => runeRow(rune, most, stats));
+  content.replaceChildren(plainTable({ class: 'bars', 'aria-labelledby': 'runes-title' }, ['Rune', 'Records'], 1, rows));
 }
 
 function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLElement {
@@ -279,9 +270,8 @@ function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLEle
   // Many mirrors have only a window of blocks, and most of their runes were etched earlier.
   const isInMirror = /^[0-9]{1,16}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
   const id = isInMirror
-    ? linkTo({ kind: 'block', id: block, operation: undefined, offset: 0 }, rune.id, `Etched in block ${groupDigits(block)}`)
-    : el('span', {}, rune.id);
-  id.classList.add('rune-id');
+    ? linkTo({ kind: 'block', id: block, offset: 0 }, rune.id, { class: 'rune-id', title: `Etched in block ${groupDigits(block)}` })
+    : el('span', { class: 'rune-id' }, rune.id);
   return el(
     'tr',
     {},

@@ -3,7 +3,7 @@
  */
 
 export type Child = Node | string | undefined;
-type Attributes = Readonly<Record<string, string | undefined>>;
+export type Attributes = Readonly<Record<string, string | number | undefined>>;
 
 /** Creates an HTML element. Omits attributes and children that are undefined. */
 export function el<Tag extends keyof HTMLElementTagNameMap>(
@@ -11,9 +11,7 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
   ...children: readonly Child[]
 ): HTMLElementTagNameMap[Tag] {
-  const element = document.createElement(tag);
-  fill(element, attributes, children);
-  return element;
+  return fill(document.createElement(tag), attributes, children);
 }
 
 /** Creates an SVG element, as `el` does for HTML. */
@@ -22,14 +20,19 @@ export function svg<Tag extends keyof SVGElementTagNameMap>(
   attributes: Attributes = {},
   ...children: readonly Child[]
 ): SVGElementTagNameMap[Tag] {
-  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  fill(element, attributes, children);
+  return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+}
+
+function fill<Made extends Element>(element: Made, attributes: Attributes, children: readonly Child[]): Made {
+  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, String(value));
+  element.append(...children.filter((child) => child !== undefined));
   return element;
 }
 
-function fill(element: Element, attributes: Attributes, children: readonly Child[]): void {
-  for (const [name, value] of Object.entries(attributes)) if (value !== undefined) element.setAttribute(name, value);
-  element.append(...children.filter((child) => child !== undefined));
+/** Creates a table. Its columns are numbers, except for the first `texts` ones. */
+export function plainTable(attributes: Attributes, names: readonly string[], texts: number, rows: readonly Child[]): HTMLElement {
+  const head = names.map((name, i) => el('th', { scope: 'col', class: i < texts ? undefined : 'number' }, name));
+  return el('table', attributes, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows));
 }
 
 /** Finds an element of the page by id. Throws when the page has none, as with a page of another version. */

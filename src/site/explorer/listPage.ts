@@ -1,6 +1,7 @@
 /**
  * The view of a list: its heading, filters, records and links to other pages.
  */
+import type { Activity, ActivityPage } from '../../client/index.ts';
 import { isHeight, parseHexId } from '../../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 import { pagePath, stemOf } from '../../pages/paths.ts';
@@ -8,17 +9,17 @@ import { defaultLimit } from '../../pages/site.ts';
 import { exactPage } from '../../pages/window.ts';
 import { count, formatHeights, groupDigits, shorten } from '../format.ts';
 import { el } from './dom.ts';
-import { pagingOf } from './paging.ts';
+import { deadStep, pagesOf, stepTo } from './paging.ts';
 import { apiSource, blockLink, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
 import { settings } from './settings.ts';
-import { type Activity, type Extent, fetchBlockStats, fetchList, type Neighbours, neighboursOf, type Result } from './source.ts';
+import { type Extent, fetchBlockStats, fetchList, type Neighbours, neighboursOf } from './source.ts';
 import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 
 /** Renders a list that has records. `known` is any record of it, even if this window is empty. */
 export async function listPage(
   view: ListView,
-  result: Result,
+  result: ActivityPage,
   known: Activity,
   neighbours: Neighbours,
   signal: AbortSignal,
@@ -27,15 +28,11 @@ export async function listPage(
     view.kind === 'block'
       ? [...blockHead(known, neighbours), filters(view, result, known)]
       : [...transactionHead(known), ...(await totals(view, result, signal))];
-  const records =
-    result.results.length > 0
-      ? [
-          pagingOf(view, result, 'Pages'),
-          activityTable(result.results, view.kind),
-          ...(result.results.length < result.total ? [pagingOf(view, result, 'Pages, again')] : []),
-        ]
-      : [nothingHere(view, result)];
-  return [...top, ...records, apiSource(apiTarget(view), fileOf(view, result))];
+  const list =
+    result.total === 0
+      ? [noneOfOperation(view)]
+      : pagesOf(view, result, count(result.total, 'record'), ({ results }) => activityTable(results, view.kind));
+  return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result))];
 }
 
 /** Names a view for the title. A block goes by its height once a record of it is known. */
@@ -47,18 +44,7 @@ export function nameOf(view: ListView, known?: Activity): string {
 
 function blockHead({ location }: Activity, { previous, next }: Neighbours): Node[] {
   const step = (height: number | undefined, text: string, arrow: string) =>
-    height === undefined
-      ? el('span', { class: 'step', 'aria-disabled': 'true' }, arrow)
-      : el(
-          'a',
-          {
-            class: 'step',
-            href: `?block=${height}`,
-            'aria-label': `${text}: ${groupDigits(height)}`,
-            title: `${text}: ${groupDigits(height)}`,
-          },
-          arrow,
-        );
+    height === undefined ? deadStep(arrow) : stepTo(`?block=${height}`, arrow, `${text}: ${groupDigits(height)}`);
   return [
     el(
       'div',
@@ -78,33 +64,21 @@ function transactionHead({ location }: Activity): Node[] {
     el('div', { class: 'head' }, el('h1', { tabindex: '-1' }, 'Transaction')),
     facts([
       ['Id', idWithCopy(location.tx_id, 'transaction id')],
-      [
-        'Block',
-        el(
-          'span',
-          {},
-          linkTo({ kind: 'block', id: String(location.block_height), offset: 0 }, groupDigits(location.block_height)),
-          `, transaction ${groupDigits(location.tx_index)} of it`,
-        ),
-      ],
+      ['Block', el('span', {}, blockLink(location.block_height), `, transaction ${groupDigits(location.tx_index)} of it`)],
       ['Time', timeInFull(location.timestamp)],
     ]),
   ];
 }
 
 /** Renders the totals of a transaction, if all of its records fit on a page. A list of one record needs none. */
-async function totals(view: ListView, result: Result, signal: AbortSignal): Promise<Node[]> {
-  const { total, results } = result;
+async function totals(view: ListView, result: ActivityPage, signal: AbortSignal): Promise<Node[]> {
+  const { total } = result;
   const most = settings.pageSizes.at(-1) ?? 0;
   if (total < 2 || total > most) return [];
   // Without the whole list there are no totals, but the records can still be shown.
-  const all =
-    results.length === total
-      ? results
-      : await fetchList({ ...view, limit: most, offset: 0 }, signal).then(
-          (whole) => whole.results,
-          () => [],
-        );
+  const whole =
+    result.results.length === total ? result : await fetchList({ ...view, limit: most, offset: 0 }, signal).catch(() => undefined);
+  const all = whole?.results ?? [];
   return all.length === total && all.some(({ amount }) => amount !== undefined) ? [totalsTable(all)] : [];
 }
 
@@ -112,15 +86,12 @@ async function totals(view: ListView, result: Result, signal: AbortSignal): Prom
  * Links that filter a block by operation, with the number of records of each once they are known. Disabled, with the
  * reason, if the mirror has no lists by operation.
  */
-function filters(view: ListView, { total, results }: Result, { location }: Activity): HTMLElement {
+function filters(view: ListView, { total, results }: ActivityPage, { location }: Activity): HTMLElement {
   const one = (operation: Operation | undefined) => {
     const text = operation ?? 'all';
     if (!settings.operationPages && operation !== undefined) return el('span', { class: 'chip', 'aria-disabled': 'true' }, text);
-    const link = linkTo({ ...view, operation, offset: 0 }, text);
-    link.classList.add('chip');
-    if (operation !== undefined) link.dataset['operation'] = operation;
-    if (view.operation === operation) link.setAttribute('aria-current', 'true');
-    return link;
+    const current = view.operation === operation ? 'true' : undefined;
+    return linkTo({ ...view, operation, offset: 0 }, text, { class: 'chip', 'data-operation': operation, 'aria-current': current });
   };
   const chips = [undefined, ...OPERATIONS].map((operation) => ({ operation, chip: one(operation) }));
   const show = (counts: Readonly<Partial<Record<Operation | 'records', number>>>) => {
@@ -142,20 +113,16 @@ function filters(view: ListView, { total, results }: Result, { location }: Activ
   );
 }
 
-function nothingHere(view: ListView, { total }: Result): HTMLElement {
-  if (total === 0) {
-    const all = linkTo({ ...view, operation: undefined, offset: 0 }, 'Show all records of the block');
-    return el('p', { class: 'note' }, `There is no ${view.operation} in this block. `, all);
-  }
-  const start = linkTo({ ...view, offset: 0 }, 'Show the first page');
-  return el('p', { class: 'note' }, `This list has ${count(total, 'record')} and ends before this page. `, start);
+function noneOfOperation(view: ListView): HTMLElement {
+  const all = linkTo({ ...view, operation: undefined, offset: 0 }, 'Show all records of the block');
+  return el('p', { class: 'note' }, `There is no ${view.operation} in this block. `, all);
 }
 
 /**
  * Returns the file with exactly this answer, which also works on hosts without code. Undefined in layout `archive`, for
  * a window that is not a page or is past the end, and for an empty list.
  */
-function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Result): string | undefined {
+function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: ActivityPage): string | undefined {
   const page = exactPage({ limit, offset }, settings);
   const hex = parseHexId(id);
   const isFirst = offset === 0 && limit === defaultLimit(settings);

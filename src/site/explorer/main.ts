@@ -50,11 +50,8 @@ async function show(from?: string): Promise<void> {
     const nodes = await (isSubject(view) ? subjectPage(view, signal) : pageOf(view, signal));
     if (!signal.aborted) put(nodes, from);
   } catch (error) {
-    if (!signal.aborted)
-      put(
-        errorPage(error, view, () => void show('retry')),
-        from,
-      );
+    const retry = () => void show('retry');
+    if (!signal.aborted) put(errorPage(error, view, retry), from);
   }
 }
 

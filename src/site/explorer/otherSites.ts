@@ -6,23 +6,11 @@
 /** What a URL names: `id` is a transaction id, block, address or outpoint, or a rune's id, number or name. */
 export type NamedInUrl = { readonly kind: 'rune' | 'other'; readonly id: string } | { readonly kind: 'unknown' };
 
-const RUNES = ['rune', 'runes', 'tick'];
+const RUNES = /^(?:runes?|tick)$/;
 /** After these comes a rune at once. Its name may be a word that URLs have too, such as BLOCK or TOKEN. */
-const NAMED = new Set(['rune', 'tick']);
-const OTHERS = [
-  'tx',
-  'transaction',
-  'transactions',
-  'txid',
-  'output',
-  'outpoint',
-  'block',
-  'blocks',
-  'block-height',
-  'address',
-  'addresses',
-];
-const KINDS = new Set([...RUNES, ...OTHERS]);
+const NAMED = /^(?:rune|tick)$/;
+const OTHERS = /^(?:tx|txid|transactions?|output|outpoint|blocks?|block-height|address|addresses)$/;
+const isKind = (word: string): boolean => RUNES.test(word) || OTHERS.test(word);
 
 /** Parts between a kind and its id, which are not ids. */
 const BETWEEN = new Set(['detail', 'details', 'market', 'info', 'etchings', 'v1', 'bitcoin', 'mainnet', 'token', 'name', 'height', 'hash']);
@@ -42,9 +30,9 @@ export function idInUrl(text: string): NamedInUrl | undefined {
   for (const [i, part] of parts.entries()) {
     const word = part.toLowerCase();
     const after = parts.slice(i + 1).filter((one) => one !== '');
-    const id = NAMED.has(word) ? after[0] : after.find((one) => !BETWEEN.has(one.toLowerCase()));
-    if (!KINDS.has(word) || id === undefined || (KINDS.has(id.toLowerCase()) && !NAMED.has(word))) continue;
-    const kind = RUNES.includes(word) ? 'rune' : 'other';
+    const id = NAMED.test(word) ? after[0] : after.find((one) => !BETWEEN.has(one.toLowerCase()));
+    if (!isKind(word) || id === undefined || (isKind(id.toLowerCase()) && !NAMED.test(word))) continue;
+    const kind = RUNES.test(word) ? 'rune' : 'other';
     // An output is shown as its transaction.
     return { kind, id: kind === 'rune' ? id : id.replace(/^((?:0x)?[0-9a-f]{64})[:i][0-9]+$/i, '$1') };
   }

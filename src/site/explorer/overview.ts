@@ -1,10 +1,9 @@
 /**
  * The overview: adds charts and newest blocks to the page's HTML. A part that fails to load is omitted.
  */
-import type { Stats } from '../../contract/stats.ts';
 import { OPERATIONS } from '../../pages/lists.ts';
 import { groupDigits } from '../format.ts';
-import { byId, el } from './dom.ts';
+import { byId, el, plainTable } from './dom.ts';
 import { blockLink, timeOf } from './parts.ts';
 import { fetchBlocks, fetchStats, MissingStats, type NewBlock } from './source.ts';
 
@@ -34,30 +33,22 @@ async function charts(): Promise<void> {
     throw new MissingStats('charts.js', { cause: error });
   });
   const both = Promise.all([drawing, fetchStats()]);
-  const draw = async (id: string, how: (charts: Awaited<typeof drawing>, content: Element, stats: Stats) => void) =>
-    part(id, async (content) => {
-      const [charts, stats] = await both;
-      how(charts, content, stats);
-    });
   await Promise.all([
-    draw('activity', ({ drawActivity }, content, stats) => drawActivity(content, stats)),
-    draw('runes', ({ drawRunes }, content, stats) => drawRunes(content, stats)),
+    part('activity', async (content) => {
+      const [{ drawActivity }, stats] = await both;
+      drawActivity(content, stats);
+    }),
+    part('runes', async (content) => {
+      const [{ drawRunes }, stats] = await both;
+      drawRunes(content, stats);
+    }),
   ]);
 }
 
 async function fillNewest(content: Element): Promise<void> {
   const blocks = (await fetchBlocks()).slice(0, 12);
-  const head = ['Block', 'Time', 'Records', 'Transactions'].map((name, i) =>
-    el('th', { scope: 'col', class: i > 1 ? 'number' : undefined }, name),
-  );
-  content.replaceChildren(
-    el(
-      'table',
-      { class: 'blocks', 'aria-labelledby': 'newest-title' },
-      el('thead', {}, el('tr', {}, ...head)),
-      el('tbody', {}, ...blocks.map(rowOf)),
-    ),
-  );
+  const attributes = { class: 'blocks', 'aria-labelledby': 'newest-title' };
+  content.replaceChildren(plainTable(attributes, ['Block', 'Time', 'Records', 'Transactions'], 2, blocks.map(rowOf)));
 }
 
 const rowOf = (block: NewBlock): HTMLElement =>

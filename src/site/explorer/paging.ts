@@ -20,22 +20,28 @@ export interface Shown {
 export const rangeOf = ({ offset, total, results }: Shown): string =>
   `${groupDigits(offset + 1)}–${groupDigits(offset + results.length)} of ${groupDigits(total)}`;
 
+/**
+ * Renders a window of a list: its table, with links to the other pages above and, if there are some, below. `size` is
+ * the list's total in words, for a window past the end.
+ */
+export function pagesOf<T extends Shown>(view: FoundView, shown: T, size: string, table: (shown: T) => HTMLElement): HTMLElement[] {
+  if (shown.results.length === 0) {
+    const start = linkTo({ ...view, offset: 0 }, 'Show the first page');
+    return [el('p', { class: 'note' }, `This list has ${size} and ends before this page. `, start)];
+  }
+  const again = shown.results.length < shown.total ? [pagingOf(view, shown, 'Pages, again')] : [];
+  return [pagingOf(view, shown, 'Pages'), table(shown), ...again];
+}
+
 /** Renders the paging row. A list that fits the smallest page has no links. */
-export function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
+function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
   const { total, offset, limit } = result;
   const [smallest = 20] = settings.pageSizes;
   const nav = el('nav', { class: 'paging', 'aria-label': name }, el('span', { class: 'range' }, rangeOf(result)));
   if (total <= smallest && offset === 0) return nav;
   const last = Math.floor((total - 1) / limit) * limit;
-  const step = (text: string, arrow: string, to: number, isDead: boolean) => {
-    if (isDead) return el('span', { class: 'step', 'aria-disabled': 'true', title: text }, arrow);
-    const link = linkTo({ ...view, offset: to }, arrow);
-    link.className = 'step';
-    link.dataset['step'] = `${name} ${text}`;
-    link.setAttribute('aria-label', `${text} page`);
-    link.title = `${text} page`;
-    return link;
-  };
+  const step = (text: string, arrow: string, to: number, isDead: boolean) =>
+    isDead ? deadStep(arrow, text) : stepTo(searchOf({ ...view, offset: to }), arrow, `${text} page`, `${name} ${text}`);
   nav.append(
     el(
       'span',
@@ -49,6 +55,14 @@ export function pagingOf(view: FoundView, result: Shown, name: string): HTMLElem
   );
   return nav;
 }
+
+/** Creates a link whose text is an arrow. Its name is `title`; `key` finds the same link on the next page. */
+export const stepTo = (href: string, arrow: string, title: string, key?: string): HTMLElement =>
+  el('a', { href, class: 'step', 'data-step': key, 'aria-label': title, title }, arrow);
+
+/** Creates the arrow of a page that does not exist. */
+export const deadStep = (arrow: string, title?: string): HTMLElement =>
+  el('span', { class: 'step', 'aria-disabled': 'true', title }, arrow);
 
 /** Links to the same place in other page sizes. Links instead of a menu, so that they open in a new tab too. */
 function sizes(view: FoundView, limit: number, offset: number): HTMLElement {

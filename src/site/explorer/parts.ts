@@ -2,13 +2,15 @@
  * Small parts that several views share.
  */
 
+import type { Rune } from '../../client/index.ts';
 import { groupDigits, isoTime, relativeTime, utc } from '../format.ts';
-import { el, svg } from './dom.ts';
+import { type Attributes, type Child, el, svg } from './dom.ts';
 import { BASE } from './settings.ts';
 import { addressView, type FoundView, searchOf, viewOfRune } from './views.ts';
 
 /** Creates a link to a view. main.ts handles its clicks without a page load. */
-export const linkTo = (view: FoundView, text: string, title?: string): HTMLAnchorElement => el('a', { href: searchOf(view), title }, text);
+export const linkTo = (view: FoundView, text: string, more: Attributes = {}): HTMLAnchorElement =>
+  el('a', { href: searchOf(view), ...more }, text);
 
 /** Links to explorers of all of Bitcoin, for an id that this mirror does not have. */
 export function elsewhere({ kind, id }: FoundView): HTMLElement {
@@ -18,16 +20,14 @@ export function elsewhere({ kind, id }: FoundView): HTMLElement {
   return el('p', {}, `Explorers of all of Bitcoin may have this ${kind}: `, ...others, link('ordinals.com'), '.');
 }
 
-/** Creates a link to a block by height. */
 export const blockLink = (height: number): HTMLAnchorElement =>
   linkTo({ kind: 'block', id: String(height), offset: 0 }, groupDigits(height));
 
-/** Creates a link to the page of a rune, with its name. */
-export function runeLink(rune: { readonly id: string; readonly name: string; readonly spaced_name: string }): HTMLAnchorElement {
-  const link = linkTo(viewOfRune(rune), rune.spaced_name);
-  link.className = 'rune';
-  return link;
-}
+export const runeLink = (rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLAnchorElement =>
+  linkTo(viewOfRune(rune), rune.spaced_name, { class: 'rune' });
+
+export const transactionLink = (txId: string): HTMLElement =>
+  idWithCopy(txId, 'transaction id', { to: { kind: 'transaction', id: txId, offset: 0 } });
 
 /** Shows an address, shortened, as a link to its page. `what` is the name of the button that copies it. */
 export const addressLink = (address: string, what = 'address'): HTMLElement => idWithCopy(address, what, { to: addressView(address) });
@@ -54,18 +54,14 @@ export function idWithCopy(
   return el('span', { class: 'id' }, to === undefined ? code : el('a', { href: searchOf(to) }, code), copyButton(id, what));
 }
 
-/** Shows values with their names. */
-export const facts = (entries: readonly (readonly [name: string, value: Node | string])[]): HTMLElement =>
-  el('dl', { class: 'facts' }, ...entries.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
+/** Shows values with their names. Omits those that are undefined. */
+export function facts(entries: readonly (readonly [name: string, value: Node | string | undefined])[]): HTMLElement {
+  const known = entries.filter(([, value]) => value !== undefined);
+  return el('dl', { class: 'facts' }, ...known.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
+}
 
 /** Shows a relative and an exact time. `timestamp` is in seconds since 1970. */
-export const timeInFull = (timestamp: number): HTMLElement =>
-  el(
-    'time',
-    { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) },
-    `${relativeTime(timestamp, Date.now() / 1000)} `,
-    el('span', { class: 'quiet' }, utc(timestamp)),
-  );
+export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, ' ', el('span', { class: 'quiet' }, utc(timestamp)));
 
 /** Shows the curl command of an API target, and a link to its JSON or to the file that has the same. */
 export function apiSource(target: string, file = target): HTMLElement {
@@ -127,6 +123,7 @@ export function announce(text: string): void {
 }
 
 /** Shows a relative time, with the exact time as its title. `timestamp` is in seconds since 1970. */
-export function timeOf(timestamp: number): HTMLElement {
-  return el('time', { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) }, relativeTime(timestamp, Date.now() / 1000));
+export function timeOf(timestamp: number, ...more: readonly Child[]): HTMLElement {
+  const now = Date.now() / 1000;
+  return el('time', { datetime: isoTime(timestamp) || undefined, title: utc(timestamp) }, relativeTime(timestamp, now), ...more);
 }

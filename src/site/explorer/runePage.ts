@@ -3,23 +3,13 @@
  */
 import type { Etching, Holder, RuneActivityPage } from '../../client/index.ts';
 import { type FoundRune, lettersOf } from '../../pages/search.ts';
-import { formatHeights, groupDigits } from '../format.ts';
+import { count, formatHeights, groupDigits } from '../format.ts';
 import { alignmentOf, amountOf } from './amounts.ts';
 import { type Child, el } from './dom.ts';
-import { rangeOf } from './paging.ts';
-import { addressLink, blockLink, copyButton, elsewhere, facts, idWithCopy, linkTo, timeInFull } from './parts.ts';
+import { addressLink, blockLink, copyButton, elsewhere, facts, linkTo, timeInFull, transactionLink } from './parts.ts';
 import { mintOf, percent, shareOf, stateOfMint, unitsOf } from './shares.ts';
-import {
-  type DetailsPage,
-  fetchLists,
-  listNodes,
-  recordsTable,
-  type Source,
-  type SubjectParts,
-  shareBar,
-  type Totals,
-  tableOf,
-} from './subjectLists.ts';
+import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type Totals } from './subjectLists.ts';
+import { type Column, newestTable, tableOf } from './table.ts';
 import { runeView, type SubjectView } from './views.ts';
 
 /** What a page knows of a rune. `etching` is undefined if the mirror has no etchings. */
@@ -30,7 +20,6 @@ interface Known {
   readonly etching: Etching | undefined;
 }
 
-/** Fetches and renders the page of a rune. Rejects with the client's errors. */
 export async function runePage(view: SubjectView, source: Source): Promise<DetailsPage> {
   const { mirror, manifest, signal } = source;
   const has = manifest.lists ?? {};
@@ -43,7 +32,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
     activity: {
       path: `${path}/activity`,
       fetch: has.rune_activity && ((window) => mirror.runeActivity(id, { ...window, signal })),
-      table: ({ results }) => recordsTable('rune', results as RuneActivityPage['results']),
+      table: ({ results }) => newestTable('rune', results as RuneActivityPage['results']),
       empty: `This mirror has no activity of this rune. Its blocks with activity are ${formatHeights(manifest.heights)}.`,
       missing: 'This mirror does not have activity by rune. Mirrors have it in layout archive, or if they are built with --lists.',
     },
@@ -55,13 +44,8 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
       missing: 'This mirror does not have holders. Mirrors have them in layout archive, with all blocks since the first rune.',
     },
   };
-  const lists = await fetchLists(view, parts);
   const name = known.spacedName ?? `Rune ${id}`;
-  return {
-    title: name,
-    said: lists.shown === undefined || lists.shown.results.length === 0 ? name : `Entries ${rangeOf(lists.shown)}`,
-    nodes: [...headOf(known, name), ...termsOf(known, lists.totals, source), ...listNodes(view, lists, parts)],
-  };
+  return pageWithLists(view, name, parts, (totals) => [...headOf(known, name), ...termsOf(known, totals, source)]);
 }
 
 /** Finds a rune. Undefined if the mirror says that there is none. */
@@ -100,30 +84,20 @@ function headOf({ id, number, etching }: Known, name: string): Node[] {
   const symbol =
     etching === undefined || etching.symbol === '' ? undefined : el('bdi', { class: 'symbol', title: 'Symbol' }, etching.symbol);
   const location = etching?.location;
-  const entries: (readonly [string, Node | string])[] = [];
-  if (id !== undefined) entries.push(['Id', el('span', { class: 'id' }, el('code', {}, id), copyButton(id, 'rune id'))]);
-  if (number !== undefined) entries.push(['Number', groupDigits(number)]);
-  if (etching !== undefined) entries.push(['Decimals', String(etching.divisibility)]);
-  if (location !== undefined) {
-    const hasTransaction = !/^(?:0x)?0+$/.test(location.tx_id);
-    entries.push(
-      ['Etched in block', blockLink(location.block_height)],
-      // The rune that the protocol itself etched has no time and no transaction.
-      ['Time', location.timestamp === 0 ? 'genesis of runes' : timeInFull(location.timestamp)],
-      [
-        'Transaction',
-        hasTransaction
-          ? idWithCopy(location.tx_id, 'transaction id', { to: { kind: 'transaction', id: location.tx_id, offset: 0 } })
-          : 'none: the protocol etched it',
-      ],
-    );
-  } else if (id !== undefined) entries.push(['Etched in block', blockLink(Number(id.split(':')[0]))]);
-  return [el('div', { class: 'head' }, symbol, el('h1', { tabindex: '-1', class: 'name' }, name)), facts(entries)].filter(
-    (node) => node !== undefined,
-  );
+  const block = location?.block_height ?? (id === undefined ? undefined : Number(id.split(':')[0]));
+  const head = el('div', { class: 'head' }, symbol, el('h1', { tabindex: '-1', class: 'name' }, name));
+  const entries = facts([
+    ['Id', id && el('span', { class: 'id' }, el('code', {}, id), copyButton(id, 'rune id'))],
+    ['Number', number === undefined ? undefined : groupDigits(number)],
+    ['Decimals', etching && String(etching.divisibility)],
+    ['Etched in block', block === undefined ? undefined : blockLink(block)],
+    // The rune that the protocol itself etched has no time and no transaction.
+    ['Time', location && (location.timestamp === 0 ? 'genesis of runes' : timeInFull(location.timestamp))],
+    ['Transaction', location && (/^(?:0x)?0+$/.test(location.tx_id) ? 'none: the protocol etched it' : transactionLink(location.tx_id))],
+  ]);
+  return [head, entries];
 }
 
-/** Renders supply and mint. */
 function termsOf({ etching }: Known, { holders }: Totals, { manifest }: Source): Node[] {
   if (etching === undefined)
     return [el('p', { class: 'note' }, 'This mirror has no etchings, so it does not know the supply and the terms of this rune.')];
@@ -155,7 +129,7 @@ function supplyOf({ supply, divisibility, symbol }: Etching, holders: number | u
     el('h2', { id: 'supply-title' }, ...(symbol === '' ? ['Supply'] : ['Supply in ', el('bdi', {}, symbol)])),
     el('table', { class: 'sums', style: alignmentOf(amounts) }, el('tbody', {}, ...rows)),
     created === undefined ? el('p', { class: 'quiet' }, note) : undefined,
-    holders === undefined ? undefined : el('p', {}, `Held by ${groupDigits(holders)} ${holders === 1 ? 'address' : 'addresses'}.`),
+    holders === undefined ? undefined : el('p', {}, `Held by ${count(holders, 'address', 'addresses')}.`),
   );
 }
 
@@ -183,10 +157,10 @@ function mintSection(etching: Etching, { tip, heights, dialect }: Source['manife
     el('p', { class: 'state', 'data-open': String(isOpen) }, text),
     share === undefined ? undefined : progressOf(share),
     facts([
-      ...(mints === undefined ? [] : [['Mints so far', groupDigits(String(mints))] as const]),
-      ['Cap', cap === undefined ? 'none' : groupDigits(String(cap))],
+      ['Mints so far', mints === undefined ? undefined : groupDigits(mints)],
+      ['Cap', cap === undefined ? 'none' : groupDigits(cap)],
       ['Each mint', groupDigits(amount)],
-      ...(minted === undefined ? [] : [['Minted', groupDigits(minted)] as const]),
+      ['Minted', minted && groupDigits(minted)],
       ['Window', window.length === 0 ? 'any block' : window.join(', ')],
     ]),
   );
@@ -204,23 +178,20 @@ function progressOf(share: number): HTMLElement {
 }
 
 function holdersTable(holders: readonly Holder[], offset: number, supply: string | undefined): HTMLElement {
-  return tableOf(
-    'Holders, the largest balance first',
-    'holders',
-    [
-      { name: 'Rank', cell: (_, index) => [groupDigits(offset + index + 1)] },
-      { name: 'Address', cell: ({ address }) => [addressLink(address)] },
-      { name: 'Balance', isNumber: true, cell: ({ balance }) => [amountOf(balance)] },
-      {
-        name: 'Share',
-        isNumber: true,
-        cell: ({ balance }) => {
-          const share = supply === undefined ? undefined : shareOf(balance, supply);
-          return share === undefined ? [] : [el('span', {}, percent(share)), shareBar(share)];
-        },
-      },
-    ],
-    holders,
-    holders.map(({ balance }) => balance),
-  );
+  const share = ({ balance }: Holder) => (supply === undefined ? undefined : shareOf(balance, supply));
+  const columns: readonly Column<Holder>[] = [
+    { name: 'Rank', cell: (_, index) => [groupDigits(offset + index + 1)] },
+    { name: 'Address', cell: ({ address }) => [addressLink(address)] },
+    { name: 'Balance', amount: ({ balance }) => balance },
+    { name: 'Share', isNumber: true, cell: (holder) => shareCell(share(holder)) },
+  ];
+  return tableOf('holders-list', 'Holders, the largest balance first', columns, [holders]);
+}
+
+const shareCell = (share: number | undefined): Node[] => (share === undefined ? [] : [el('span', {}, percent(share)), shareBar(share)]);
+
+/** A bar that shows a share from 0 to 1. */
+function shareBar(share: number): HTMLElement {
+  const width = `width:${Math.min(Math.max(share, 0), 1) * 100}%`;
+  return el('span', { class: 'share', 'aria-hidden': 'true' }, el('span', { style: width }));
 }

@@ -1,5 +1,5 @@
 /**
- * Columns and scales of the charts. Needs no browser.
+ * Columns and scales of the charts, and runs of entries. Needs no browser.
  */
 
 import type { ActivityEntry, Stats } from '../../contract/stats.ts';
@@ -28,7 +28,7 @@ const GAP_IN_BUCKETS = 20;
 /** Turns entries into columns of equal width. Merges neighbours when there are more than `most`. */
 export function columnsOf(stats: Pick<Stats, 'activity' | 'bucket' | 'first' | 'last'>, most: number): Column[] {
   const { activity, bucket } = stats;
-  const runs = runsOf(activity, bucket * GAP_IN_BUCKETS);
+  const runs = runsOf(activity, (before, after) => after.height - before.height > bucket * GAP_IN_BUCKETS);
   const together = Math.max(1, Math.ceil(activity.length / most));
   return runs.flatMap((run, i) =>
     Array.from({ length: Math.ceil(run.length / together) }, (_, n) => {
@@ -38,13 +38,13 @@ export function columnsOf(stats: Pick<Stats, 'activity' | 'bucket' | 'first' | '
   );
 }
 
-function runsOf(activity: readonly ActivityEntry[], gap: number): ActivityEntry[][] {
-  const runs: ActivityEntry[][] = [];
-  let before = Number.NEGATIVE_INFINITY;
-  for (const entry of activity) {
-    if (entry.height - before > gap) runs.push([]);
-    runs.at(-1)?.push(entry);
-    before = entry.height;
+/** Splits entries into runs. `isBreak` says whether a run ends between an entry and the next. */
+export function runsOf<Entry>(entries: readonly Entry[], isBreak: (before: Entry, after: Entry) => boolean): Entry[][] {
+  const runs: Entry[][] = [];
+  for (const [i, entry] of entries.entries()) {
+    const before = entries[i - 1];
+    if (before === undefined || isBreak(before, entry)) runs.push([entry]);
+    else runs.at(-1)?.push(entry);
   }
   return runs;
 }

@@ -5,7 +5,6 @@ import type { Etching } from '../../client/index.ts';
 import { type MintWindow, mintWindow } from '../../runes/mint.ts';
 import { groupDigits } from '../format.ts';
 
-/** Returns the most decimals of amounts. */
 export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
   amounts.reduce((most, amount) => Math.max(most, amount?.split('.')[1]?.length ?? 0), 0);
 
@@ -30,7 +29,6 @@ export function percent(share: number): string {
   return `${(share < 1 ? Math.floor(share * 10_000) / 100 : share * 100).toFixed(2)}%`;
 }
 
-/** The mint of a rune. */
 export interface Mint extends MintWindow {
   /** Amount of each mint. */
   readonly amount: string;

@@ -9,21 +9,16 @@ import { type FoundRune, findRunes, readSearchFile, type SearchFile } from '../.
 import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
-export type { Activity };
-/** A window of a list, as the API answers it. */
-export type Result = ActivityPage;
 export type NewBlock = LatestBlocks['blocks'][number];
 /** Runs of heights with activity, ends inclusive. */
 export type Heights = MirrorManifest['heights'];
 
-/** The mirror of this page. */
 export const mirror = new Mirror(BASE);
 
 /** Fetches the window of a list that a view shows. Rejects with the client's errors or the signal's reason. */
-export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<Result> =>
+export const fetchList = ({ kind, id, operation, limit, offset }: ListView, signal: AbortSignal): Promise<ActivityPage> =>
   mirror.activity({ [kind]: id, operation, limit, offset, signal });
 
-/** The blocks of the mirror. */
 export interface Extent {
   readonly heights: Heights;
   /** Height of the last block that was read, with activity or without. */
@@ -58,11 +53,11 @@ export function neighboursOf(height: number, heights: Heights): Neighbours {
 export class MissingStats extends Error {}
 
 /** Fetches the statistics of all blocks. Rejects with MissingStats. */
-export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.json', (value): value is Stats => isStats(value));
+export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.json', ['activity', 'runes']);
 
 /** Fetches the last blocks, newest first. Rejects with MissingStats. */
 export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
-  (await fetchStatsFile('runes/v1/blocks.json', (value): value is LatestBlocks => Array.isArray(Object(value)['blocks']))).blocks;
+  (await fetchStatsFile<LatestBlocks>('runes/v1/blocks.json', ['blocks'])).blocks;
 
 /** Records of a block, all and by operation. */
 export type BlockCounts = Readonly<Record<Operation | 'records', number>>;
@@ -94,8 +89,6 @@ async function findBlockStats(hash: string, height: number): Promise<BlockCounts
   return entry === undefined ? undefined : (JSON.parse(entry) as BlockCounts);
 }
 
-const isStats = (value: unknown): boolean => Array.isArray(Object(value)['activity']) && Array.isArray(Object(value)['runes']);
-
 const searchFiles = new Map<string, Promise<SearchFile | undefined>>();
 
 /**
@@ -122,13 +115,14 @@ async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
   return file;
 }
 
-async function fetchStatsFile<T>(path: string, isRight: (value: unknown) => value is T): Promise<T> {
+/** Fetches a statistics file, which has these lists. */
+async function fetchStatsFile<T>(path: string, lists: readonly (keyof T)[]): Promise<T> {
   try {
     const response = await fetch(new URL(path, BASE));
     // Always read the body, because an unread response keeps its connection open.
     const text = await response.text();
-    const value: unknown = response.ok ? JSON.parse(text) : undefined;
-    if (isRight(value)) return value;
+    const value = Object(response.ok ? JSON.parse(text) : undefined) as T;
+    if (lists.every((name) => Array.isArray(value[name]))) return value;
   } catch (error) {
     throw new MissingStats(path, { cause: error });
   }

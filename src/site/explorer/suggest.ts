@@ -1,8 +1,7 @@
 /**
  * Suggestions below the search field while somebody types: the keyboard pattern of an editable combobox with a list.
  */
-import type { FoundRune } from '../../pages/search.ts';
-import { lettersOf } from '../../pages/search.ts';
+import { type FoundRune, lettersOf } from '../../pages/search.ts';
 import { count, groupDigits, shorten } from '../format.ts';
 import { type Child, el } from './dom.ts';
 import { announce } from './parts.ts';

@@ -1,38 +1,63 @@
 /**
- * The tables of records and of a transaction's totals. On narrow screens CSS turns rows into cards. The roles are
+ * Tables of records, amounts and a transaction's totals. On narrow screens CSS turns rows into cards. The roles are
  * explicit, because a table loses its implicit roles when CSS changes its display.
  */
 
+import type { Activity, Rune } from '../../client/index.ts';
 import type { Operation } from '../../pages/lists.ts';
 import { groupDigits, shorten } from '../format.ts';
 import { alignmentOf, amountOf } from './amounts.ts';
 import { type Child, el } from './dom.ts';
-import { addressLink, idWithCopy, runeLink } from './parts.ts';
-import type { Activity } from './source.ts';
-import { totalsOf } from './totals.ts';
+import { addressLink, blockLink, idWithCopy, runeLink, timeOf, transactionLink } from './parts.ts';
+import { runsOf } from './scales.ts';
+import { type RuneTotals, totalsOf } from './totals.ts';
 
-type Column = readonly [name: string, cell: (activity: Activity) => Child[]];
+/** A record. Those of a rune's list lack the rune. */
+type ListedRecord = Omit<Activity, 'rune'> & Partial<Pick<Activity, 'rune'>>;
 
-const COLUMNS: readonly Column[] = [
-  ['Operation', ({ operation }) => [el('span', { class: 'operation', 'data-operation': operation }, operation)]],
-  ['Rune', ({ rune }) => runeOf(rune)],
-  ['Amount', ({ amount }) => (amount === undefined ? [] : [amountOf(amount)])],
-  ['Address', addressesOf],
-  ['Output', outputOf],
+/** A column of amounts, with their decimal points below each other, or of other cells. `isNumber` aligns to the right. */
+export type Column<T> = { readonly name: string } & (
+  | { readonly amount: (entry: T) => string | undefined }
+  | { readonly isNumber?: true; readonly cell: (entry: T, index: number) => readonly Child[] }
+);
+
+const OPERATION: Column<ListedRecord> = {
+  name: 'Operation',
+  cell: ({ operation }) => [el('span', { class: 'operation', 'data-operation': operation }, operation)],
+};
+const AMOUNT: Column<ListedRecord> = { name: 'Amount', amount: ({ amount }) => amount };
+const ADDRESS: Column<ListedRecord> = { name: 'Address', cell: addressesOf };
+
+const RECORD_COLUMNS: readonly Column<Activity>[] = [
+  OPERATION,
+  { name: 'Rune', cell: ({ rune }) => runeCell(rune) },
+  AMOUNT,
+  ADDRESS,
+  { name: 'Output', cell: outputOf },
 ];
 
 /** Renders records in the API's order. Those of a block are grouped by transaction. */
-export function activityTable(results: readonly Activity[], kind: 'block' | 'transaction'): HTMLElement {
-  const rowOf = (activity: Activity) =>
-    row(COLUMNS.map(([name, cell]) => cellOf(name, cell(activity), name === 'Amount' ? 'amount' : undefined)));
-  const groups = kind === 'block' ? runsOf(results) : [results];
-  return table(
-    'activity',
-    'Activity, the last first',
-    COLUMNS.map(([name]) => name),
-    groups.map((group) => [...(kind === 'block' ? group.slice(0, 1).map(transactionRow) : []), ...group.map(rowOf)]),
-    results.map(({ amount }) => amount),
-  );
+export function activityTable(records: readonly Activity[], kind: 'block' | 'transaction'): HTMLElement {
+  const isBlock = kind === 'block';
+  const groups = isBlock ? runsOf(records, (before, after) => before.location.tx_id !== after.location.tx_id) : [records];
+  return tableOf('activity', 'Activity, the last first', RECORD_COLUMNS, groups, isBlock ? transactionRow : undefined);
+}
+
+/** Renders records of a rune or an address, newest first. */
+export function newestTable(kind: 'rune' | 'address', records: readonly ListedRecord[]): HTMLElement {
+  const rune: Column<ListedRecord> = { name: 'Rune', cell: (record) => (record.rune === undefined ? [] : [runeLink(record.rune)]) };
+  const columns: readonly Column<ListedRecord>[] = [
+    OPERATION,
+    ...(kind === 'address' ? [rune] : []),
+    AMOUNT,
+    ADDRESS,
+    { name: 'Transaction', cell: ({ location }) => [transactionLink(location.tx_id)] },
+    {
+      name: 'Block',
+      cell: ({ location }) => [blockLink(location.block_height), ' ', el('span', { class: 'quiet' }, timeOf(location.timestamp))],
+    },
+  ];
+  return tableOf('activity-list', 'Activity, the newest first', columns, [records]);
 }
 
 /** Operations in the order in which runes go through a transaction. Etchings have no amount. */
@@ -43,74 +68,67 @@ const SUMMED: readonly (readonly [operation: Operation, name: string])[] = [
   ['burn', 'Burned'],
 ];
 
-/** Renders the totals of a transaction by rune. `results` is its whole list. */
-export function totalsTable(results: readonly Activity[]): HTMLElement {
-  const totals = totalsOf(results);
-  const columns = SUMMED.filter(([operation]) => totals.some(({ sums }) => sums[operation] !== undefined));
-  const rows = totals.map(({ rune, sums }) =>
-    row([
-      cellOf('Rune', runeOf(rune)),
-      ...columns.map(([operation, name]) => {
-        const sum = sums[operation];
-        return cellOf(name, sum === undefined ? [] : [amountOf(sum)], 'amount');
-      }),
-    ]),
-  );
-  const amounts = totals.flatMap(({ sums }) => Object.values(sums));
-  return table('totals', 'Totals of this transaction', ['Rune', ...columns.map(([, name]) => name)], [rows], amounts);
+/** Renders the totals of a transaction by rune. `records` is its whole list. */
+export function totalsTable(records: readonly Activity[]): HTMLElement {
+  const totals = totalsOf(records);
+  const shown = SUMMED.filter(([operation]) => totals.some(({ sums }) => sums[operation] !== undefined));
+  const columns: readonly Column<RuneTotals>[] = [
+    { name: 'Rune', cell: ({ rune }) => runeCell(rune) },
+    ...shown.map(([operation, name]) => ({ name, amount: ({ sums }: RuneTotals) => sums[operation] })),
+  ];
+  const table = tableOf('totals', 'Totals of this transaction', columns, [totals]);
+  table.prepend(el('caption', {}, 'Totals'));
+  return table;
 }
 
-/** Renders a table. `groups` are its rows; `amounts` tell how much room each side of the decimal point needs. */
-function table(
-  kind: 'activity' | 'totals',
+/**
+ * Renders a table of the class `kind`. Each group of rows is below the row that `headOf` makes of its first entry. An
+ * index counts from the start of a group.
+ */
+export function tableOf<T>(
+  kind: string,
   label: string,
-  names: readonly string[],
-  groups: readonly (readonly HTMLElement[])[],
-  amounts: readonly (string | undefined)[],
+  columns: readonly Column<T>[],
+  groups: readonly (readonly T[])[],
+  headOf?: ((first: T) => HTMLElement) | undefined,
 ): HTMLElement {
-  const isAmount = (name: string) => name === 'Amount' || SUMMED.some(([, each]) => each === name);
-  const head = names.map((name) => el('th', { role: 'columnheader', scope: 'col', class: isAmount(name) ? 'amount' : undefined }, name));
+  const classOf = (column: Column<T>) => ('amount' in column || column.isNumber ? 'amount' : undefined);
+  const heads = columns.map((column) => el('th', { role: 'columnheader', scope: 'col', class: classOf(column) }, column.name));
+  const cellOf = (column: Column<T>, entry: T, index: number) => {
+    const children = 'amount' in column ? amountCell(column.amount(entry)) : column.cell(entry, index);
+    // On narrow screens a cell may show the name of its column.
+    const attributes = { role: 'cell', class: classOf(column), 'data-label': column.name };
+    return el('td', attributes, children.length === 0 ? undefined : el('div', {}, ...children));
+  };
+  const rowOf = (entry: T, index: number) => el('tr', { role: 'row' }, ...columns.map((column) => cellOf(column, entry, index)));
+  const amounts = columns.flatMap((column) => ('amount' in column ? groups.flat().map(column.amount) : []));
   return el(
     'table',
     { role: 'table', class: `records ${kind}`, 'aria-label': label, style: alignmentOf(amounts) },
-    kind === 'totals' ? el('caption', {}, 'Totals') : undefined,
-    el('thead', { role: 'rowgroup' }, row(head)),
-    ...groups.map((rows) => el('tbody', { role: 'rowgroup' }, ...rows)),
+    el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads)),
+    ...groups.map((group) => {
+      const head = headOf === undefined ? [] : group.slice(0, 1).map(headOf);
+      return el('tbody', { role: 'rowgroup' }, ...head, ...group.map(rowOf));
+    }),
   );
 }
 
-/** Renders a row of a table. */
-export const row = (cells: readonly HTMLElement[]): HTMLElement => el('tr', { role: 'row' }, ...cells);
-
-/** Renders a cell. On narrow screens it may show the name of its column. */
-export const cellOf = (name: string, children: readonly Child[], kind?: 'amount'): HTMLElement =>
-  el('td', { role: 'cell', class: kind, 'data-label': name }, children.length === 0 ? undefined : el('div', {}, ...children));
-
-/** Splits records into runs of the same transaction. */
-function runsOf(results: readonly Activity[]): Activity[][] {
-  const runs: Activity[][] = [];
-  for (const activity of results) {
-    const run = runs.at(-1);
-    if (run?.[0]?.location.tx_id === activity.location.tx_id) run.push(activity);
-    else runs.push([activity]);
-  }
-  return runs;
-}
-
 function transactionRow({ location: { tx_id, tx_index } }: Activity): HTMLElement {
-  const id = idWithCopy(tx_id, 'transaction id', { to: { kind: 'transaction', id: tx_id, offset: 0 } });
   const place = el('span', { class: 'quiet', title: 'Place in the block' }, `#${groupDigits(tx_index)}`);
-  const cell = el('th', { role: 'rowheader', scope: 'rowgroup', colspan: String(COLUMNS.length) }, el('div', {}, id, ' ', place));
+  const content = el('div', {}, transactionLink(tx_id), ' ', place);
+  const cell = el('th', { role: 'rowheader', scope: 'rowgroup', colspan: String(RECORD_COLUMNS.length) }, content);
   return el('tr', { role: 'row', class: 'transaction' }, cell);
 }
 
-const runeOf = (rune: Activity['rune']): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)];
+const amountCell = (amount: string | undefined): Child[] => (amount === undefined ? [] : [amountOf(amount)]);
+
+const runeCell = (rune: Rune): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)];
 
 /**
  * Renders who received, sent or burned, and the receiver of a send. Etchings and mints have no address. In other records
  * it is missing if an output's script has none.
  */
-export function addressesOf({ operation, address, receiver_address }: Omit<Activity, 'rune'>): Child[] {
+function addressesOf({ operation, address, receiver_address }: ListedRecord): Child[] {
   const isMove = operation === 'receive' || operation === 'send' || operation === 'burn';
   const arrow = el('span', { class: 'quiet', title: 'Receiver' }, '→');
   return [

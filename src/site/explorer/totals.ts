@@ -2,13 +2,12 @@
  * Sums of a transaction's amounts, by rune and operation. Needs no browser.
  */
 
-import type { Activity } from '../../client/index.ts';
+import type { Activity, Rune } from '../../client/index.ts';
 import type { Operation } from '../../pages/lists.ts';
-import { decimalsOf } from './shares.ts';
+import { decimalsOf, unitsOf } from './shares.ts';
 
-/** The sums of one rune. */
 export interface RuneTotals {
-  readonly rune: Activity['rune'];
+  readonly rune: Rune;
   /** Exact decimal sums. An operation without amounts is left out. */
   readonly sums: Readonly<Partial<Record<Operation, string>>>;
 }
@@ -16,14 +15,14 @@ export interface RuneTotals {
 /** Adds decimal strings exactly: amounts have up to 39 digits, too many for a number. */
 export function addDecimals(amounts: readonly string[]): string {
   const decimals = decimalsOf(amounts);
-  const units = amounts.reduce((sum, amount) => sum + BigInt(amount.replace('.', '') + '0'.repeat(decimals - decimalsOf([amount]))), 0n);
+  const units = amounts.reduce((sum, amount) => sum + unitsOf(amount, decimals), 0n);
   const digits = String(units).padStart(decimals + 1, '0');
   return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
 /** Sums the amounts of a whole list by rune and operation. Runes keep the order of their first records. */
 export function totalsOf(results: readonly Activity[]): RuneTotals[] {
-  const runes = new Map<string, { rune: Activity['rune']; amounts: Map<Operation, string[]> }>();
+  const runes = new Map<string, { rune: Rune; amounts: Map<Operation, string[]> }>();
   for (const { rune, operation, amount } of results) {
     if (amount === undefined) continue;
     const one = runes.get(rune.id) ?? { rune, amounts: new Map<Operation, string[]>() };

@@ -53,9 +53,7 @@ const isBlockHash = (hex: string): boolean => bare(hex).startsWith('00000000');
 
 const listOf = (kind: ListView['kind'], id: string): ListView => ({ kind, id, offset: 0 });
 
-/** Returns the view of a rune. */
 export const runeView = (id: string): SubjectView => ({ kind: 'rune', id, offset: 0 });
-/** Returns the view of an address. */
 export const addressView = (id: string): SubjectView => ({ kind: 'address', id, offset: 0 });
 
 /** Returns the view of a rune in the data by its name, or by its id if no request can have such a name. */
