@@ -16,7 +16,7 @@ import { checkConsistency, type FindKnown, findKnownInState, type Holdings } fro
 import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { makeActivity } from './makeActivity.ts';
-import type { InputLimits } from './rawSource.ts';
+import type { Reading } from './rawSource.ts';
 import type { ReadProgress } from './readProgress.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './runes.ts';
 
@@ -63,17 +63,18 @@ export async function loadInput(
   inputs: readonly string[],
   range: BlockRange | undefined,
   own: readonly string[],
-  limits: InputLimits,
+  limits: Reading['limits'],
   scratch: string,
   store: Store,
   progress: ReadProgress,
   findKnown: FindKnown = findKnownInState,
 ): Promise<Loaded> {
+  const reading = { range, limits, scratch, store, progress };
   const files = await discover(inputs, own);
   const selection = await selectFiles(files, store);
-  const reader = new InputReader(selection.unchanged, range, limits, scratch, store, progress);
+  const reader = new InputReader(selection.unchanged, reading);
   try {
-    const loaded = await load(files, selection, reader, range, limits, findKnown, store);
+    const loaded = await load(files, selection, reader, reading, findKnown);
     throwIfChanged(selection, reader);
     await selection.checkDigests();
     return loaded;
@@ -85,7 +86,7 @@ export async function loadInput(
 }
 
 function throwIfChanged({ pins }: Selection, reader: InputReader): void {
-  const changed = pins.changed(reader.files);
+  const changed = pins.changed(reader.read.values());
   if (changed === undefined) return;
   throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
 }
@@ -94,18 +95,17 @@ async function load(
   files: readonly InputFile[],
   selection: Selection,
   reader: InputReader,
-  range: BlockRange | undefined,
-  limits: InputLimits,
+  reading: Reading,
   findKnown: FindKnown,
-  store: Store,
 ): Promise<Loaded> {
+  const { range, store } = reading;
   await store.run(SHIFT_DECIMALS);
   await reader.readTouched(selection.touched);
   const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;
   await store.run(`CREATE TEMP TABLE affected AS
     SELECT block_height FROM holds UNION SELECT block_height FROM known_held WHERE source IN ${gone}`);
   await reader.readRelated();
-  const notices = [...reader.notices, ...(await makeActivity(reader.sources, range, limits, store))];
+  const notices = [...reader.notices, ...(await makeActivity(reader.sources, reading))];
   const { views } = reader;
   const holdings = await checkConsistency(reader.names, findKnown, store);
   await checkRunesAreKnown(reader.ledgers, store);
@@ -128,7 +128,7 @@ async function load(
     hasChanges: reader.read.size > 0 || selection.gone.length > 0,
     isListStale: selection.isListStale,
     gone: selection.gone,
-    read: [...reader.read],
+    read: [...reader.read.keys()],
     hasRunes: reader.hasRunes,
     sources,
     tip,

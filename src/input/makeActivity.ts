@@ -3,9 +3,9 @@
  */
 import { ACTIVITY_FIELDS } from '../contract/fields.ts';
 import { int, type Store } from '../store/duckdb.ts';
-import { type BlockRange, isInRange } from './blockRange.ts';
+import { isInRange } from './blockRange.ts';
 import { isClustered, isTableClustered } from './clustering.ts';
-import type { InputLimits, RawSource } from './rawSource.ts';
+import type { RawSource, Reading } from './rawSource.ts';
 import { isLedger } from './recognise.ts';
 import { CANONICAL_COLUMNS, canonicalCell, canonicalSelect, SERVED_ORDER } from './recordSql.ts';
 import { ledgerSelect } from './runes.ts';
@@ -17,17 +17,13 @@ import { assembleSavedResponses } from './savedResponses.ts';
  * - `spent_outputs` (block_height, output, address), a table of what files from a node say;
  * - `held` (source, block_height, block_hash, records), a table of the blocks of each file.
  */
-export async function makeActivity(
-  sources: readonly RawSource[],
-  range: BlockRange | undefined,
-  limits: InputLimits,
-  store: Store,
-): Promise<string[]> {
+export async function makeActivity(sources: readonly RawSource[], reading: Reading): Promise<string[]> {
+  const { store } = reading;
   await listSpent(sources, store);
   const relations: string[] = [];
   const notices: string[] = [];
   const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
-  for (const source of direct) relations.push(await makeRelation(source, `canonical_${relations.length}`, range, limits, store));
+  for (const source of direct) relations.push(await makeRelation(source, `canonical_${relations.length}`, reading));
   const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
   await store.run(`CREATE TEMP TABLE held AS SELECT * FROM holds
     WHERE source IN (${ids.join(', ') || 'NULL'}) AND block_height IN (SELECT block_height FROM affected)`);
@@ -75,23 +71,18 @@ function noRecords(): string {
  * Makes a relation of the canonical records in the range: a view if batches of blocks can scan it, otherwise a sorted
  * table.
  */
-async function makeRelation(
-  source: RawSource,
-  relation: string,
-  range: BlockRange | undefined,
-  limits: InputLimits,
-  store: Store,
-): Promise<string> {
+async function makeRelation(source: RawSource, relation: string, reading: Reading): Promise<string> {
+  const { range, store } = reading;
   const all = isLedger(source.form) ? ledgerSelect(source) : canonicalSelect(source);
   const select = range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
-  if (source.isView && (await isClustered(source, limits, store))) {
+  if (source.isView && (await isClustered(source, reading))) {
     await store.run(`CREATE TEMP VIEW ${relation} AS ${select}`);
     return relation;
   }
   await store.run(`CREATE TEMP TABLE ${relation} AS ${select} ${source.isView ? `ORDER BY ${SERVED_ORDER}` : ''}`);
   if (source.isView) return relation;
   await store.run(`DROP TABLE ${source.relation}`);
-  if (await isTableClustered(relation, limits, store)) return relation;
+  if (await isTableClustered(relation, reading)) return relation;
   await store.run(`CREATE TEMP TABLE sorted AS SELECT * FROM ${relation} ORDER BY ${SERVED_ORDER}`);
   await store.run(`DROP TABLE ${relation}`);
   await store.run(`ALTER TABLE sorted RENAME TO ${relation}`);

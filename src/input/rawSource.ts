@@ -4,12 +4,23 @@
  */
 import { messageOf } from '../errors.ts';
 import type { WorkLimits } from '../limits.ts';
+import type { Store } from '../store/duckdb.ts';
+import type { BlockRange } from './blockRange.ts';
 import type { RawColumn } from './cellSql.ts';
 import type { InputFile } from './discover.ts';
+import type { ReadProgress } from './readProgress.ts';
 import type { Recognised, TableForm } from './recognise.ts';
 
-/** Limits of reading input. */
-export type InputLimits = Pick<WorkLimits, 'filesPerScan' | 'unsortedRecords'>;
+/** What all steps of reading input share. */
+export interface Reading {
+  /** The blocks of the build; undefined for all. */
+  readonly range: BlockRange | undefined;
+  readonly limits: Pick<WorkLimits, 'filesPerScan' | 'unsortedRecords'>;
+  /** The folder for unpacked files. */
+  readonly scratch: string;
+  readonly store: Store;
+  readonly progress: ReadProgress;
+}
 
 /** A file of a raw source. */
 export interface Member {
