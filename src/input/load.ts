@@ -9,7 +9,7 @@
 import type { LastRead, Sources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import { int, type Store } from '../store/duckdb.ts';
-import { type BlockRange, describeRange } from './blockRange.ts';
+import { describeRange } from './blockRange.ts';
 import { readBlocksFiles } from './blocksRead.ts';
 import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
 import { checkConsistency, type FindKnown, findKnownInState, type Holdings } from './consistency.ts';
@@ -17,7 +17,6 @@ import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { makeActivity } from './makeActivity.ts';
 import type { Reading } from './rawSource.ts';
-import type { ReadProgress } from './readProgress.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './runes.ts';
 
 export interface Loaded extends Holdings {
@@ -52,7 +51,7 @@ export interface Loaded extends Holdings {
 
 /**
  * Loads the input that changed since the last build, which the views `known_...` describe (state/state.ts). Loads all
- * input when they are empty. `range` limits the blocks. `own` are the build's own folders, which are never input.
+ * input when they are empty. `own` are the build's own folders, which are never input.
  *
  * Creates the relations of consistency.ts and makeActivity.ts, and the tables:
  * - `affected` (block_height): every block that may have changed;
@@ -61,17 +60,12 @@ export interface Loaded extends Holdings {
  */
 export async function loadInput(
   inputs: readonly string[],
-  range: BlockRange | undefined,
   own: readonly string[],
-  limits: Reading['limits'],
-  scratch: string,
-  store: Store,
-  progress: ReadProgress,
+  reading: Reading,
   findKnown: FindKnown = findKnownInState,
 ): Promise<Loaded> {
-  const reading = { range, limits, scratch, store, progress };
   const files = await discover(inputs, own);
-  const selection = await selectFiles(files, store);
+  const selection = await selectFiles(files, reading.store);
   const reader = new InputReader(selection.unchanged, reading);
   try {
     const loaded = await load(files, selection, reader, reading, findKnown);
