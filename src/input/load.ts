@@ -28,10 +28,8 @@ export interface Loaded extends Holdings {
   readonly hasChanges: boolean;
   /** True when the state's list of files must be updated, even if only names or times changed. */
   readonly isListStale: boolean;
-  /** Numbers of the files to remove from the state. */
-  readonly gone: readonly number[];
-  /** Numbers of the files that this build read. The state's rows about them must be replaced. */
-  readonly read: readonly number[];
+  /** Numbers of the files whose rows in the state are outdated: removed, changed, or read by this build. */
+  readonly outdated: readonly number[];
   /** True when the table `runes` exists, made from all runes files. */
   readonly hasRunes: boolean;
   /** The rows of all files for the state. */
@@ -115,14 +113,14 @@ async function load(
   if (holdings.copiedBlocks > 0) {
     notices.push(`${holdings.copiedBlocks} block(s) are in several files with the same records; one copy of each is used`);
   }
+  const outdated = [...selection.gone, ...reader.read.keys()];
   return {
     ...holdings,
     files: files.length,
     filesRead: reader.read.size,
-    hasChanges: reader.read.size > 0 || selection.gone.length > 0,
+    hasChanges: outdated.length > 0,
     isListStale: selection.isListStale,
-    gone: selection.gone,
-    read: [...reader.read.keys()],
+    outdated,
     hasRunes: reader.hasRunes,
     sources,
     tip,

@@ -81,8 +81,8 @@ function tipOf({ tip }: Pick<Loaded, 'tip'>): string {
 export async function updateInputs(loaded: Loaded, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   await store.append('present_files', TABLES['state.files'].columns, rows);
-  // The rows of every file that was read are replaced: the blocks of an unchanged ledger may change with the runes.
-  const outdated = [...loaded.gone, ...loaded.read].join(', ') || 'NULL';
+  // The blocks of an unchanged ledger may change with the runes.
+  const outdated = loaded.outdated.join(', ') || 'NULL';
   await store.run(`DELETE FROM state.files;
     INSERT INTO state.files SELECT * FROM present_files;
     DELETE FROM state.held WHERE source IN (${outdated});
