@@ -8,7 +8,7 @@ import { InputError } from '../errors.ts';
 import { type Store, text } from '../store/duckdb.ts';
 import { duckdbMessage, isAboutFile, printable } from '../store/failures.ts';
 import { readFiles } from '../store/files.ts';
-import { type Compression, decompress, magicOf, withoutMark } from './decompress.ts';
+import { decompress, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
@@ -54,13 +54,18 @@ const KNOWN_FORMATS = [
  * form.
  */
 export async function recognise(file: InputFile, store: Store, scratch: string): Promise<Recognised> {
-  const magic = await magicOf(file);
-  if (magic.kind === 'parquet') return recogniseParquet({ file, path: file.path, bytes: magic.bytes }, store);
-  const compressed: Compression | undefined = magic.kind === 'text' ? undefined : magic.kind;
-  if (compressed !== undefined) await decompress(file, compressed, scratch);
-  const path = compressed === undefined ? file.path : scratch;
-  const { head, bytes } = readHead(file, path);
-  if (bytes === 0) throw new InputError(`${file.name} is empty after unpacking (0 bytes)`, ['Remove it, or write it again.']);
+  let path = file.path;
+  let { head, bytes } = readHead(file, path);
+  if (head.length === 0) throw new InputError(`${file.name} is empty (0 bytes)`, ['Remove it, or write it again.']);
+  const magic = head.toString('hex', 0, 4);
+  if (magic === '50415231') return recogniseParquet({ file, path, bytes }, store);
+  const compression = magic.startsWith('1f8b') ? 'gzip' : magic === '28b52ffd' ? 'zstd' : undefined;
+  if (compression !== undefined) {
+    path = scratch;
+    await decompress(file, compression, path);
+    ({ head, bytes } = readHead(file, path));
+    if (bytes === 0) throw new InputError(`${file.name} is empty after unpacking (0 bytes)`, ['Remove it, or write it again.']);
+  }
   const common: Common = { file, path, bytes };
   const content = head.toString('utf8').replace(/^\ufeff/, '');
   const first = content.trimStart()[0];
@@ -76,19 +81,18 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
 /** Some editors write these bytes before UTF-8 text. DuckDB rejects them in JSON. */
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
+/** Reads the first bytes of a file, and its size. `path` is the file or its unpacked copy. */
 function readHead(file: InputFile, path: string): { head: Buffer; bytes: number } {
-  let handle: number;
+  let handle: number | undefined;
   try {
     handle = openSync(path, 'r');
-  } catch (error) {
-    throw unreadable(file.name, error);
-  }
-  try {
-    const buffer = Buffer.alloc(HEAD_BYTES);
+    const buffer = Buffer.allocUnsafe(HEAD_BYTES);
     const length = readSync(handle, buffer, 0, HEAD_BYTES, 0);
     return { head: buffer.subarray(0, length), bytes: fstatSync(handle).size };
+  } catch (error) {
+    throw unreadable(file.name, error);
   } finally {
-    closeSync(handle);
+    if (handle !== undefined) closeSync(handle);
   }
 }
 
