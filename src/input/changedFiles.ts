@@ -11,11 +11,11 @@ import { Checksums, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-/** File attributes that change when a file is written or replaced. Times are in nanoseconds. */
+/** File attributes that change when a file is written or replaced, as in `known_files`. Times are in nanoseconds. */
 interface Stamp {
-  readonly size: bigint;
-  readonly mtime: bigint;
-  readonly ctime: bigint;
+  readonly size: number;
+  readonly mtime: string;
+  readonly ctime: string;
   readonly inode: string;
 }
 
@@ -85,7 +85,7 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
     }
     isListStale = true;
     const candidates = row === undefined ? vanished.filter((old) => !seen.has(old.id)) : [row];
-    const alike = candidates.filter((old) => old.size === Number(stamp.size));
+    const alike = candidates.filter((old) => old.size === stamp.size);
     const digest = alike.length === 0 ? undefined : await digestOf(file);
     const same = alike.find((old) => old.digest === digest);
     if (same !== undefined) {
@@ -138,9 +138,7 @@ class Pins {
     for (const file of files) {
       const before = this.#stamps.get(file.path);
       const now = stampIfThere(file.path);
-      if (before === undefined || now === undefined || Object.entries(now).some(([key, value]) => before[key as keyof Stamp] !== value)) {
-        return file;
-      }
+      if (before === undefined || now === undefined || !isSame(before, now)) return file;
     }
     return undefined;
   }
@@ -169,16 +167,20 @@ function stampIfThere(path: string): Stamp | undefined {
   }
 }
 
-const stampFrom = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): Stamp => ({ size, mtime: mtimeNs, ctime: ctimeNs, inode: String(ino) });
+const stampFrom = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): Stamp => ({
+  size: Number(size),
+  mtime: String(mtimeNs),
+  ctime: String(ctimeNs),
+  inode: String(ino),
+});
+
+const isSame = (a: Stamp, b: Stamp): boolean => a.size === b.size && a.mtime === b.mtime && a.ctime === b.ctime && a.inode === b.inode;
 
 function kindOf(stats: BigIntStats): string {
   if (stats.isFIFO()) return 'a pipe';
   if (stats.isSocket()) return 'a socket';
   return stats.isDirectory() ? 'a folder' : 'a device';
 }
-
-const isSame = (stamp: Stamp, row: KnownFile): boolean =>
-  row.size === Number(stamp.size) && row.mtime === String(stamp.mtime) && row.ctime === String(stamp.ctime) && row.inode === stamp.inode;
 
 async function digestOf(file: InputFile): Promise<string> {
   try {
