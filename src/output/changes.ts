@@ -5,9 +5,10 @@
  * A build writes the lists into `.part` files and renames them at its end. When a build dies, the next one cannot see
  * which files it removed, so it takes these paths from the unfinished list.
  */
-import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../errors.ts';
+import { writeAll } from '../write/lineFile.ts';
 import { makeFolder } from '../write/makeFolder.ts';
 import { PathList } from '../write/pathList.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../write/regularFile.ts';
@@ -24,10 +25,8 @@ const PORTION = 1 << 20;
 function append(handle: number, file: string, portion: Buffer): void {
   const source = openRegularFile(file);
   try {
-    for (let length = readSync(source, portion); length > 0; length = readSync(source, portion)) {
-      let written = 0;
-      while (written < length) written += writeSync(handle, portion, written, length - written);
-    }
+    for (let length = readSync(source, portion); length > 0; length = readSync(source, portion))
+      writeAll(handle, portion.subarray(0, length));
   } finally {
     closeSync(source);
   }

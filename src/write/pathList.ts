@@ -1,8 +1,9 @@
 /**
  * Writes lists of the paths that a build added or removed, one path per line.
  */
-import { closeSync, constants, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, constants, fsyncSync, openSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
+import { writeAll } from './lineFile.ts';
 
 /** Flags that open a plain file to append to it. A link or a pipe in its place is an error. */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -39,8 +40,7 @@ export class PathList {
   #write(end: (handle: number) => void): void {
     try {
       this.#handle ??= openSync(this.#file, APPEND);
-      let written = 0;
-      while (written < this.#length) written += writeSync(this.#handle, this.#buffer, written, this.#length - written);
+      writeAll(this.#handle, this.#buffer.subarray(0, this.#length));
       this.#length = 0;
       end(this.#handle);
     } catch (error) {
