@@ -138,18 +138,17 @@ export class Assembler {
     const complete = this.#complete.sort((a, b) => a.rank - b.rank);
     this.#complete = [];
     this.#records = new RecordColumns(this.#room);
+    let chosen: number[] | undefined;
     if (this.#completeRecords < records.count) {
       const ranks = new Set(complete.map(({ rank }) => rank));
-      const chosen: number[] = [];
+      chosen = [];
       for (let i = 0; i < records.count; i += 1) {
         if (ranks.has(records.ranks[i] ?? 0)) chosen.push(i);
         else this.#records.copy(records, i);
       }
-      this.#completeRecords = 0;
-      return batchOf(records, chosen, complete);
     }
     this.#completeRecords = 0;
-    return batchOf(records, undefined, complete);
+    return batchOf(records, chosen, complete);
   }
 
   /** Throws when a block lacks records, because counting and reading differ. */
