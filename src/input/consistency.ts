@@ -1,8 +1,8 @@
 /**
  * Checks rules across records, blocks and files, on the view `activity` of all canonical records.
  */
-import { identifier, int, joinedText, type Store, text } from '../store/duckdb.ts';
-import { CANONICAL_COLUMNS } from './recordSql.ts';
+import { int, joinedText, type Store, text } from '../store/duckdb.ts';
+import { SERVED_COLUMNS } from './recordSql.ts';
 import { Report } from './report.ts';
 
 /** Counts of the records, blocks and transactions to render. */
@@ -102,9 +102,6 @@ async function reportHashes(names: Names, report: Report, store: Store): Promise
     report.add([`block hash ${row.block_hash} is at two heights: ${row.a} (${inA}) and ${row.b} (${inB})`]);
   }
 }
-
-/** The columns that clients see. `source`, `event_index` and `ord` only tell where a record is in the input. */
-const SERVED_COLUMNS = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord'].includes(c)).map(identifier);
 
 /** Creates the table `copied` of all copies of a block but the first. Returns the number of blocks with several. */
 async function listCopies(store: Store): Promise<number> {

@@ -1,8 +1,8 @@
 /**
  * Turns all raw sources into canonical records: one row per record, with the same columns for every form of input.
  */
-import { ACTIVITY_FIELDS } from '../contract/fields.ts';
 import { int, type Store } from '../store/duckdb.ts';
+import { TABLES } from '../store/tables.ts';
 import { isInRange } from './blockRange.ts';
 import { isClustered, isTableClustered } from './clustering.ts';
 import type { RawSource, Reading } from './rawSource.ts';
@@ -10,6 +10,8 @@ import { isLedger } from './recognise.ts';
 import { CANONICAL_COLUMNS, canonicalCell, canonicalSelect, SERVED_ORDER } from './recordSql.ts';
 import { ledgerSelect } from './runes.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
+
+const NO_RECORDS = `SELECT ${Object.entries(TABLES.activity.columns).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
 
 /**
  * Creates three relations for the blocks in the table `affected`, and returns notices:
@@ -40,7 +42,7 @@ export async function makeActivity(sources: readonly RawSource[], reading: Readi
     others: int,
   });
   const filter = others > 0 ? 'WHERE block_height IN (SELECT block_height FROM affected)' : '';
-  await store.run(`CREATE TEMP VIEW activity AS SELECT * FROM (${all === '' ? noRecords() : all}) ${filter}`);
+  await store.run(`CREATE TEMP VIEW activity AS SELECT * FROM (${all === '' ? NO_RECORDS : all}) ${filter}`);
   return notices;
 }
 
@@ -60,11 +62,6 @@ async function listSpent(sources: readonly RawSource[], store: Store): Promise<v
   await store.run(`CREATE TEMP TABLE spent_outputs AS
     SELECT block_height, split_part(spent, ':', 1) || ':' || split_part(spent, ':', 2) AS "output", nullif(split_part(spent, ':', 3), '') AS address
     FROM (SELECT DISTINCT block_height, unnest(string_split(spent, ',')) AS spent FROM (${all}) WHERE spent IS NOT NULL AND block_height IN (SELECT block_height FROM affected))`);
-}
-
-function noRecords(): string {
-  const texts = new Set(ACTIVITY_FIELDS.filter((f) => f.kind !== 'integer').map((f) => f.column));
-  return `SELECT ${CANONICAL_COLUMNS.map((c) => `NULL::${texts.has(c) ? 'VARCHAR' : 'BIGINT'} AS "${c}"`).join(', ')} WHERE false`;
 }
 
 /**
