@@ -3,6 +3,7 @@
  * checked yet. JSON and CSV become tables, so they are parsed once; Parquet files become a view.
  */
 import { messageOf } from '../errors.ts';
+import { groupBy } from '../groupBy.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
 import type { BlockRange } from './blockRange.ts';
@@ -51,16 +52,8 @@ export interface RawSource {
 export type Numbered = Recognised & { readonly id: number };
 
 /** Groups files that one scan can read: the same form and layout, and for tables the same columns. */
-export function groupAlike(files: readonly Numbered[]): Numbered[][] {
-  const groups = new Map<string, Numbered[]>();
-  for (const file of files) {
-    const key = JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns]);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [file]);
-    else group.push(file);
-  }
-  return [...groups.values()];
-}
+export const groupAlike = (files: readonly Numbered[]): Iterable<Numbered[]> =>
+  groupBy(files, (file) => JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns])).values();
 
 export const pathsOf = (members: readonly Member[]): string[] => members.map(({ path }) => path);
 
