@@ -152,7 +152,7 @@ function recogniseCsv(common: Common, head: string): Recognised {
   // The pattern also matches an empty cell at the end of the line.
   if (cells.length > 1) cells.pop();
   const columns = cells.map((cell) => ({ name: cell.replace(/^"(.*)"$/, '$1').replaceAll('""', '"'), type: 'VARCHAR' }));
-  return { ...common, ...recogniseTable(common.file, columns), format: 'csv', columns };
+  return { ...common, form: recogniseTable(common.file, columns), format: 'csv', columns };
 }
 
 async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
@@ -162,13 +162,14 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
       column_type: text,
     });
     const columns = rows.map((row) => ({ name: row.column_name, type: row.column_type }));
-    return { ...common, ...recogniseTable(common.file, columns), format: 'parquet', columns };
+    return { ...common, form: recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {
     if (!isAboutFile(error)) throw error;
     throw new InputError(`${common.file.name} is broken Parquet: ${duckdbMessage(error)}`);
   }
 }
 
+/** Forms of tables, and the columns that they must have. A table has the first form of which it has all columns. */
 const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['flat', 'a flat activity table', ACTIVITY_FIELDS],
   ['node-ledger', 'ledger rows from a node', NODE_LEDGER_FIELDS],
@@ -176,17 +177,15 @@ const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['runes', 'a runes table', RUNE_FIELDS],
 ];
 
-function recogniseTable(file: InputFile, columns: readonly TableColumn[]): { form: TableForm } {
+function recogniseTable(file: InputFile, columns: readonly TableColumn[]): TableForm {
   const names = new Set(columns.map((c) => c.name));
-  const missing = FORMS.map(([form, label, fields]) => ({
-    form,
-    label,
-    missing: fields.filter((f) => !names.has(f.column)).map((f) => f.column),
-    share: fields.filter((f) => names.has(f.column)).length / fields.length,
-  }));
-  const whole = missing.find((m) => m.missing.length === 0);
-  if (whole !== undefined) return { form: whole.form };
-  const [near] = missing.sort((a, b) => b.share - a.share);
+  const forms = FORMS.map(([form, label, fields]) => {
+    const missing = fields.filter((f) => !names.has(f.column)).map((f) => f.column);
+    return { form, label, missing, share: (fields.length - missing.length) / fields.length };
+  });
+  const whole = forms.find(({ missing }) => missing.length === 0);
+  if (whole !== undefined) return whole.form;
+  const [near] = forms.sort((a, b) => b.share - a.share);
   if (near !== undefined && near.share >= 0.6) {
     throw new InputError(`${file.name} looks like ${near.label} but lacks the column(s) ${near.missing.join(', ')}`, KNOWN_FORMATS);
   }
