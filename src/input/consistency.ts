@@ -38,10 +38,7 @@ export const findKnownInState: FindKnown = async (store) => {
 
 /**
  * Throws an InputError that lists contradictions within the files that were read, and with unchanged files. `names` has
- * the file names by file number. Creates three relations:
- * - `kept`, a view of the records, with one copy of each block that several files have;
- * - `blocks` (block_height, block_hash, records), a table;
- * - `transactions` (tx_id, block_height, tx_index, records and more), a table.
+ * the file names by file number. Creates `all_holds`, `kept`, `blocks` and `transactions` (store/tables.ts).
  */
 export async function checkConsistency(names: ReadonlyMap<number, string>, findKnown: FindKnown, store: Store): Promise<Holdings> {
   const report = new Report();

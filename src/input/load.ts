@@ -51,10 +51,7 @@ export interface Loaded extends Holdings {
  * Loads the input that changed since the last build, which the views `known_...` describe (state/state.ts). Loads all
  * input when they are empty. `own` are the build's own folders, which are never input.
  *
- * Creates the relations of consistency.ts and makeActivity.ts, and the tables:
- * - `affected` (block_height): every block that may have changed;
- * - `holds` (source, block_height, block_hash, records): the blocks of each file that was read;
- * - `left_out` (source, block_height, rune_id, records): ledger rows without a known rune.
+ * Creates the relations that store/tables.ts says this folder makes.
  */
 export async function loadInput(
   inputs: readonly string[],

@@ -14,10 +14,8 @@ import { assembleSavedResponses } from './savedResponses.ts';
 const NO_RECORDS = `SELECT ${Object.entries(TABLES.activity.columns).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
 
 /**
- * Creates three relations for the blocks in the table `affected`, and returns notices:
- * - `activity`, a view of all canonical records;
- * - `spent_outputs` (block_height, output, address), a table of what files from a node say;
- * - `held` (source, block_height, block_hash, records), a table of the blocks of each file.
+ * Creates `activity`, `spent_outputs` and `held` (store/tables.ts) for the blocks in the table `affected`. Returns
+ * notices.
  */
 export async function makeActivity(sources: readonly RawSource[], reading: Reading): Promise<string[]> {
   const { store } = reading;
@@ -46,10 +44,7 @@ export async function makeActivity(sources: readonly RawSource[], reading: Readi
   return notices;
 }
 
-/**
- * Creates the table `spent_outputs` of the outputs that the blocks in `affected` spend, as far as files from a node say.
- * Several files may have the same block.
- */
+/** Creates the table `spent_outputs`. Several files may have the same block. */
 async function listSpent(sources: readonly RawSource[], store: Store): Promise<void> {
   const selects = sources
     .filter(({ form }) => form === 'node-ledger')

@@ -33,9 +33,8 @@ export interface BlockChanges {
 }
 
 /**
- * Replaces the rows of written blocks, and removes the rows of blocks that no input has any more. Creates the tables
- * `old_blocks` and `old_transactions` with the previous rows, `written` and `placed_transactions` with the new rows,
- * `replaced` with all heights, and `touched_runes` with the runes that both mint or burn.
+ * Replaces the rows of written blocks, and removes the rows of blocks that no input has any more. Creates the relations
+ * that store/tables.ts says this file makes.
  */
 export async function updateBlocks(written: Iterable<NewBlock>, layout: Layout, store: Store): Promise<BlockChanges> {
   const rows = [...written].map((b) => [
