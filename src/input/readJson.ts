@@ -4,6 +4,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, type Field } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
+import { groupBy } from '../groupBy.ts';
 import { identifier, int, literal, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { fillTable, SOURCE_FILE } from './fillTable.ts';
@@ -17,16 +18,11 @@ const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
   required: true,
 }));
 
-const RUNE_TYPE = 'STRUCT(id JSON, number JSON, name JSON, spaced_name JSON)';
-const LOCATION_TYPE = 'STRUCT(block_hash JSON, block_height JSON, tx_id JSON, tx_index JSON, vout JSON, "output" JSON, "timestamp" JSON)';
-const ACTIVITY_TYPES: readonly [string, string][] = [
-  ['rune', RUNE_TYPE],
-  ['address', 'JSON'],
-  ['receiver_address', 'JSON'],
-  ['amount', 'JSON'],
-  ['operation', 'JSON'],
-  ['location', LOCATION_TYPE],
-];
+/** DuckDB's types of the keys of a record. Values are read as JSON, so that they can be checked. */
+const ACTIVITY_TYPES = [...groupBy(ACTIVITY_FIELDS, ({ path }) => path.replace(/[.].*/, ''))].map(([key, fields]) => {
+  const inside = fields.flatMap(({ path }) => path.split('.').slice(1)).map((name) => `${identifier(name)} JSON`);
+  return [key, inside.length === 0 ? 'JSON' : `STRUCT(${inside.join(', ')})`] as const;
+});
 
 /** Limits of DuckDB's `maximum_object_size`. */
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
