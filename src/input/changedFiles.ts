@@ -39,8 +39,11 @@ export interface Selection {
   readonly isListStale: boolean;
   /** The rows of all files for the state. Resolves when the digests of new files are computed. */
   readonly rows: Promise<readonly FileRow[]>;
-  /** The stamps of all files at the start of the build. */
-  readonly pins: Pins;
+  /**
+   * Returns the first of some files that changed since the start of the build. A file must not change between the check
+   * of its records and its last use.
+   */
+  changed(files: Iterable<InputFile>): InputFile | undefined;
   /** Throws an InputError for the first new file that differs from its expected checksum. */
   checkDigests(): Promise<void>;
 }
@@ -73,11 +76,16 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
     rows.push({ id, name: file.name, digest, ...stamp });
     seen.add(id);
   };
-  const pins = new Pins();
+  const stamps = new Map<string, Stamp>();
+  const changed = (some: Iterable<InputFile>) => {
+    for (const file of some) if (!isSame(stamps.get(file.path), stampIfThere(file.path))) return file;
+    return undefined;
+  };
   const checksums = new Checksums();
   const expected = new Map<number, string>();
   for (const file of files) {
-    const stamp = pins.pin(file);
+    const stamp = stampOf(file);
+    stamps.set(file.path, stamp);
     const row = known.get(file.name);
     if (row !== undefined && isSame(stamp, row)) {
       keep(file, stamp, row);
@@ -104,7 +112,7 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
     for (const { id, file, stamp } of pending) {
       const digest = await digestOf(file);
       // A file that was replaced meanwhile gets no digest, so the next build reads it again.
-      rows.push({ id, name: file.name, digest: pins.changed([file]) === undefined ? digest : '', ...stamp });
+      rows.push({ id, name: file.name, digest: changed([file]) === undefined ? digest : '', ...stamp });
     }
     return rows;
   })();
@@ -120,28 +128,7 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
       ]);
     }
   };
-  return { touched, unchanged, gone, isListStale, rows: digests, pins, checkDigests };
-}
-
-/** File stamps from the start of a build. A file must not change between the check of its records and its last use. */
-class Pins {
-  readonly #stamps = new Map<string, Stamp>();
-
-  pin(file: InputFile): Stamp {
-    const stamp = stampOf(file);
-    this.#stamps.set(file.path, stamp);
-    return stamp;
-  }
-
-  /** Returns the first file that changed since it was pinned. */
-  changed(files: Iterable<InputFile>): InputFile | undefined {
-    for (const file of files) {
-      const before = this.#stamps.get(file.path);
-      const now = stampIfThere(file.path);
-      if (before === undefined || now === undefined || !isSame(before, now)) return file;
-    }
-    return undefined;
-  }
+  return { touched, unchanged, gone, isListStale, rows: digests, changed, checkDigests };
 }
 
 /**
@@ -174,7 +161,8 @@ const stampFrom = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): Stamp => ({
   inode: String(ino),
 });
 
-const isSame = (a: Stamp, b: Stamp): boolean => a.size === b.size && a.mtime === b.mtime && a.ctime === b.ctime && a.inode === b.inode;
+const isSame = (a: Stamp | undefined, b: Stamp | undefined): boolean =>
+  a !== undefined && a.size === b?.size && a.mtime === b.mtime && a.ctime === b.ctime && a.inode === b.inode;
 
 function kindOf(stats: BigIntStats): string {
   if (stats.isFIFO()) return 'a pipe';

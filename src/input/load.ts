@@ -74,8 +74,8 @@ export async function loadInput(
   }
 }
 
-function throwIfChanged({ pins }: Selection, reader: InputReader): void {
-  const changed = pins.changed(reader.read.values());
+function throwIfChanged(selection: Selection, reader: InputReader): void {
+  const changed = selection.changed(reader.read.values());
   if (changed === undefined) return;
   throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
 }
@@ -123,7 +123,7 @@ async function load(
     tip,
     fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reader.formOf(row.id) })),
     notices,
-    changedFile: () => selection.pins.changed(views)?.name,
+    changedFile: () => selection.changed(views)?.name,
   };
 }
 
