@@ -55,11 +55,14 @@ function dropHalfLine(list: string): void {
 /** The lists of one build. */
 export class Changes {
   readonly #folder: string;
+  /** The list of removed paths while the build runs. */
+  readonly #removed: string;
   /** Paths that a build removed before it died. Some of these files may exist again. */
   #inherited: readonly string[] = [];
 
   constructor(cache: string) {
     this.#folder = join(cache, FOLDER);
+    this.#removed = join(this.#folder, `removed.txt${PART}`);
   }
 
   /**
@@ -69,12 +72,11 @@ export class Changes {
    */
   begin(lastBuildDied: boolean): void {
     makeFolder(this.#folder);
-    const part = join(this.#folder, `removed.txt${PART}`);
-    const lists = [part, ...(lastBuildDied ? [join(this.#folder, 'removed.txt')] : [])];
+    const lists = [this.#removed, ...(lastBuildDied ? [join(this.#folder, 'removed.txt')] : [])];
     this.#inherited = lists.flatMap(pathsIn);
-    dropHalfLine(part);
-    for (const name of readdirSync(this.#folder)) {
-      if (name.endsWith(PART) && name !== `removed.txt${PART}`) rmSync(join(this.#folder, name), { recursive: true });
+    dropHalfLine(this.#removed);
+    for (const path of readdirSync(this.#folder).map((name) => join(this.#folder, name))) {
+      if (path.endsWith(PART) && path !== this.#removed) rmSync(path, { recursive: true });
     }
   }
 
@@ -85,7 +87,7 @@ export class Changes {
 
   /** Returns the list of removed paths. Sync it before removing a file, or a power cut may lose the path. */
   removedList(): PathList {
-    return new PathList(join(this.#folder, `removed.txt${PART}`));
+    return new PathList(this.#removed);
   }
 
   /** Merges the lists and gives them their final names. Call it after all writers. `root` is the output folder. */
@@ -101,7 +103,7 @@ export class Changes {
     } finally {
       closeSync(handle);
     }
-    const removed = join(this.#folder, `removed.txt${PART}`);
+    const removed = this.#removed;
     if (this.#inherited.length > 0) {
       const all = new Set([...this.#inherited, ...pathsIn(removed)]);
       for (const path of all) {
