@@ -6,11 +6,10 @@
  * Unchanged files are not read again, unless they share a block with a changed file. A block is always assembled and
  * compared from all files that have it.
  */
-import type { LastRead, Sources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { describeRange } from './blockRange.ts';
-import { readBlocksFiles } from './blocksRead.ts';
+import { type BlocksRead, readBlocksFiles } from './blocksRead.ts';
 import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
 import { checkConsistency, type FindKnown, findKnownInState, type Holdings } from './consistency.ts';
 import { discover, type InputFile } from './discover.ts';
@@ -19,7 +18,7 @@ import { makeActivity } from './makeActivity.ts';
 import type { Reading } from './rawSource.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './runes.ts';
 
-export interface Loaded extends Holdings {
+export interface Loaded extends Holdings, BlocksRead {
   /** Number of input files. */
   readonly files: number;
   /** Number of input files that this build read. */
@@ -34,10 +33,6 @@ export interface Loaded extends Holdings {
   readonly hasRunes: boolean;
   /** The rows of all files for the state. */
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
-  /** Blocks that were read, and their rules; only those that the input lists. */
-  readonly sources: Sources;
-  /** The last block that was read, if the input says it. It may have no records. */
-  readonly tip: LastRead | undefined;
   /** Messages to the user that are not errors. */
   readonly notices: readonly string[];
   /**
@@ -99,8 +94,8 @@ async function load(
   const holdings = await checkConsistency(reader.names, findKnown, store);
   await checkRunesAreKnown(reader.ledgers, store);
 
-  const { sources, tip } = readBlocksFiles(files, range);
-  if (holdings.records === 0 && sources.length === 0 && !(await hasOtherBlocks(store))) {
+  const blocksRead = readBlocksFiles(files, range);
+  if (holdings.records === 0 && blocksRead.sources.length === 0 && !(await hasOtherBlocks(store))) {
     const shown = files.slice(0, 10).map((f) => f.name);
     throw new InputError(`the input has no activity records${describeRange(range)}`, [
       `Read: ${shown.join(', ')}.`,
@@ -113,14 +108,13 @@ async function load(
   const outdated = [...selection.gone, ...reader.read.keys()];
   return {
     ...holdings,
+    ...blocksRead,
     files: files.length,
     filesRead: reader.read.size,
     hasChanges: outdated.length > 0,
     isListStale: selection.isListStale,
     outdated,
     hasRunes: reader.hasRunes,
-    sources,
-    tip,
     fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reader.formOf(row.id) })),
     notices,
     changedFile: () => selection.changed(views)?.name,
