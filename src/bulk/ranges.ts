@@ -8,7 +8,6 @@ import { isAbsence } from '../errors.ts';
 import { groupBy } from '../groupBy.ts';
 import { ACTIVITY_FOLDER, firstOfRange, rangePath } from '../pages/paths.ts';
 
-/** Size and SHA-256 of a file. */
 export interface FileStamp {
   readonly bytes: number;
   /** SHA-256 of the content, 64 hex digits. */

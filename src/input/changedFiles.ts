@@ -54,7 +54,6 @@ export interface FileRow extends Stamp {
   readonly digest: string;
 }
 
-/** The columns of the view `known_files`. */
 const KNOWN_FILE = { id: int, name: text, form: text, size: int, mtime: text, ctime: text, inode: text, digest: text } as const;
 type KnownFile = Values<typeof KNOWN_FILE>;
 

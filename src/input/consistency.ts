@@ -227,7 +227,6 @@ async function reportScattered(names: Names, report: Report, store: Store): Prom
   }
 }
 
-/** Reports transactions with an event index on some records only. */
 async function reportPartlyNumbered(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows(`SELECT * FROM transactions WHERE ${PARTLY_NUMBERED} ORDER BY block_height, tx_id`, {
     block_height: int,

@@ -43,7 +43,6 @@ export class InputReader {
     return new Map([...this.names].filter(([id]) => isLedger(this.formOf(id))));
   }
 
-  /** Notices about files without records. */
   get notices(): string[] {
     const [first, ...others] = this.#withoutRecords;
     if (first === undefined) return [];

@@ -19,9 +19,7 @@ import type { Reading } from './rawSource.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './runes.ts';
 
 export interface Loaded extends Holdings, BlocksRead {
-  /** Number of input files. */
   readonly files: number;
-  /** Number of input files that this build read. */
   readonly filesRead: number;
   /** True when a block may have changed. */
   readonly hasChanges: boolean;
@@ -31,9 +29,7 @@ export interface Loaded extends Holdings, BlocksRead {
   readonly outdated: readonly number[];
   /** True when the table `runes` exists, made from all runes files. */
   readonly hasRunes: boolean;
-  /** The rows of all files for the state. */
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
-  /** Messages to the user that are not errors. */
   readonly notices: readonly string[];
   /**
    * Returns the name of a Parquet file that changed after its records were checked. Rendering reads Parquet files

@@ -23,14 +23,12 @@ export interface Reading {
   readonly progress: ReadProgress;
 }
 
-/** A file of a raw source. */
 export interface Member {
   /** The file's number, which its records have in the column `source`. Numbers follow the order of file names. */
   readonly id: number;
   readonly file: InputFile;
   /** The uncompressed file: the input itself or its unpacked copy. */
   readonly path: string;
-  /** Size of the uncompressed file. */
   readonly bytes: number;
 }
 
@@ -48,7 +46,6 @@ export interface RawSource {
   readonly isView: boolean;
 }
 
-/** A recognised file and its number. */
 export type Numbered = Recognised & { readonly id: number };
 
 /** Groups files that one scan can read: the same form and layout, and for tables the same columns. */
@@ -57,7 +54,6 @@ export const groupAlike = (files: readonly Numbered[]): Iterable<Numbered[]> =>
 
 export const pathsOf = (members: readonly Member[]): string[] => members.map(({ path }) => path);
 
-/** Total size of the uncompressed files. */
 export const bytesOf = (members: readonly Member[]): number => members.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** The member whose path is in an error message of DuckDB; the first member when no path matches. */

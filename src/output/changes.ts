@@ -52,7 +52,6 @@ function dropHalfLine(list: string): void {
   if (text !== undefined && !text.endsWith('\n')) truncateSync(list, text.lastIndexOf('\n') + 1);
 }
 
-/** The lists of one build. */
 export class Changes {
   readonly #folder: string;
   /** The list of removed paths while the build runs. */

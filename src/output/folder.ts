@@ -21,7 +21,6 @@ const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. Th
 /** Lock file of a running build. attachDatabase says why it is a database. */
 export const LOCK = `${MARKER}.lock`;
 
-/** State of the output folder before a build. */
 export interface OutputState {
   readonly kind: 'absent' | 'empty' | 'ours';
   /** SHA-256 of the manifest; undefined without a manifest or after an unfinished build. */

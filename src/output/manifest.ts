@@ -123,5 +123,4 @@ async function leftOut(store: Store): Promise<Pick<Manifest, 'left_out'>> {
   return { left_out: { rows: first.rows, runes, more_runes: first.runes - runes.length } };
 }
 
-/** Returns the path and the bytes of a manifest. */
 export const manifestFile = (manifest: Manifest): OwnFile => [MANIFEST_PATH, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)];

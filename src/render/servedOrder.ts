@@ -21,7 +21,6 @@ export interface BatchBlock extends ExpectedBlock {
   readonly first: number;
   /** Index of its first transaction in the batch. */
   readonly firstTx: number;
-  /** Number of its transactions. */
   readonly transactions: number;
   /** Number of records of each operation, in the order of OPERATIONS. */
   readonly operations: readonly number[];
@@ -240,7 +239,6 @@ class RecordColumns {
     return i === 0 || this.txIndexes[i] !== this.txIndexes[i - 1] || this.ranks[i] !== this.ranks[i - 1];
   }
 
-  /** Returns the tx id of record `i`. */
   txId(i: number): Uint8Array {
     const at = (this.ids[i] ?? 0) * TX_ID_LENGTH;
     return this.txIds.subarray(at, at + TX_ID_LENGTH);

@@ -47,7 +47,6 @@ export interface Header extends Work {
   readonly previous: string;
 }
 
-/** Reads a header. */
 export const readHeader = (bytes: Uint8Array, hash256: Hash256): Header => ({
   hash: hashText(hash256(bytes.subarray(0, HEADER_BYTES))),
   previous: hashText(bytes, 4),

@@ -27,7 +27,6 @@ const FORMAT = 11;
 
 const program = `${VERSION} ${FORMAT}`;
 
-/** The state file is damaged. */
 class DamagedStateError extends Error {
   override readonly name = 'DamagedStateError';
 }

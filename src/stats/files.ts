@@ -14,7 +14,6 @@ import { int, literal, type Store } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 import { type BuildStats, blockOf, ID_FORM, MOST_ACTIVE, mostActive, runeOf } from './totals.ts';
 
-/** Separator between lines. */
 const BETWEEN = ',\n';
 
 /** Joins lines to the bytes of a file. Each line must begin with BETWEEN. */

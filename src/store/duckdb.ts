@@ -46,7 +46,6 @@ export const int: Column<number> = {
   },
 };
 
-/** A text column. */
 export const text: Column<string> = { type: 'text', read: (cell) => (typeof cell === 'string' ? cell : undefined) };
 
 /** A column whose NULL reads as undefined. */
