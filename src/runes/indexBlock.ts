@@ -213,7 +213,10 @@ class BlockState {
   #mint(id: MessageId): { rune: RuneId; amount: bigint } | undefined {
     const rune = knownId(id);
     const found: MintedRune | undefined = this.#minted.get(rune) ?? this.indexing.ledger.rune(rune);
-    if (!found?.terms || !isOpen(found, this.indexing.height)) return undefined;
+    if (!found?.terms) return undefined;
+    const { heightStart, offsetStart, heightEnd, offsetEnd, cap } = found.terms;
+    const window = mintWindow(found.block, [heightStart, offsetStart], [heightEnd, offsetEnd]);
+    if (!isMintOpen(window, this.indexing.height, found.mints, cap)) return undefined;
     this.#minted.set(rune, { ...found, mints: found.mints + 1 });
     return { rune, amount: found.terms.amount ?? 0n };
   }
@@ -368,9 +371,4 @@ function burnedOutputs({ bytes, scripts, scriptLengths }: Block, { firstOutput, 
   const burned: boolean[] = [];
   for (let i = firstOutput; i < firstOutput + outputs; i++) burned.push(isOpReturn(bytes, scripts[i] ?? 0, scriptLengths[i] ?? 0));
   return burned;
-}
-
-function isOpen({ block, terms, mints }: Mintable, height: number): boolean {
-  const { heightStart, offsetStart, heightEnd, offsetEnd, cap } = terms ?? {};
-  return isMintOpen(mintWindow(block, [heightStart, offsetStart], [heightEnd, offsetEnd]), height, mints, cap);
 }
