@@ -4,24 +4,16 @@
  */
 import type { Loaded } from '../input/load.ts';
 import type { Layout } from '../pages/site.ts';
+import type { BatchBlock } from '../render/servedOrder.ts';
 import { countWritten } from '../stats/counting.ts';
 import { int, literal, type Store } from '../store/duckdb.ts';
 import { TABLES } from '../store/tables.ts';
+import type { WrittenBlock } from '../write/batchWriter.ts';
 
 /** A block whose pages this build wrote. */
-export interface NewBlock {
-  readonly height: number;
-  readonly hash: string;
-  readonly records: number;
-  readonly transactions: number;
-  readonly operations: readonly number[];
-  readonly digest: string;
+export interface NewBlock extends Pick<BatchBlock, 'hash' | 'records' | 'transactions' | 'operations' | 'digest'>, WrittenBlock {
   /** Digest of the outputs that the block spends; empty if the input does not say. */
   readonly spentDigest: string;
-  readonly files: number;
-  readonly bytes: number;
-  /** The compressed pages, if the build has an archive. */
-  readonly spooled: { readonly bytes: number } | undefined;
 }
 
 /** The blocks that changed in a build. */
