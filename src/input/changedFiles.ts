@@ -11,13 +11,13 @@ import { Checksums, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-/** File attributes that change when a file is written or replaced, as in `known_files`. Times are in nanoseconds. */
-interface Stamp {
-  readonly size: number;
-  readonly mtime: string;
-  readonly ctime: string;
-  readonly inode: string;
-}
+/** A row of the view `known_files`. Times are in nanoseconds. */
+const KNOWN_FILE = { id: int, name: text, form: text, size: int, mtime: text, ctime: text, inode: text, digest: text } as const;
+type KnownFile = Values<typeof KNOWN_FILE>;
+export type FileRow = Omit<KnownFile, 'form'>;
+
+/** File attributes that change when a file is written or replaced. */
+type Stamp = Pick<KnownFile, 'size' | 'mtime' | 'ctime' | 'inode'>;
 
 export interface NumberedFile {
   /** The file's number, which its records have in the column `source`. */
@@ -47,15 +47,6 @@ export interface Selection {
   /** Throws an InputError for the first new file that differs from its expected checksum. */
   checkDigests(): Promise<void>;
 }
-
-export interface FileRow extends Stamp {
-  readonly id: number;
-  readonly name: string;
-  readonly digest: string;
-}
-
-const KNOWN_FILE = { id: int, name: text, form: text, size: int, mtime: text, ctime: text, inode: text, digest: text } as const;
-type KnownFile = Values<typeof KNOWN_FILE>;
 
 /** Compares the files with the files of the last build (the view `known_files`). */
 export async function selectFiles(files: readonly InputFile[], store: Store): Promise<Selection> {

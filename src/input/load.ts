@@ -31,10 +31,7 @@ export interface Loaded extends Holdings, BlocksRead {
   readonly hasRunes: boolean;
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
   readonly notices: readonly string[];
-  /**
-   * Returns the name of a Parquet file that changed after its records were checked. Rendering reads Parquet files
-   * again.
-   */
+  /** Returns the name of a Parquet file that changed after its records were checked. Rendering reads these files again. */
   changedFile(): string | undefined;
 }
 
