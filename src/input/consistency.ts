@@ -27,14 +27,13 @@ export interface KnownTransaction {
 export type FindKnown = (store: Store) => Promise<readonly KnownTransaction[]>;
 
 /** Finds them in the state. Layout `archive` has them in its table of ids instead (archiver/knownTransactions.ts). */
-export const findKnownInState: FindKnown = async (store) => {
-  const rows = await store.rows(
-    `SELECT t.tx_id, t.block_height AS height, k.block_height AS other FROM transactions t JOIN known_transactions k ON k.tx_id = t.tx_id
+export const findKnownInState: FindKnown = (store) =>
+  store.rows(
+    `SELECT t.tx_id AS "txId", t.block_height AS height, k.block_height AS other
+     FROM transactions t JOIN known_transactions k ON k.tx_id = t.tx_id
      WHERE k.block_height NOT IN (SELECT block_height FROM affected)`,
-    { tx_id: text, height: int, other: int },
+    { txId: text, height: int, other: int },
   );
-  return rows.map(({ tx_id: txId, height, other }) => ({ txId, height, other }));
-};
 
 /**
  * Throws an InputError that lists contradictions within the files that were read, and with unchanged files. `names` has

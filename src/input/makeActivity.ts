@@ -75,8 +75,7 @@ async function makeRelation(source: RawSource, relation: string, reading: Readin
   if (source.isView) return relation;
   await store.run(`DROP TABLE ${source.relation}`);
   if (await isTableClustered(relation, reading)) return relation;
-  await store.run(`CREATE TEMP TABLE sorted AS SELECT * FROM ${relation} ORDER BY ${SERVED_ORDER}`);
-  await store.run(`DROP TABLE ${relation}`);
-  await store.run(`ALTER TABLE sorted RENAME TO ${relation}`);
+  await store.run(`CREATE TEMP TABLE sorted AS SELECT * FROM ${relation} ORDER BY ${SERVED_ORDER};
+    DROP TABLE ${relation}; ALTER TABLE sorted RENAME TO ${relation}`);
   return relation;
 }
