@@ -21,7 +21,7 @@ import { ledgersToReadAgain, leftOutSelect, loadRunes } from './runes.ts';
 
 export class InputReader {
   readonly #unchanged: readonly UnchangedFile[];
-  readonly #reading: Reading;
+  readonly reading: Reading;
   readonly #forms: Map<number, string>;
   /** The files that this build has read, by file number. */
   readonly read = new Map<number, InputFile>();
@@ -33,7 +33,7 @@ export class InputReader {
 
   constructor(unchanged: readonly UnchangedFile[], reading: Reading) {
     this.#unchanged = unchanged;
-    this.#reading = reading;
+    this.reading = reading;
     this.#forms = new Map(unchanged.map(({ id, form }) => [id, form]));
     this.names = new Map(unchanged.map(({ id, file }) => [id, file.name]));
   }
@@ -63,7 +63,7 @@ export class InputReader {
    * `left_out`.
    */
   async readTouched(files: readonly NumberedFile[]): Promise<void> {
-    const { store, progress } = this.#reading;
+    const { store, progress } = this.reading;
     await store.run(`CREATE TEMP TABLE holds (${definitionOf(TABLES.holds.columns)})`);
     await store.run(`CREATE TEMP TABLE left_out (${definitionOf(TABLES.left_out.columns)})`);
     for (const { id, file } of files) this.names.set(id, file.name);
@@ -86,7 +86,7 @@ export class InputReader {
   /** Reads the unchanged files that have a block of the table `affected`. */
   async readRelated(): Promise<void> {
     if (this.#unchanged.length === 0) return;
-    const { store, progress } = this.#reading;
+    const { store, progress } = this.reading;
     const rows = await store.rows(
       'SELECT DISTINCT source FROM known_held WHERE block_height IN (SELECT block_height FROM affected) ORDER BY source',
       { source: int },
@@ -100,7 +100,7 @@ export class InputReader {
   }
 
   async #readAll(files: readonly NumberedFile[]): Promise<RawSource[]> {
-    const { scratch, store, progress } = this.#reading;
+    const { scratch, store, progress } = this.reading;
     const recognised: Numbered[] = [];
     progress.expect(files.length);
     for (const { id, file } of files) {
@@ -113,7 +113,7 @@ export class InputReader {
       else if (basename(file.path) !== BLOCKS_FILE) this.#withoutRecords.push(file.name);
     }
     const sources: RawSource[] = [];
-    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.#reading));
+    for (const group of groupAlike(recognised)) sources.push(await readSource(group, this.reading));
     for (const source of sources) this.sources.push(source);
     return sources;
   }
@@ -121,7 +121,7 @@ export class InputReader {
   /** Adds a source's blocks to the table `holds`, and the rows of a ledger that lack their rune to `left_out`. */
   async #listBlocks(source: RawSource): Promise<void> {
     if (source.form === 'runes') return;
-    const { range, store } = this.#reading;
+    const { range, store } = this.reading;
     let isCounted: string | undefined;
     if (isLedger(source.form)) {
       await store.run(`INSERT INTO left_out ${leftOutSelect(source, range)}`);
@@ -138,14 +138,14 @@ export class InputReader {
   /** True when a runes file of the last build was removed or changed. */
   async #lostRunes(): Promise<boolean> {
     const kept = this.#unchanged.filter(({ form }) => form === 'runes').length;
-    const { known } = await this.#reading.store.row(`SELECT count(*) AS known FROM known_files WHERE form = 'runes'`, { known: int });
+    const { known } = await this.reading.store.row(`SELECT count(*) AS known FROM known_files WHERE form = 'runes'`, { known: int });
     return known > kept;
   }
 
   /** Creates the table `runes` from all runes files, and reads again the ledgers whose records change. */
   async #updateRunes(): Promise<void> {
     this.hasRunes = true;
-    const { store } = this.#reading;
+    const { store } = this.reading;
     const unread = this.#unchanged.filter(({ id }) => !this.read.has(id));
     await this.#readAll(unread.filter(({ form }) => form === 'runes'));
     const ledgers = unread.filter(({ form }) => isLedger(form));

@@ -51,7 +51,7 @@ export async function loadInput(
   const selection = await selectFiles(files, reading.store);
   const reader = new InputReader(selection.unchanged, reading);
   try {
-    const loaded = await load(files, selection, reader, reading, findKnown);
+    const loaded = await load(files, selection, reader, findKnown);
     throwIfChanged(selection, reader);
     await selection.checkDigests();
     return loaded;
@@ -68,21 +68,15 @@ function throwIfChanged(selection: Selection, reader: InputReader): void {
   throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
 }
 
-async function load(
-  files: readonly InputFile[],
-  selection: Selection,
-  reader: InputReader,
-  reading: Reading,
-  findKnown: FindKnown,
-): Promise<Loaded> {
-  const { range, store } = reading;
+async function load(files: readonly InputFile[], selection: Selection, reader: InputReader, findKnown: FindKnown): Promise<Loaded> {
+  const { range, store } = reader.reading;
   await store.run(SHIFT_DECIMALS);
   await reader.readTouched(selection.touched);
   const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;
   await store.run(`CREATE TEMP TABLE affected AS
     SELECT block_height FROM holds UNION SELECT block_height FROM known_held WHERE source IN ${gone}`);
   await reader.readRelated();
-  const notices = [...reader.notices, ...(await makeActivity(reader.sources, reading))];
+  const notices = [...reader.notices, ...(await makeActivity(reader.sources, reader.reading))];
   const { views } = reader;
   const holdings = await checkConsistency(reader.names, findKnown, store);
   await checkRunesAreKnown(reader.ledgers, store);
