@@ -126,7 +126,7 @@ describe('the tables of a build', () => {
     try {
       const state = await State.attach(store, undefined, {}, undefined);
       const input = new URL('./fixtures/golden/ledger/input', import.meta.url).pathname;
-      const loaded = await loadInput([input], undefined, [], LIMITS, scratch, store, new ReadProgress());
+      const loaded = await loadInput([input], [], { range: undefined, limits: LIMITS, scratch, store, progress: new ReadProgress() });
       const blocks = await store.rows('SELECT * FROM blocks', { block_height: int, block_hash: text, records: int });
       await state.begin();
       const written = { transactions: 1, operations: [], digest: '', spentDigest: '', files: 1, bytes: 1, spooled: undefined };

@@ -20,7 +20,7 @@ it('a build finds the changed files among many', async () => {
 
 it('a build reads many files of one format together', () => {
   const files = Array.from({ length: MANY }, (_, id) => ({ id, form: 'activity', layout: 'array' }) as unknown as Numbered);
-  expect(groupAlike(files).map((group) => group.length)).toEqual([MANY]);
+  expect([...groupAlike(files)].map((group) => group.length)).toEqual([MANY]);
 });
 
 it('a pull joins many files into one', () => {

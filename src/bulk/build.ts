@@ -7,7 +7,7 @@ import { countCrossing, type WorkLimits } from '../limits.ts';
 import { HEIGHTS_PER_RANGE, RANGES_PATH, rangePath } from '../pages/paths.ts';
 import { int, literal, nullable, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
-import { type FileStamp, rangesFile, stampOf } from './ranges.ts';
+import { rangesFile, stampOf } from './ranges.ts';
 import { rowsOfFiles, rowsOfRecords, writeRows } from './rows.ts';
 
 /** A Parquet file was changed since the last build, so an incremental build cannot copy rows from it. */
@@ -75,7 +75,9 @@ export async function writeRanges(out: string, scratch: string, sink: DiskSink, 
           ? fresh
           : `${fresh} UNION ALL ${rowsOfFiles([old], 'block_height NOT IN (SELECT block_height FROM replaced)')}`;
       await writeRows(rows, range.records, made, store);
-      await remember(range.first, await stampOf(made), store);
+      const stamp = await stampOf(made);
+      if (stamp === undefined) throw new Error(`${path} was not written`);
+      await store.run(`INSERT INTO state.ranges VALUES (${range.first}, ${stamp.bytes}, ${literal(stamp.sha256)})`);
       sink.take(path, made);
     }
   }
@@ -109,11 +111,6 @@ async function putAside(portion: readonly Due[], store: Store): Promise<string> 
   const isInRange = `block_height BETWEEN ${first} AND ${last + HEIGHTS_PER_RANGE - 1}`;
   await store.run(`CREATE OR REPLACE TEMP TABLE aside AS SELECT * FROM kept WHERE ${isInRange} AND ${WRITTEN} ORDER BY block_height`);
   return 'aside';
-}
-
-async function remember(first: number, stamp: FileStamp | undefined, store: Store): Promise<void> {
-  if (stamp === undefined) throw new Error(`${rangePath(first)} was not written`);
-  await store.run(`INSERT INTO state.ranges VALUES (${first}, ${stamp.bytes}, ${literal(stamp.sha256)})`);
 }
 
 /** Makes the list of all ranges in the state. */

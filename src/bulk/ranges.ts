@@ -5,9 +5,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream, lstatSync } from 'node:fs';
 import type { BulkFile } from '../contract/bulk.ts';
 import { isAbsence } from '../errors.ts';
+import { groupBy } from '../groupBy.ts';
 import { ACTIVITY_FOLDER, firstOfRange, rangePath } from '../pages/paths.ts';
 
-/** Size and SHA-256 of a file. */
 export interface FileStamp {
   readonly bytes: number;
   /** SHA-256 of the content, 64 hex digits. */
@@ -20,16 +20,8 @@ interface BlockSize {
 }
 
 /** Groups blocks (heights ascending) by the first height of their range. */
-export function byRange<Block extends BlockSize>(blocks: readonly Block[]): Map<number, Block[]> {
-  const ranges = new Map<number, Block[]>();
-  for (const block of blocks) {
-    const first = firstOfRange(block.height);
-    const range = ranges.get(first);
-    if (range === undefined) ranges.set(first, [block]);
-    else range.push(block);
-  }
-  return ranges;
-}
+export const byRange = <Block extends BlockSize>(blocks: readonly Block[]): Map<number, Block[]> =>
+  groupBy(blocks, ({ height }) => firstOfRange(height));
 
 export const recordsOf = (blocks: readonly BlockSize[]): number => blocks.reduce((sum, { records }) => sum + records, 0);
 

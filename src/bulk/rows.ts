@@ -8,7 +8,6 @@ import { identifier, int, literal, type Store } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { columnsOf } from '../store/tables.ts';
 
-/** The columns in order. */
 export const COLUMNS = Object.entries(columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]));
 
 const NAMES = COLUMNS.map(([name]) => identifier(name)).join(', ');

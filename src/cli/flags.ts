@@ -27,9 +27,7 @@ export interface Command {
   readonly flags: readonly Flag[];
   /** Name of the arguments besides flags, and their least number. Undefined when the command takes none. */
   readonly positionals?: { readonly name: string; readonly least: number };
-  /** Example arguments, and what they do. */
   readonly examples: readonly { readonly args: string; readonly about: string }[];
-  /** Exit codes that the command can end with. */
   readonly exits: readonly Exit[];
 }
 
@@ -42,11 +40,9 @@ export const LOG: Flag = {
 };
 export const HELP: Flag = { name: 'help', about: 'Prints this help.' };
 
-/** Parsed arguments of a command. */
 export class Flags {
   /** Values by flag. The value of a switch is `true`. */
   readonly #values: ReadonlyMap<string, readonly string[]>;
-  /** Arguments that are not flags. */
   readonly positionals: readonly string[];
 
   private constructor(values: ReadonlyMap<string, readonly string[]>, positionals: readonly string[]) {
@@ -91,7 +87,6 @@ export class Flags {
     return new Flags(values, positionals);
   }
 
-  /** True when the flag is given. */
   has(name: string): boolean {
     return this.#values.has(name);
   }

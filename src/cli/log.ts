@@ -5,10 +5,8 @@ import { paintFor, statusLine } from './terminal.ts';
 
 export type LogFormat = 'text' | 'json';
 
-/** One line of a summary: its label and its text. */
 export type SummaryRow = readonly [label: string, text: string];
 
-/** Output of a command. */
 export interface Log {
   /** Reports an event. Text output has only the message, JSON output also the fields. */
   info(event: string, message: string, fields?: Readonly<Record<string, unknown>>): void;
@@ -20,7 +18,6 @@ export interface Log {
   error(message: string, details: readonly string[], exitCode: number): void;
 }
 
-/** Creates a log on standard output and standard error. */
 export function createLog(format: LogFormat): Log {
   const json = (stream: NodeJS.WriteStream, entry: object) => stream.write(`${JSON.stringify(entry)}\n`);
   if (format === 'json') {

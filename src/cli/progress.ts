@@ -13,7 +13,6 @@ const LINES_MS = 10_000;
 /** Share of the work to finish before the time left is shown: the start of a stage says little about its speed. */
 const LEAST_SHARE = 0.01;
 
-/** Progress of a stage. */
 export interface Measure {
   readonly done: number;
   /** Undefined when the total is unknown. */
@@ -22,7 +21,6 @@ export interface Measure {
   readonly what: string;
 }
 
-/** Shows the progress of a command, stage by stage. */
 export class Progress {
   readonly #log: Log;
   readonly #isTerminal: boolean;

@@ -3,7 +3,6 @@
  */
 import type { SummaryRow } from './log.ts';
 
-/** Measures consecutive stages. */
 export class Stopwatch {
   /** Wall seconds by stage. */
   readonly seconds: Record<string, number> = {};
@@ -42,5 +41,4 @@ export function costRows(clock: Stopwatch): SummaryRow[] {
 
 const round = (seconds: number): number => Number(seconds.toFixed(2));
 
-/** Returns the peak memory of this process in MB. */
 export const peakMegabytes = (): number => Math.round(process.resourceUsage().maxRSS / 1024);

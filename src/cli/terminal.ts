@@ -16,7 +16,6 @@ export const isTerminal = (stream: Stream): boolean => stream.isTTY === true && 
 export const widthOf = (stream: Stream): number => Math.min(isTerminal(stream) && stream.columns ? stream.columns : WIDEST, WIDEST);
 
 const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], yellow: [33, 39] } as const;
-/** Puts a text in a style. */
 export type Paint = (style: keyof typeof STYLES, text: string) => string;
 
 /**
@@ -42,7 +41,6 @@ export const statusLine = {
     process.stderr.write(`${CLEAR}${text.slice(0, Math.max(1, (process.stderr.columns || 80) - 1))}`);
     isShown = true;
   },
-  /** Removes the status line. */
   clear(): void {
     if (isShown) process.stderr.write(CLEAR);
     isShown = false;

@@ -14,8 +14,9 @@ import { unreadable } from './unreadable.ts';
 export const BLOCKS_FILE = 'blocks.json';
 
 export interface BlocksRead {
+  /** Blocks that were read, and their rules; only those that the input lists. */
   readonly sources: Sources;
-  /** The last block that was read, if a list says it. */
+  /** The last block that was read, if a list says it. It may have no records. */
   readonly tip?: LastRead | undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
  * SQL of one cell: whether it keeps its rule of contract/fields.ts, and its canonical value. NULL means no value.
  */
-import { type Field, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
+import { type Field, type FieldKind, MAX_AMOUNT, MAX_INTEGER, RULES } from '../contract/fields.ts';
 import { identifier, literal } from '../store/duckdb.ts';
 
 /**
@@ -25,10 +25,12 @@ export const INEXACT_TYPES = /^(FLOAT|DOUBLE|REAL)$/;
 
 export const shapeOf = (field: Field, type: string): Shape => (field.kind === 'integer' && INTEGER_TYPES.test(type) ? 'integer' : 'text');
 
-/** Patterns of the canonical values of hashes and outputs. */
-const CANONICAL_HASH = '[0-9a-f]{64}';
-const CANONICAL_HASH_OR_NONE = `(?:${CANONICAL_HASH})?`;
-const CANONICAL_OUTPUT = '[0-9a-f]+';
+/** Patterns of canonical values, where they differ from the rules. */
+const CANONICAL: Readonly<Partial<Record<FieldKind, string>>> = {
+  hash: '[0-9a-f]{64}',
+  hashOrNone: '(?:[0-9a-f]{64})?',
+  output: '[0-9a-f]+',
+};
 
 /** Returns SQL of the cell as plain text, with JSON strings unquoted. */
 function text(column: RawColumn): string {
@@ -50,6 +52,8 @@ export function isValid(column: RawColumn): string {
     if (shape === 'integer') return `${cell} BETWEEN 0 AND ${MAX_INTEGER}`;
     const matches = (pattern: string) => `regexp_full_match(${shape === 'json' ? cell : text(column)}, ${literal(pattern)})`;
     const quoted = (pattern: string) => (shape === 'json' ? `"${pattern}"` : pattern);
+    const canonical = shape === 'canonical' ? CANONICAL[kind] : undefined;
+    if (canonical !== undefined) return matches(canonical);
     switch (kind) {
       case 'integer':
         return `(${matches(RULES.integer.pattern)} AND TRY_CAST(${cell} AS BIGINT) <= ${MAX_INTEGER})`;
@@ -63,12 +67,7 @@ export function isValid(column: RawColumn): string {
         // CASE skips the slow test for short amounts, which are always small enough. AND and OR would not skip it.
         return `(${matches(quoted(RULES[kind].pattern))} AND CASE WHEN strlen(${cell}) < 39 THEN true ELSE ${fits} END)`;
       }
-      case 'hash':
-        return matches(shape === 'canonical' ? CANONICAL_HASH : quoted(RULES.hash.pattern));
-      case 'hashOrNone':
-        return matches(shape === 'canonical' ? CANONICAL_HASH_OR_NONE : quoted(RULES.hashOrNone.pattern));
       case 'output':
-        if (shape === 'canonical') return matches(CANONICAL_OUTPUT);
         return `(${matches(quoted(RULES.output.pattern))} AND CASE WHEN contains(${cell}, ':') THEN ${outpointIndex(column)} <= ${MAX_INTEGER} ELSE true END)`;
       default:
         return matches(quoted(RULES[kind].pattern));

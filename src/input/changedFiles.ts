@@ -11,13 +11,13 @@ import { Checksums, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-/** File attributes that change when a file is written or replaced. Times are in nanoseconds. */
-interface Stamp {
-  readonly size: bigint;
-  readonly mtime: bigint;
-  readonly ctime: bigint;
-  readonly inode: string;
-}
+/** A row of the view `known_files`. Times are in nanoseconds. */
+const KNOWN_FILE = { id: int, name: text, form: text, size: int, mtime: text, ctime: text, inode: text, digest: text } as const;
+type KnownFile = Values<typeof KNOWN_FILE>;
+export type FileRow = Omit<KnownFile, 'form'>;
+
+/** File attributes that change when a file is written or replaced. */
+type Stamp = Pick<KnownFile, 'size' | 'mtime' | 'ctime' | 'inode'>;
 
 export interface NumberedFile {
   /** The file's number, which its records have in the column `source`. */
@@ -39,21 +39,14 @@ export interface Selection {
   readonly isListStale: boolean;
   /** The rows of all files for the state. Resolves when the digests of new files are computed. */
   readonly rows: Promise<readonly FileRow[]>;
-  /** The stamps of all files at the start of the build. */
-  readonly pins: Pins;
+  /**
+   * Returns the first of some files that changed since the start of the build. A file must not change between the check
+   * of its records and its last use.
+   */
+  changed(files: Iterable<InputFile>): InputFile | undefined;
   /** Throws an InputError for the first new file that differs from its expected checksum. */
   checkDigests(): Promise<void>;
 }
-
-export interface FileRow extends Stamp {
-  readonly id: number;
-  readonly name: string;
-  readonly digest: string;
-}
-
-/** The columns of the view `known_files`. */
-const KNOWN_FILE = { id: int, name: text, form: text, size: int, mtime: text, ctime: text, inode: text, digest: text } as const;
-type KnownFile = Values<typeof KNOWN_FILE>;
 
 /** Compares the files with the files of the last build (the view `known_files`). */
 export async function selectFiles(files: readonly InputFile[], store: Store): Promise<Selection> {
@@ -73,11 +66,16 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
     rows.push({ id, name: file.name, digest, ...stamp });
     seen.add(id);
   };
-  const pins = new Pins();
+  const stamps = new Map<string, Stamp>();
+  const changed = (some: Iterable<InputFile>) => {
+    for (const file of some) if (!isSame(stamps.get(file.path), stampIfThere(file.path))) return file;
+    return undefined;
+  };
   const checksums = new Checksums();
   const expected = new Map<number, string>();
   for (const file of files) {
-    const stamp = pins.pin(file);
+    const stamp = stampOf(file);
+    stamps.set(file.path, stamp);
     const row = known.get(file.name);
     if (row !== undefined && isSame(stamp, row)) {
       keep(file, stamp, row);
@@ -85,7 +83,7 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
     }
     isListStale = true;
     const candidates = row === undefined ? vanished.filter((old) => !seen.has(old.id)) : [row];
-    const alike = candidates.filter((old) => old.size === Number(stamp.size));
+    const alike = candidates.filter((old) => old.size === stamp.size);
     const digest = alike.length === 0 ? undefined : await digestOf(file);
     const same = alike.find((old) => old.digest === digest);
     if (same !== undefined) {
@@ -104,7 +102,7 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
     for (const { id, file, stamp } of pending) {
       const digest = await digestOf(file);
       // A file that was replaced meanwhile gets no digest, so the next build reads it again.
-      rows.push({ id, name: file.name, digest: pins.changed([file]) === undefined ? digest : '', ...stamp });
+      rows.push({ id, name: file.name, digest: changed([file]) === undefined ? digest : '', ...stamp });
     }
     return rows;
   })();
@@ -120,30 +118,7 @@ export async function selectFiles(files: readonly InputFile[], store: Store): Pr
       ]);
     }
   };
-  return { touched, unchanged, gone, isListStale, rows: digests, pins, checkDigests };
-}
-
-/** File stamps from the start of a build. A file must not change between the check of its records and its last use. */
-class Pins {
-  readonly #stamps = new Map<string, Stamp>();
-
-  pin(file: InputFile): Stamp {
-    const stamp = stampOf(file);
-    this.#stamps.set(file.path, stamp);
-    return stamp;
-  }
-
-  /** Returns the first file that changed since it was pinned. */
-  changed(files: Iterable<InputFile>): InputFile | undefined {
-    for (const file of files) {
-      const before = this.#stamps.get(file.path);
-      const now = stampIfThere(file.path);
-      if (before === undefined || now === undefined || Object.entries(now).some(([key, value]) => before[key as keyof Stamp] !== value)) {
-        return file;
-      }
-    }
-    return undefined;
-  }
+  return { touched, unchanged, gone, isListStale, rows: digests, changed, checkDigests };
 }
 
 /**
@@ -169,16 +144,21 @@ function stampIfThere(path: string): Stamp | undefined {
   }
 }
 
-const stampFrom = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): Stamp => ({ size, mtime: mtimeNs, ctime: ctimeNs, inode: String(ino) });
+const stampFrom = ({ size, mtimeNs, ctimeNs, ino }: BigIntStats): Stamp => ({
+  size: Number(size),
+  mtime: String(mtimeNs),
+  ctime: String(ctimeNs),
+  inode: String(ino),
+});
+
+const isSame = (a: Stamp | undefined, b: Stamp | undefined): boolean =>
+  a !== undefined && a.size === b?.size && a.mtime === b.mtime && a.ctime === b.ctime && a.inode === b.inode;
 
 function kindOf(stats: BigIntStats): string {
   if (stats.isFIFO()) return 'a pipe';
   if (stats.isSocket()) return 'a socket';
   return stats.isDirectory() ? 'a folder' : 'a device';
 }
-
-const isSame = (stamp: Stamp, row: KnownFile): boolean =>
-  row.size === Number(stamp.size) && row.mtime === String(stamp.mtime) && row.ctime === String(stamp.ctime) && row.inode === stamp.inode;
 
 async function digestOf(file: InputFile): Promise<string> {
   try {

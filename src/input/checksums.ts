@@ -34,7 +34,6 @@ export async function sha256Of(path: string): Promise<string> {
   }
 }
 
-/** Finds the expected checksums of files. */
 export class Checksums {
   /** By folder: the SHA-256 of each file in the folder's list of Parquet files. */
   readonly #lists = new Map<string, ReadonlyMap<string, string>>();

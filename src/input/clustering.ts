@@ -3,15 +3,15 @@
  * with scattered blocks is sorted once instead.
  */
 import { exceeds } from '../limits.ts';
-import { int, nullable, type Store } from '../store/duckdb.ts';
+import { int, nullable } from '../store/duckdb.ts';
 import { readParquetGroups } from '../store/files.ts';
-import { type InputLimits, pathsOf, type RawSource } from './rawSource.ts';
+import { pathsOf, type RawSource, type Reading } from './rawSource.ts';
 
 /** Sorting is cheaper when a height is, on average, in more row groups than this. */
 const MOST_OVERLAP = 3;
 
 /** True when batches of blocks can be read from these Parquet files directly, by the statistics of their row groups. */
-export async function isClustered(source: RawSource, limits: InputLimits, store: Store): Promise<boolean> {
+export async function isClustered(source: RawSource, { limits, store }: Reading): Promise<boolean> {
   const groups = await store.row(
     `SELECT coalesce(sum(rows), 0) AS rows, count(*) FILTER (low IS NULL) AS unknown,
        (sum(high - low + 1) > ${MOST_OVERLAP} * (max(high) - min(low) + 1))::INTEGER AS overlap
@@ -24,7 +24,7 @@ export async function isClustered(source: RawSource, limits: InputLimits, store:
 }
 
 /** True when the rows of most blocks in a canonical table lie together. */
-export async function isTableClustered(table: string, limits: InputLimits, store: Store): Promise<boolean> {
+export async function isTableClustered(table: string, { limits, store }: Reading): Promise<boolean> {
   const { n } = await store.row(`SELECT count(*) AS n FROM ${table}`, { n: int });
   if (!exceeds(limits, 'unsortedRecords', n)) return true;
   const counts = await store.row(

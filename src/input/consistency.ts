@@ -1,8 +1,8 @@
 /**
  * Checks rules across records, blocks and files, on the view `activity` of all canonical records.
  */
-import { identifier, int, joinedText, type Store, text } from '../store/duckdb.ts';
-import { CANONICAL_COLUMNS } from './recordSql.ts';
+import { int, joinedText, type Store, text } from '../store/duckdb.ts';
+import { SERVED_COLUMNS } from './recordSql.ts';
 import { Report } from './report.ts';
 
 /** Counts of the records, blocks and transactions to render. */
@@ -27,21 +27,17 @@ export interface KnownTransaction {
 export type FindKnown = (store: Store) => Promise<readonly KnownTransaction[]>;
 
 /** Finds them in the state. Layout `archive` has them in its table of ids instead (archiver/knownTransactions.ts). */
-export const findKnownInState: FindKnown = async (store) => {
-  const rows = await store.rows(
-    `SELECT t.tx_id, t.block_height AS height, k.block_height AS other FROM transactions t JOIN known_transactions k ON k.tx_id = t.tx_id
+export const findKnownInState: FindKnown = (store) =>
+  store.rows(
+    `SELECT t.tx_id AS "txId", t.block_height AS height, k.block_height AS other
+     FROM transactions t JOIN known_transactions k ON k.tx_id = t.tx_id
      WHERE k.block_height NOT IN (SELECT block_height FROM affected)`,
-    { tx_id: text, height: int, other: int },
+    { txId: text, height: int, other: int },
   );
-  return rows.map(({ tx_id: txId, height, other }) => ({ txId, height, other }));
-};
 
 /**
  * Throws an InputError that lists contradictions within the files that were read, and with unchanged files. `names` has
- * the file names by file number. Creates three relations:
- * - `kept`, a view of the records, with one copy of each block that several files have;
- * - `blocks` (block_height, block_hash, records), a table;
- * - `transactions` (tx_id, block_height, tx_index, records and more), a table.
+ * the file names by file number. Creates `all_holds`, `kept`, `blocks` and `transactions` (store/tables.ts).
  */
 export async function checkConsistency(names: ReadonlyMap<number, string>, findKnown: FindKnown, store: Store): Promise<Holdings> {
   const report = new Report();
@@ -102,9 +98,6 @@ async function reportHashes(names: Names, report: Report, store: Store): Promise
     report.add([`block hash ${row.block_hash} is at two heights: ${row.a} (${inA}) and ${row.b} (${inB})`]);
   }
 }
-
-/** The columns that clients see. `source`, `event_index` and `ord` only tell where a record is in the input. */
-const SERVED_COLUMNS = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord'].includes(c)).map(identifier);
 
 /** Creates the table `copied` of all copies of a block but the first. Returns the number of blocks with several. */
 async function listCopies(store: Store): Promise<number> {
@@ -233,7 +226,6 @@ async function reportScattered(names: Names, report: Report, store: Store): Prom
   }
 }
 
-/** Reports transactions with an event index on some records only. */
 async function reportPartlyNumbered(names: Names, report: Report, store: Store): Promise<void> {
   for (const row of await store.rows(`SELECT * FROM transactions WHERE ${PARTLY_NUMBERED} ORDER BY block_height, tx_id`, {
     block_height: int,

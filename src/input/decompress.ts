@@ -3,46 +3,17 @@
  * All threads can read the unpacked copy, but only one can read a compressed stream.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { BuildError, codeOf, InputError, messageOf } from '../errors.ts';
 import type { InputFile } from './discover.ts';
-import { unreadable } from './unreadable.ts';
 import { unpackZstd } from './zstd.ts';
 
-export type Compression = 'gzip' | 'zstd';
-
-/** The kind of a file by its first bytes, and its size. */
-export interface Magic {
-  readonly kind: Compression | 'parquet' | 'text';
-  readonly bytes: number;
-}
-
-/** Detects the kind of a file. Throws an InputError when the file is empty or cannot be read. */
-export async function magicOf(file: InputFile): Promise<Magic> {
-  try {
-    const handle = await open(file.path);
-    try {
-      const { bytesRead, buffer } = await handle.read(Buffer.alloc(4), 0, 4, 0);
-      if (bytesRead === 0) throw new InputError(`${file.name} is empty (0 bytes)`, ['Remove it, or write it again.']);
-      const hex = buffer.toString('hex');
-      const { size } = await handle.stat();
-      const kind = hex.startsWith('1f8b') ? 'gzip' : hex === '28b52ffd' ? 'zstd' : hex === '50415231' ? 'parquet' : 'text';
-      return { kind, bytes: size };
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    if (error instanceof InputError) throw error;
-    throw unreadable(file.name, error);
-  }
-}
-
 /** Unpacks `file` to `target`. Throws an InputError when the archive is damaged or cut off. */
-export async function decompress(file: InputFile, compression: Compression, target: string): Promise<void> {
+export async function decompress(file: InputFile, compression: 'gzip' | 'zstd', target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true });
   try {
     const [from, to] = [createReadStream(file.path), createWriteStream(target)];

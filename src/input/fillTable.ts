@@ -3,8 +3,7 @@
  */
 import { countCrossing } from '../limits.ts';
 import { literal, type Store } from '../store/duckdb.ts';
-import { bytesOf, type InputLimits, type Member } from './rawSource.ts';
-import type { ReadProgress } from './readProgress.ts';
+import { bytesOf, type Member, pathsOf, type Reading } from './rawSource.ts';
 
 /** The column in which DuckDB gives the path of a record's file. The name is unlikely to be a column of the input. */
 export const SOURCE_FILE = '__mirror_source_file';
@@ -21,21 +20,20 @@ export async function sourceNumber(members: readonly Member[], store: Store): Pr
 }
 
 /**
- * Creates `table` from the rows of all members, in their order. `select` returns the query for some members, given the
- * SQL of their `source`.
+ * Creates `table` from the rows of all members, in their order: `source` and the `columns`. `scan` returns SQL of the
+ * rows of some files.
  */
 export async function fillTable(
   table: string,
   members: readonly Member[],
-  { filesPerScan }: InputLimits,
-  store: Store,
-  progress: ReadProgress,
-  select: (source: string, some: readonly Member[]) => string,
+  columns: string,
+  scan: (paths: readonly string[]) => string,
+  { limits: { filesPerScan }, store, progress }: Reading,
 ): Promise<void> {
   if (members.length > filesPerScan) countCrossing('filesPerScan');
   for (let i = 0; i < members.length; i += filesPerScan) {
     const some = members.slice(i, i + filesPerScan);
-    const sql = select(await sourceNumber(some, store), some);
-    await progress.scan(bytesOf(some), () => store.run(i === 0 ? `CREATE TEMP TABLE ${table} AS ${sql}` : `INSERT INTO ${table} ${sql}`));
+    const rows = `SELECT ${await sourceNumber(some, store)} AS source, ${columns} FROM ${scan(pathsOf(some))}`;
+    await progress.scan(bytesOf(some), () => store.run(i === 0 ? `CREATE TEMP TABLE ${table} AS ${rows}` : `INSERT INTO ${table} ${rows}`));
   }
 }

@@ -6,74 +6,52 @@
  * Unchanged files are not read again, unless they share a block with a changed file. A block is always assembled and
  * compared from all files that have it.
  */
-import type { LastRead, Sources } from '../contract/sources.ts';
 import { InputError } from '../errors.ts';
 import { int, type Store } from '../store/duckdb.ts';
-import { type BlockRange, describeRange } from './blockRange.ts';
-import { readBlocksFiles } from './blocksRead.ts';
+import { describeRange } from './blockRange.ts';
+import { type BlocksRead, readBlocksFiles } from './blocksRead.ts';
 import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
 import { checkConsistency, type FindKnown, findKnownInState, type Holdings } from './consistency.ts';
 import { discover, type InputFile } from './discover.ts';
 import { InputReader } from './inputReader.ts';
 import { makeActivity } from './makeActivity.ts';
-import type { InputLimits } from './rawSource.ts';
-import type { ReadProgress } from './readProgress.ts';
+import type { Reading } from './rawSource.ts';
 import { checkRunesAreKnown, SHIFT_DECIMALS } from './runes.ts';
 
-export interface Loaded extends Holdings {
-  /** Number of input files. */
+export interface Loaded extends Holdings, BlocksRead {
   readonly files: number;
-  /** Number of input files that this build read. */
   readonly filesRead: number;
   /** True when a block may have changed. */
   readonly hasChanges: boolean;
   /** True when the state's list of files must be updated, even if only names or times changed. */
   readonly isListStale: boolean;
-  /** Numbers of the files to remove from the state. */
-  readonly gone: readonly number[];
-  /** Numbers of the files that this build read. The state's rows about them must be replaced. */
-  readonly read: readonly number[];
+  /** Numbers of the files whose rows in the state are outdated: removed, changed, or read by this build. */
+  readonly outdated: readonly number[];
   /** True when the table `runes` exists, made from all runes files. */
   readonly hasRunes: boolean;
-  /** The rows of all files for the state. */
   fileRows(): Promise<readonly (FileRow & { readonly form: string })[]>;
-  /** Blocks that were read, and their rules; only those that the input lists. */
-  readonly sources: Sources;
-  /** The last block that was read, if the input says it. It may have no records. */
-  readonly tip: LastRead | undefined;
-  /** Messages to the user that are not errors. */
   readonly notices: readonly string[];
-  /**
-   * Returns the name of a Parquet file that changed after its records were checked. Rendering reads Parquet files
-   * again.
-   */
+  /** Returns the name of a Parquet file that changed after its records were checked. Rendering reads these files again. */
   changedFile(): string | undefined;
 }
 
 /**
  * Loads the input that changed since the last build, which the views `known_...` describe (state/state.ts). Loads all
- * input when they are empty. `range` limits the blocks. `own` are the build's own folders, which are never input.
+ * input when they are empty. `own` are the build's own folders, which are never input.
  *
- * Creates the relations of consistency.ts and makeActivity.ts, and the tables:
- * - `affected` (block_height): every block that may have changed;
- * - `holds` (source, block_height, block_hash, records): the blocks of each file that was read;
- * - `left_out` (source, block_height, rune_id, records): ledger rows without a known rune.
+ * Creates the relations that store/tables.ts says this folder makes.
  */
 export async function loadInput(
   inputs: readonly string[],
-  range: BlockRange | undefined,
   own: readonly string[],
-  limits: InputLimits,
-  scratch: string,
-  store: Store,
-  progress: ReadProgress,
+  reading: Reading,
   findKnown: FindKnown = findKnownInState,
 ): Promise<Loaded> {
   const files = await discover(inputs, own);
-  const selection = await selectFiles(files, store);
-  const reader = new InputReader(selection.unchanged, range, limits, scratch, store, progress);
+  const selection = await selectFiles(files, reading.store);
+  const reader = new InputReader(selection.unchanged, reading);
   try {
-    const loaded = await load(files, selection, reader, range, limits, findKnown, store);
+    const loaded = await load(files, selection, reader, findKnown);
     throwIfChanged(selection, reader);
     await selection.checkDigests();
     return loaded;
@@ -84,34 +62,27 @@ export async function loadInput(
   }
 }
 
-function throwIfChanged({ pins }: Selection, reader: InputReader): void {
-  const changed = pins.changed(reader.files);
+function throwIfChanged(selection: Selection, reader: InputReader): void {
+  const changed = selection.changed(reader.read.values());
   if (changed === undefined) return;
   throw new InputError(`${changed.name} changed while it was read`, ['Build again when no other program writes to the input.']);
 }
 
-async function load(
-  files: readonly InputFile[],
-  selection: Selection,
-  reader: InputReader,
-  range: BlockRange | undefined,
-  limits: InputLimits,
-  findKnown: FindKnown,
-  store: Store,
-): Promise<Loaded> {
+async function load(files: readonly InputFile[], selection: Selection, reader: InputReader, findKnown: FindKnown): Promise<Loaded> {
+  const { range, store } = reader.reading;
   await store.run(SHIFT_DECIMALS);
   await reader.readTouched(selection.touched);
   const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;
   await store.run(`CREATE TEMP TABLE affected AS
     SELECT block_height FROM holds UNION SELECT block_height FROM known_held WHERE source IN ${gone}`);
   await reader.readRelated();
-  const notices = [...reader.notices, ...(await makeActivity(reader.sources, range, limits, store))];
+  const notices = [...reader.notices, ...(await makeActivity(reader.sources, reader.reading))];
   const { views } = reader;
   const holdings = await checkConsistency(reader.names, findKnown, store);
   await checkRunesAreKnown(reader.ledgers, store);
 
-  const { sources, tip } = readBlocksFiles(files, range);
-  if (holdings.records === 0 && sources.length === 0 && !(await hasOtherBlocks(store))) {
+  const blocksRead = readBlocksFiles(files, range);
+  if (holdings.records === 0 && blocksRead.sources.length === 0 && !(await hasOtherBlocks(store))) {
     const shown = files.slice(0, 10).map((f) => f.name);
     throw new InputError(`the input has no activity records${describeRange(range)}`, [
       `Read: ${shown.join(', ')}.`,
@@ -121,20 +92,19 @@ async function load(
   if (holdings.copiedBlocks > 0) {
     notices.push(`${holdings.copiedBlocks} block(s) are in several files with the same records; one copy of each is used`);
   }
+  const outdated = [...selection.gone, ...reader.read.keys()];
   return {
     ...holdings,
+    ...blocksRead,
     files: files.length,
     filesRead: reader.read.size,
-    hasChanges: reader.read.size > 0 || selection.gone.length > 0,
+    hasChanges: outdated.length > 0,
     isListStale: selection.isListStale,
-    gone: selection.gone,
-    read: [...reader.read],
+    outdated,
     hasRunes: reader.hasRunes,
-    sources,
-    tip,
     fileRows: async () => (await selection.rows).map((row) => ({ ...row, form: reader.formOf(row.id) })),
     notices,
-    changedFile: () => selection.pins.changed(views)?.name,
+    changedFile: () => selection.changed(views)?.name,
   };
 }
 

@@ -1,33 +1,29 @@
 /**
  * Turns all raw sources into canonical records: one row per record, with the same columns for every form of input.
  */
-import { ACTIVITY_FIELDS } from '../contract/fields.ts';
 import { int, type Store } from '../store/duckdb.ts';
-import { type BlockRange, isInRange } from './blockRange.ts';
+import { TABLES } from '../store/tables.ts';
+import { isInRange } from './blockRange.ts';
 import { isClustered, isTableClustered } from './clustering.ts';
-import type { InputLimits, RawSource } from './rawSource.ts';
+import type { RawSource, Reading } from './rawSource.ts';
 import { isLedger } from './recognise.ts';
 import { CANONICAL_COLUMNS, canonicalCell, canonicalSelect, SERVED_ORDER } from './recordSql.ts';
 import { ledgerSelect } from './runes.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
 
+const NO_RECORDS = `SELECT ${Object.entries(TABLES.activity.columns).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
+
 /**
- * Creates three relations for the blocks in the table `affected`, and returns notices:
- * - `activity`, a view of all canonical records;
- * - `spent_outputs` (block_height, output, address), a table of what files from a node say;
- * - `held` (source, block_height, block_hash, records), a table of the blocks of each file.
+ * Creates `activity`, `spent_outputs` and `held` (store/tables.ts) for the blocks in the table `affected`. Returns
+ * notices.
  */
-export async function makeActivity(
-  sources: readonly RawSource[],
-  range: BlockRange | undefined,
-  limits: InputLimits,
-  store: Store,
-): Promise<string[]> {
+export async function makeActivity(sources: readonly RawSource[], reading: Reading): Promise<string[]> {
+  const { store } = reading;
   await listSpent(sources, store);
   const relations: string[] = [];
   const notices: string[] = [];
   const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
-  for (const source of direct) relations.push(await makeRelation(source, `canonical_${relations.length}`, range, limits, store));
+  for (const source of direct) relations.push(await makeRelation(source, `canonical_${relations.length}`, reading));
   const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
   await store.run(`CREATE TEMP TABLE held AS SELECT * FROM holds
     WHERE source IN (${ids.join(', ') || 'NULL'}) AND block_height IN (SELECT block_height FROM affected)`);
@@ -44,14 +40,11 @@ export async function makeActivity(
     others: int,
   });
   const filter = others > 0 ? 'WHERE block_height IN (SELECT block_height FROM affected)' : '';
-  await store.run(`CREATE TEMP VIEW activity AS SELECT * FROM (${all === '' ? noRecords() : all}) ${filter}`);
+  await store.run(`CREATE TEMP VIEW activity AS SELECT * FROM (${all === '' ? NO_RECORDS : all}) ${filter}`);
   return notices;
 }
 
-/**
- * Creates the table `spent_outputs` of the outputs that the blocks in `affected` spend, as far as files from a node say.
- * Several files may have the same block.
- */
+/** Creates the table `spent_outputs`. Several files may have the same block. */
 async function listSpent(sources: readonly RawSource[], store: Store): Promise<void> {
   const selects = sources
     .filter(({ form }) => form === 'node-ledger')
@@ -66,34 +59,23 @@ async function listSpent(sources: readonly RawSource[], store: Store): Promise<v
     FROM (SELECT DISTINCT block_height, unnest(string_split(spent, ',')) AS spent FROM (${all}) WHERE spent IS NOT NULL AND block_height IN (SELECT block_height FROM affected))`);
 }
 
-function noRecords(): string {
-  const texts = new Set(ACTIVITY_FIELDS.filter((f) => f.kind !== 'integer').map((f) => f.column));
-  return `SELECT ${CANONICAL_COLUMNS.map((c) => `NULL::${texts.has(c) ? 'VARCHAR' : 'BIGINT'} AS "${c}"`).join(', ')} WHERE false`;
-}
-
 /**
  * Makes a relation of the canonical records in the range: a view if batches of blocks can scan it, otherwise a sorted
  * table.
  */
-async function makeRelation(
-  source: RawSource,
-  relation: string,
-  range: BlockRange | undefined,
-  limits: InputLimits,
-  store: Store,
-): Promise<string> {
+async function makeRelation(source: RawSource, relation: string, reading: Reading): Promise<string> {
+  const { range, store } = reading;
   const all = isLedger(source.form) ? ledgerSelect(source) : canonicalSelect(source);
   const select = range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
-  if (source.isView && (await isClustered(source, limits, store))) {
+  if (source.isView && (await isClustered(source, reading))) {
     await store.run(`CREATE TEMP VIEW ${relation} AS ${select}`);
     return relation;
   }
   await store.run(`CREATE TEMP TABLE ${relation} AS ${select} ${source.isView ? `ORDER BY ${SERVED_ORDER}` : ''}`);
   if (source.isView) return relation;
   await store.run(`DROP TABLE ${source.relation}`);
-  if (await isTableClustered(relation, limits, store)) return relation;
-  await store.run(`CREATE TEMP TABLE sorted AS SELECT * FROM ${relation} ORDER BY ${SERVED_ORDER}`);
-  await store.run(`DROP TABLE ${relation}`);
-  await store.run(`ALTER TABLE sorted RENAME TO ${relation}`);
+  if (await isTableClustered(relation, reading)) return relation;
+  await store.run(`CREATE TEMP TABLE sorted AS SELECT * FROM ${relation} ORDER BY ${SERVED_ORDER};
+    DROP TABLE ${relation}; ALTER TABLE sorted RENAME TO ${relation}`);
   return relation;
 }

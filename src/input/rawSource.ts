@@ -3,22 +3,32 @@
  * checked yet. JSON and CSV become tables, so they are parsed once; Parquet files become a view.
  */
 import { messageOf } from '../errors.ts';
+import { groupBy } from '../groupBy.ts';
 import type { WorkLimits } from '../limits.ts';
+import type { Store } from '../store/duckdb.ts';
+import type { BlockRange } from './blockRange.ts';
 import type { RawColumn } from './cellSql.ts';
 import type { InputFile } from './discover.ts';
+import type { ReadProgress } from './readProgress.ts';
 import type { Recognised, TableForm } from './recognise.ts';
 
-/** Limits of reading input. */
-export type InputLimits = Pick<WorkLimits, 'filesPerScan' | 'unsortedRecords'>;
+/** What all steps of reading input share. */
+export interface Reading {
+  /** The blocks of the build; undefined for all. */
+  readonly range: BlockRange | undefined;
+  readonly limits: Pick<WorkLimits, 'filesPerScan' | 'unsortedRecords'>;
+  /** The folder for unpacked files. */
+  readonly scratch: string;
+  readonly store: Store;
+  readonly progress: ReadProgress;
+}
 
-/** A file of a raw source. */
 export interface Member {
   /** The file's number, which its records have in the column `source`. Numbers follow the order of file names. */
   readonly id: number;
   readonly file: InputFile;
   /** The uncompressed file: the input itself or its unpacked copy. */
   readonly path: string;
-  /** Size of the uncompressed file. */
   readonly bytes: number;
 }
 
@@ -36,24 +46,14 @@ export interface RawSource {
   readonly isView: boolean;
 }
 
-/** A recognised file and its number. */
 export type Numbered = Recognised & { readonly id: number };
 
 /** Groups files that one scan can read: the same form and layout, and for tables the same columns. */
-export function groupAlike(files: readonly Numbered[]): Numbered[][] {
-  const groups = new Map<string, Numbered[]>();
-  for (const file of files) {
-    const key = JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns]);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [file]);
-    else group.push(file);
-  }
-  return [...groups.values()];
-}
+export const groupAlike = (files: readonly Numbered[]): Iterable<Numbered[]> =>
+  groupBy(files, (file) => JSON.stringify('layout' in file ? [file.form, file.layout] : [file.form, file.format, file.columns])).values();
 
 export const pathsOf = (members: readonly Member[]): string[] => members.map(({ path }) => path);
 
-/** Total size of the uncompressed files. */
 export const bytesOf = (members: readonly Member[]): number => members.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** The member whose path is in an error message of DuckDB; the first member when no path matches. */

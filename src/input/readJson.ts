@@ -4,11 +4,11 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { ACTIVITY_FIELDS, type Field } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
+import { groupBy } from '../groupBy.ts';
 import { identifier, int, literal, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
 import { fillTable, SOURCE_FILE } from './fillTable.ts';
-import { type InputLimits, type Member, type Numbered, pathsOf, type RawSource } from './rawSource.ts';
-import type { ReadProgress } from './readProgress.ts';
+import type { Member, Numbered, RawSource, Reading } from './rawSource.ts';
 
 /** The fields `total` and `offset` of a saved response. */
 const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
@@ -18,16 +18,11 @@ const ENVELOPE_FIELDS: readonly Field[] = ['total', 'offset'].map((name) => ({
   required: true,
 }));
 
-const RUNE_TYPE = 'STRUCT(id JSON, number JSON, name JSON, spaced_name JSON)';
-const LOCATION_TYPE = 'STRUCT(block_hash JSON, block_height JSON, tx_id JSON, tx_index JSON, vout JSON, "output" JSON, "timestamp" JSON)';
-const ACTIVITY_TYPES: readonly [string, string][] = [
-  ['rune', RUNE_TYPE],
-  ['address', 'JSON'],
-  ['receiver_address', 'JSON'],
-  ['amount', 'JSON'],
-  ['operation', 'JSON'],
-  ['location', LOCATION_TYPE],
-];
+/** DuckDB's types of the keys of a record. Values are read as JSON, so that they can be checked. */
+const ACTIVITY_TYPES = [...groupBy(ACTIVITY_FIELDS, ({ path }) => path.replace(/[.].*/, ''))].map(([key, fields]) => {
+  const inside = fields.flatMap(({ path }) => path.split('.').slice(1)).map((name) => `${identifier(name)} JSON`);
+  return [key, inside.length === 0 ? 'JSON' : `STRUCT(${inside.join(', ')})`] as const;
+});
 
 /** Limits of DuckDB's `maximum_object_size`. */
 const SMALLEST_OBJECT_BYTES = 4 * 1024 * 1024;
@@ -37,13 +32,8 @@ const LARGEST_OBJECT_BYTES = 128 * 1024 * 1024;
  * Reads JSON files of one layout into a table. Throws an InputError for a response without its results, or an array
  * that is cut off.
  */
-export async function readJson(
-  first: Numbered & { layout: string },
-  members: readonly Member[],
-  limits: InputLimits,
-  store: Store,
-  progress: ReadProgress,
-): Promise<RawSource> {
+export async function readJson(first: Numbered & { layout: string }, members: readonly Member[], reading: Reading): Promise<RawSource> {
+  const { store } = reading;
   const isEnvelope = first.form === 'envelope';
   // DuckDB allocates twice this size per thread. A record is small, but a saved response may fill its file.
   const largest = isEnvelope ? members.reduce((most, { bytes }) => Math.max(most, bytes), 0) + 1 : 0;
@@ -55,19 +45,12 @@ export async function readJson(
     `filename = '${SOURCE_FILE}', format = ${literal(first.layout)}, compression = 'uncompressed'`,
     `maximum_object_size = ${objectBytes}, columns = {${types}}`,
   ];
-  const scan = (some: readonly Member[]) => readFiles('json', pathsOf(some), options);
+  const scan = (paths: readonly string[]) => readFiles('json', paths, options);
   const cells = (record: string) => ACTIVITY_FIELDS.map((f) => `${record}${f.path} AS ${identifier(f.column)}`).join(', ');
   const relation = `raw_${first.id}`;
   if (isEnvelope) {
     const pages = `pages_${first.id}`;
-    await fillTable(
-      pages,
-      members,
-      limits,
-      store,
-      progress,
-      (source, some) => `SELECT ${source} AS source, total, "offset", results FROM ${scan(some)}`,
-    );
+    await fillTable(pages, members, 'total, "offset", results', scan, reading);
     await checkPages(pages, members, store);
     await store.run(
       `CREATE TEMP TABLE ${relation} AS
@@ -77,14 +60,7 @@ export async function readJson(
     );
     await store.run(`DROP TABLE ${pages}`);
   } else {
-    await fillTable(
-      relation,
-      members,
-      limits,
-      store,
-      progress,
-      (source, some) => `SELECT ${source} AS source, ${cells('')} FROM ${scan(some)}`,
-    );
+    await fillTable(relation, members, cells(''), scan, reading);
   }
   if (first.layout === 'array') for (const member of members) checkEnd(member);
   const fields = isEnvelope ? [...ENVELOPE_FIELDS, ...ACTIVITY_FIELDS] : ACTIVITY_FIELDS;

@@ -11,13 +11,12 @@ import {
   RUNE_FIELDS,
 } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
-import { identifier, type Store } from '../store/duckdb.ts';
+import { identifier } from '../store/duckdb.ts';
 import { readCsv, readFiles } from '../store/files.ts';
-import { type BlockRange, mayBeInRange } from './blockRange.ts';
+import { mayBeInRange } from './blockRange.ts';
 import { INEXACT_TYPES, NESTED_TYPES, type RawColumn, shapeOf } from './cellSql.ts';
 import { fillTable, SOURCE_FILE, sourceNumber } from './fillTable.ts';
-import { type InputLimits, type Member, type Numbered, pathsOf, type RawSource } from './rawSource.ts';
-import type { ReadProgress } from './readProgress.ts';
+import { type Member, type Numbered, pathsOf, type RawSource, type Reading } from './rawSource.ts';
 import type { TableForm } from './recognise.ts';
 
 const FORM_FIELDS: Readonly<Record<TableForm, readonly Field[]>> = {
@@ -31,14 +30,8 @@ const FORM_FIELDS: Readonly<Record<TableForm, readonly Field[]>> = {
  * Reads CSV files into a table, or makes a view of Parquet files. Throws an InputError for a column type that loses
  * values.
  */
-export async function readTable(
-  first: Numbered & { form: TableForm },
-  members: readonly Member[],
-  range: BlockRange | undefined,
-  limits: InputLimits,
-  store: Store,
-  progress: ReadProgress,
-): Promise<RawSource> {
+export async function readTable(first: Numbered & { form: TableForm }, members: readonly Member[], reading: Reading): Promise<RawSource> {
+  const { range, store } = reading;
   const { file, form, format, columns } = first;
   const types = new Map(columns.map((c) => [c.name, c.type]));
   const raw: RawColumn[] = FORM_FIELDS[form]
@@ -77,14 +70,7 @@ export async function readTable(
   } else {
     const names = columns.map(({ name }) => name);
     const options = [`filename = '${SOURCE_FILE}'`, 'header = true'];
-    await fillTable(
-      relation,
-      members,
-      limits,
-      store,
-      progress,
-      (source, some) => `SELECT ${source} AS source, ${cells.join(', ')} FROM ${readCsv(pathsOf(some), names, options)}`,
-    );
+    await fillTable(relation, members, cells.join(', '), (paths) => readCsv(paths, names, options), reading);
   }
   return {
     form,

@@ -8,7 +8,7 @@ import { InputError } from '../errors.ts';
 import { type Store, text } from '../store/duckdb.ts';
 import { duckdbMessage, isAboutFile, printable } from '../store/failures.ts';
 import { readFiles } from '../store/files.ts';
-import { type Compression, decompress, magicOf, withoutMark } from './decompress.ts';
+import { decompress, withoutMark } from './decompress.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
@@ -54,13 +54,18 @@ const KNOWN_FORMATS = [
  * form.
  */
 export async function recognise(file: InputFile, store: Store, scratch: string): Promise<Recognised> {
-  const magic = await magicOf(file);
-  if (magic.kind === 'parquet') return recogniseParquet({ file, path: file.path, bytes: magic.bytes }, store);
-  const compressed: Compression | undefined = magic.kind === 'text' ? undefined : magic.kind;
-  if (compressed !== undefined) await decompress(file, compressed, scratch);
-  const path = compressed === undefined ? file.path : scratch;
-  const { head, bytes } = readHead(file, path);
-  if (bytes === 0) throw new InputError(`${file.name} is empty after unpacking (0 bytes)`, ['Remove it, or write it again.']);
+  let path = file.path;
+  let { head, bytes } = readHead(file, path);
+  if (head.length === 0) throw new InputError(`${file.name} is empty (0 bytes)`, ['Remove it, or write it again.']);
+  const magic = head.toString('hex', 0, 4);
+  if (magic === '50415231') return recogniseParquet({ file, path, bytes }, store);
+  const compression = magic.startsWith('1f8b') ? 'gzip' : magic === '28b52ffd' ? 'zstd' : undefined;
+  if (compression !== undefined) {
+    path = scratch;
+    await decompress(file, compression, path);
+    ({ head, bytes } = readHead(file, path));
+    if (bytes === 0) throw new InputError(`${file.name} is empty after unpacking (0 bytes)`, ['Remove it, or write it again.']);
+  }
   const common: Common = { file, path, bytes };
   const content = head.toString('utf8').replace(/^\ufeff/, '');
   const first = content.trimStart()[0];
@@ -76,19 +81,18 @@ export async function recognise(file: InputFile, store: Store, scratch: string):
 /** Some editors write these bytes before UTF-8 text. DuckDB rejects them in JSON. */
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
+/** Reads the first bytes of a file, and its size. `path` is the file or its unpacked copy. */
 function readHead(file: InputFile, path: string): { head: Buffer; bytes: number } {
-  let handle: number;
+  let handle: number | undefined;
   try {
     handle = openSync(path, 'r');
-  } catch (error) {
-    throw unreadable(file.name, error);
-  }
-  try {
-    const buffer = Buffer.alloc(HEAD_BYTES);
+    const buffer = Buffer.allocUnsafe(HEAD_BYTES);
     const length = readSync(handle, buffer, 0, HEAD_BYTES, 0);
     return { head: buffer.subarray(0, length), bytes: fstatSync(handle).size };
+  } catch (error) {
+    throw unreadable(file.name, error);
   } finally {
-    closeSync(handle);
+    if (handle !== undefined) closeSync(handle);
   }
 }
 
@@ -148,7 +152,7 @@ function recogniseCsv(common: Common, head: string): Recognised {
   // The pattern also matches an empty cell at the end of the line.
   if (cells.length > 1) cells.pop();
   const columns = cells.map((cell) => ({ name: cell.replace(/^"(.*)"$/, '$1').replaceAll('""', '"'), type: 'VARCHAR' }));
-  return { ...common, ...recogniseTable(common.file, columns), format: 'csv', columns };
+  return { ...common, form: recogniseTable(common.file, columns), format: 'csv', columns };
 }
 
 async function recogniseParquet(common: Common, store: Store): Promise<Recognised> {
@@ -158,13 +162,14 @@ async function recogniseParquet(common: Common, store: Store): Promise<Recognise
       column_type: text,
     });
     const columns = rows.map((row) => ({ name: row.column_name, type: row.column_type }));
-    return { ...common, ...recogniseTable(common.file, columns), format: 'parquet', columns };
+    return { ...common, form: recogniseTable(common.file, columns), format: 'parquet', columns };
   } catch (error) {
     if (!isAboutFile(error)) throw error;
     throw new InputError(`${common.file.name} is broken Parquet: ${duckdbMessage(error)}`);
   }
 }
 
+/** Forms of tables, and the columns that they must have. A table has the first form of which it has all columns. */
 const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['flat', 'a flat activity table', ACTIVITY_FIELDS],
   ['node-ledger', 'ledger rows from a node', NODE_LEDGER_FIELDS],
@@ -172,17 +177,15 @@ const FORMS: readonly [TableForm, string, readonly Field[]][] = [
   ['runes', 'a runes table', RUNE_FIELDS],
 ];
 
-function recogniseTable(file: InputFile, columns: readonly TableColumn[]): { form: TableForm } {
+function recogniseTable(file: InputFile, columns: readonly TableColumn[]): TableForm {
   const names = new Set(columns.map((c) => c.name));
-  const missing = FORMS.map(([form, label, fields]) => ({
-    form,
-    label,
-    missing: fields.filter((f) => !names.has(f.column)).map((f) => f.column),
-    share: fields.filter((f) => names.has(f.column)).length / fields.length,
-  }));
-  const whole = missing.find((m) => m.missing.length === 0);
-  if (whole !== undefined) return { form: whole.form };
-  const [near] = missing.sort((a, b) => b.share - a.share);
+  const forms = FORMS.map(([form, label, fields]) => {
+    const missing = fields.filter((f) => !names.has(f.column)).map((f) => f.column);
+    return { form, label, missing, share: (fields.length - missing.length) / fields.length };
+  });
+  const whole = forms.find(({ missing }) => missing.length === 0);
+  if (whole !== undefined) return whole.form;
+  const [near] = forms.sort((a, b) => b.share - a.share);
   if (near !== undefined && near.share >= 0.6) {
     throw new InputError(`${file.name} looks like ${near.label} but lacks the column(s) ${near.missing.join(', ')}`, KNOWN_FORMATS);
   }

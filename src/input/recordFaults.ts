@@ -5,23 +5,20 @@ import type { z } from 'zod';
 import { RULES } from '../contract/fields.ts';
 import { activityInput, textRow, textRule } from '../contract/schemas.ts';
 import type { RawSource } from './rawSource.ts';
-import type { Finding } from './report.ts';
+import { shorten } from './report.ts';
 
 /** The cells of a record as text, by column. */
-export type Cells = Readonly<Record<string, unknown>>;
+type Cells = Readonly<Record<string, unknown>>;
 
-/** Returns the rules that a record breaks. `where` is its file and place. */
-export function recordFaults(source: RawSource, where: string, row: Cells): Finding[] {
+/** Returns a message for each rule that a record breaks. `where` is its file and place: `input/a.ndjson line 3`. */
+export function recordFaults(source: RawSource, where: string, row: Cells): string[] {
   const { value, issues } = source.unit === 'row' ? checkCells(source, row) : checkJson(source, row);
-  const findings = issues.map((issue) => ({
-    where,
-    field: issue.path.join('.'),
-    value: issue.path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value),
-    rule: issue.message,
-  }));
-  if (findings.length > 0) return findings;
   // SQL and schemas disagree, which is a bug. The record is still rejected.
-  return [{ where, field: 'the record', value: undefined, rule: 'was rejected by the SQL check; please report this bug' }];
+  if (issues.length === 0) return [`${where}: the record was rejected by the SQL check; please report this bug`];
+  return issues.map(({ path, message }) => {
+    const found = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], value);
+    return `${where}: ${path.join('.')}${found === undefined || found === null ? '' : ` ${shorten(found)}`} ${message}`;
+  });
 }
 
 interface Checked {

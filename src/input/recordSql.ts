@@ -3,12 +3,16 @@
  */
 import { ACTIVITY_FIELDS, EVENT_INDEX } from '../contract/fields.ts';
 import { identifier } from '../store/duckdb.ts';
+import { TABLES } from '../store/tables.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
 import { canonicalValue, isOutpoint, isValid, outpointIndex, outputHex } from './cellSql.ts';
 import type { RawSource } from './rawSource.ts';
 
 /** The columns of every canonical relation, in order. Within a transaction, records are served by descending `ord`. */
-export const CANONICAL_COLUMNS = ['source', ...ACTIVITY_FIELDS.map((f) => f.column), 'event_index', 'ord'] as const;
+export const CANONICAL_COLUMNS = Object.keys(TABLES.activity.columns);
+
+/** The columns that clients see, quoted. The others only tell where a record is in the input. */
+export const SERVED_COLUMNS = ACTIVITY_FIELDS.map(({ column }) => identifier(column));
 
 /** The order of served records: blocks ascending, and within a block the last transaction and event first. */
 export const SERVED_ORDER = 'block_height, tx_index DESC, ord DESC';

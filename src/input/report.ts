@@ -6,17 +6,6 @@ import { InputError } from '../errors.ts';
 /** The most findings that a report shows. */
 const REPORT_LIMIT = 20;
 
-export interface Finding {
-  /** File and line, row or record, e.g. `input/a.ndjson line 3`. */
-  readonly where: string;
-  /** Dotted path of the field, e.g. `location.vout`. */
-  readonly field: string;
-  /** The invalid value; undefined when the field is missing. */
-  readonly value: unknown;
-  /** The broken rule, e.g. `must be an integer from 0 to ...`. */
-  readonly rule: string;
-}
-
 const VALUE_LENGTH = 60;
 
 /** Formats a value for a message: JSON, cut after 60 characters. */
@@ -24,11 +13,6 @@ export function shorten(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
   return text.length > VALUE_LENGTH ? `${text.slice(0, VALUE_LENGTH)}… (${text.length} characters)` : text;
 }
-
-export const describe = (finding: Finding): string =>
-  finding.value === undefined || finding.value === null
-    ? `${finding.where}: ${finding.field} ${finding.rule}`
-    : `${finding.where}: ${finding.field} ${shorten(finding.value)} ${finding.rule}`;
 
 export class Report {
   readonly #lines: string[] = [];

@@ -7,12 +7,8 @@
  */
 import { int, joinedText, type Store, text } from '../store/duckdb.ts';
 import type { RawSource } from './rawSource.ts';
-import { CANONICAL_COLUMNS, canonicalSelect } from './recordSql.ts';
+import { canonicalSelect, SERVED_COLUMNS } from './recordSql.ts';
 import { Report } from './report.ts';
-
-const RECORD = CANONICAL_COLUMNS.filter((c) => !['source', 'event_index', 'ord'].includes(c))
-  .map((c) => `"${c}"`)
-  .join(', ');
 
 /**
  * Creates the table `relation` of canonical records from all saved responses, and returns notices. Throws an InputError
@@ -45,7 +41,7 @@ export async function assembleSavedResponses(sources: readonly RawSource[], rela
     FROM saved_pages p GROUP BY p.block_hash, p.total`);
   await store.run(`CREATE TEMP TABLE saved_lists AS
     SELECT s.*, CASE WHEN g.by_tx THEN s.tx_id ELSE '' END AS list,
-      md5(${joinedText(RECORD.split(', '))}) AS digest
+      md5(${joinedText(SERVED_COLUMNS)}) AS digest
     FROM saved s JOIN saved_groups g USING (block_hash, total)`);
 
   const lists = await store.rows(
@@ -87,7 +83,7 @@ export async function assembleSavedResponses(sources: readonly RawSource[], rela
 
   // A block's list already has every record of its transactions' lists.
   await store.run(`CREATE TEMP TABLE ${relation} AS
-    SELECT min(source) OVER (PARTITION BY block_hash) AS source, ${RECORD}, NULL::BIGINT AS event_index, -position AS ord
+    SELECT min(source) OVER (PARTITION BY block_hash) AS source, ${SERVED_COLUMNS.join(', ')}, NULL::BIGINT AS event_index, -position AS ord
     FROM (SELECT *, row_number() OVER (PARTITION BY block_hash, list, position ORDER BY source, page) AS copy,
                  min(list) OVER (PARTITION BY block_hash) AS widest FROM saved_lists)
     WHERE copy = 1 AND (list = '' OR widest <> '')`);

@@ -47,18 +47,11 @@ export async function* unpackZstd(source: AsyncIterable<Buffer>): AsyncGenerator
   }
 }
 
-interface Header {
-  readonly bytes: readonly Buffer[];
-  /** Size of the unpacked content; undefined when the header does not have it. */
-  readonly content: number | undefined;
-  readonly hasChecksum: boolean;
-}
-
 /**
  * Reads a frame's header (RFC 8878, section 3.1.1.1). The checksum flag is cleared in `bytes`, because fzstd would wait
- * for a checksum that it is not given.
+ * for a checksum that it is not given. `content` is the size of the unpacked content, if the header has it.
  */
-async function readHeader(input: ByteReader): Promise<Header> {
+async function readHeader(input: ByteReader) {
   const descriptor = await input.take(1);
   const flags = descriptor.readUInt8();
   const isSingle = (flags & 32) !== 0;

@@ -5,9 +5,10 @@
  * A build writes the lists into `.part` files and renames them at its end. When a build dies, the next one cannot see
  * which files it removed, so it takes these paths from the unfinished list.
  */
-import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeOf } from '../errors.ts';
+import { writeAll } from '../write/lineFile.ts';
 import { makeFolder } from '../write/makeFolder.ts';
 import { PathList } from '../write/pathList.ts';
 import { NotAFileError, openRegularFile, readRegularFile } from '../write/regularFile.ts';
@@ -24,10 +25,8 @@ const PORTION = 1 << 20;
 function append(handle: number, file: string, portion: Buffer): void {
   const source = openRegularFile(file);
   try {
-    for (let length = readSync(source, portion); length > 0; length = readSync(source, portion)) {
-      let written = 0;
-      while (written < length) written += writeSync(handle, portion, written, length - written);
-    }
+    for (let length = readSync(source, portion); length > 0; length = readSync(source, portion))
+      writeAll(handle, portion.subarray(0, length));
   } finally {
     closeSync(source);
   }
@@ -53,14 +52,16 @@ function dropHalfLine(list: string): void {
   if (text !== undefined && !text.endsWith('\n')) truncateSync(list, text.lastIndexOf('\n') + 1);
 }
 
-/** The lists of one build. */
 export class Changes {
   readonly #folder: string;
+  /** The list of removed paths while the build runs. */
+  readonly #removed: string;
   /** Paths that a build removed before it died. Some of these files may exist again. */
   #inherited: readonly string[] = [];
 
   constructor(cache: string) {
     this.#folder = join(cache, FOLDER);
+    this.#removed = join(this.#folder, `removed.txt${PART}`);
   }
 
   /**
@@ -70,12 +71,11 @@ export class Changes {
    */
   begin(lastBuildDied: boolean): void {
     makeFolder(this.#folder);
-    const part = join(this.#folder, `removed.txt${PART}`);
-    const lists = [part, ...(lastBuildDied ? [join(this.#folder, 'removed.txt')] : [])];
+    const lists = [this.#removed, ...(lastBuildDied ? [join(this.#folder, 'removed.txt')] : [])];
     this.#inherited = lists.flatMap(pathsIn);
-    dropHalfLine(part);
-    for (const name of readdirSync(this.#folder)) {
-      if (name.endsWith(PART) && name !== `removed.txt${PART}`) rmSync(join(this.#folder, name), { recursive: true });
+    dropHalfLine(this.#removed);
+    for (const path of readdirSync(this.#folder).map((name) => join(this.#folder, name))) {
+      if (path.endsWith(PART) && path !== this.#removed) rmSync(path, { recursive: true });
     }
   }
 
@@ -86,7 +86,7 @@ export class Changes {
 
   /** Returns the list of removed paths. Sync it before removing a file, or a power cut may lose the path. */
   removedList(): PathList {
-    return new PathList(join(this.#folder, `removed.txt${PART}`));
+    return new PathList(this.#removed);
   }
 
   /** Merges the lists and gives them their final names. Call it after all writers. `root` is the output folder. */
@@ -102,7 +102,7 @@ export class Changes {
     } finally {
       closeSync(handle);
     }
-    const removed = join(this.#folder, `removed.txt${PART}`);
+    const removed = this.#removed;
     if (this.#inherited.length > 0) {
       const all = new Set([...this.#inherited, ...pathsIn(removed)]);
       for (const path of all) {

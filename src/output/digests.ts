@@ -10,6 +10,7 @@
 import { createHash } from 'node:crypto';
 import { digestsFile } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
+import { groupBy } from '../groupBy.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
@@ -33,13 +34,8 @@ export function readDigests(text: string, path: string): BlockDigest[] {
 
 /** Yields the digests files of these blocks, whose heights must ascend. */
 export function* digestsFiles(blocks: readonly BlockDigest[]): Generator<[path: string, content: Buffer]> {
-  let file: BlockDigest[] = [];
-  for (const [i, block] of blocks.entries()) {
-    file.push(block);
-    const [path, next] = [digestsPath(block.height), blocks[i + 1]];
-    if (next !== undefined && digestsPath(next.height) === path) continue;
+  for (const [path, file] of groupBy(blocks, ({ height }) => digestsPath(height))) {
     yield [path, Buffer.from(`{"blocks":[\n${file.map((b) => JSON.stringify(b)).join(',\n')}\n]}\n`)];
-    file = [];
   }
 }
 
@@ -50,14 +46,9 @@ export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'di
   return hash.digest('hex');
 }
 
-/** Computes the digest of all blocks in the state. */
-export async function buildDigest(store: Store): Promise<string> {
-  const sql = 'SELECT block_height AS height, digest FROM state.blocks ORDER BY block_height';
-  return digestOfBlocks(await store.rows(sql, { height: int, digest: text }));
-}
-
 /** Returns the first and last height of each run of consecutive heights, as in the manifest. */
-export const runsOf = (blocks: readonly BlockDigest[]): [number, number][] => joinRuns(blocks.map(({ height }) => [height, height]));
+export const runsOf = (blocks: readonly { readonly height: number }[]): [number, number][] =>
+  joinRuns(blocks.map(({ height }) => [height, height]));
 
 /** Writes the digests files of these heights. Returns the paths of digests files that no longer have a block. */
 export async function writeDigests(heights: Iterable<number>, sink: DiskSink, store: Store): Promise<string[]> {

@@ -4,12 +4,12 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { BuildError, codeOf, InputError, isAbsence, messageOf } from '../errors.ts';
+import { BuildError, InputError, isAbsence, messageOf } from '../errors.ts';
 import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../pages/paths.ts';
 import { FOLDERS } from '../pages/siteFiles.ts';
 import type { Store } from '../store/duckdb.ts';
 import { type DatabaseFile, lockFile, unlockFile } from '../store/lock.ts';
-import { explainFiles, writeFailure } from '../write/failure.ts';
+import { explainFiles } from '../write/failure.ts';
 import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
 import { replaceDurably } from '../write/replace.ts';
 
@@ -20,7 +20,6 @@ const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. Th
 /** Lock file of a running build. attachDatabase says why it is a database. */
 export const LOCK = `${MARKER}.lock`;
 
-/** State of the output folder before a build. */
 export interface OutputState {
   readonly kind: 'absent' | 'empty' | 'ours';
   /** SHA-256 of the manifest; undefined without a manifest or after an unfinished build. */
@@ -89,19 +88,17 @@ function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean } | un
  * with a BuildError when that fails, when another build uses the folder, or when another build has changed it since.
  */
 export async function claimOutput(root: string, seen: OutputState, store: Store): Promise<void> {
-  try {
+  await explainFiles(async () => {
     mkdirSync(root, { recursive: true });
-  } catch (error) {
-    throw writeFailure({ message: messageOf(error), code: codeOf(error) });
-  }
-  await explainFiles(() => lockFile(store, lockOf(root)));
+    await lockFile(store, lockOf(root));
+  });
   const now = inspectOutput(root);
   if ((now.kind === 'ours') !== (seen.kind === 'ours') || now.manifest !== seen.manifest) {
     await releaseOutput(root, store);
     throw new BuildError(`another build changed the output folder ${root} while this one read its input`, ['Build again.']);
   }
   try {
-    mark(root, UNFINISHED);
+    await explainFiles(async () => mark(root, UNFINISHED));
   } catch (error) {
     await releaseOutput(root, store).catch(() => undefined);
     throw error;
@@ -121,11 +118,7 @@ export const finishOutput = (root: string): void => mark(root, FINISHED);
 /** Unlocks the folder. Rejects with a BuildError when the lock cannot be removed. */
 export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
 
-/** Replaces the marker and syncs it, so that a power cut cannot hide an unfinished build. */
+/** Replaces the marker and syncs it, so that a power cut cannot hide an unfinished build. Throws system errors. */
 function mark(root: string, text: string): void {
-  try {
-    replaceDurably(join(root, MARKER), text);
-  } catch (error) {
-    throw writeFailure({ message: messageOf(error), code: codeOf(error) });
-  }
+  replaceDurably(join(root, MARKER), text);
 }

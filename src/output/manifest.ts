@@ -17,7 +17,7 @@ import { IS_INVENTED } from '../sample/marks.ts';
 import type { OwnFile } from '../site/assets.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
-import { buildDigest } from './digests.ts';
+import { digestOfBlocks, runsOf } from './digests.ts';
 
 /** The archive of a build: its root, and the number and size of its files in bytes. */
 export interface ArchiveFacts {
@@ -39,11 +39,10 @@ export async function manifestOf(
   etchings: EtchingFacts | undefined,
   store: Store,
 ): Promise<Manifest> {
-  const runs = await store.rows(
-    `SELECT min(block_height) AS first, max(block_height) AS last
-     FROM (SELECT block_height, block_height - row_number() OVER (ORDER BY block_height) AS run FROM state.blocks) GROUP BY run ORDER BY first`,
-    { first: int, last: int },
-  );
+  const digests = await store.rows('SELECT block_height AS height, digest FROM state.blocks ORDER BY height', {
+    height: int,
+    digest: text,
+  });
   const [tip] = await store.rows('SELECT block_height AS height, block_hash AS hash FROM state.tip', { height: int, hash: text });
   const sums = ['transactions', 'records', 'files', 'bytes'].map((name) => `coalesce(sum(${name}), 0)::BIGINT AS ${name}`);
   const { blocks, invented, transactions, records, files, bytes } = await store.row(
@@ -70,7 +69,7 @@ export async function manifestOf(
     ...(siteUrl === undefined ? {} : { site_url: siteUrl }),
     ...(site.parquet ? { parquet: true as const } : {}),
     ...(archive === undefined ? {} : site.layout === 'archive' ? { archive: archive.name } : { list_root: archive.name }),
-    heights: runs.map(({ first, last }) => [first, last]),
+    heights: runsOf(digests),
     ...(tip === undefined ? {} : { tip }),
     blocks,
     transactions,
@@ -80,7 +79,7 @@ export async function manifestOf(
     ...listsOf(etchings, archive?.lists),
     files: files + (archive?.files ?? 0),
     bytes: bytes + (archive?.bytes ?? 0),
-    digest: await buildDigest(store),
+    digest: digestOfBlocks(digests),
   };
 }
 
@@ -124,5 +123,4 @@ async function leftOut(store: Store): Promise<Pick<Manifest, 'left_out'>> {
   return { left_out: { rows: first.rows, runes, more_runes: first.runes - runes.length } };
 }
 
-/** Returns the path and the bytes of a manifest. */
 export const manifestFile = (manifest: Manifest): OwnFile => [MANIFEST_PATH, Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)];

@@ -125,16 +125,8 @@ function buildOnce(options: FixedOptions, log: Log, progress: Progress, whyFull 
       const measure = new ReadProgress();
       progress.watch('load', () => measure.at(store.share));
       const ids = site.layout === 'archive' ? old : undefined;
-      const loaded = await loadInput(
-        inputs,
-        blocks,
-        [out, cache],
-        limits,
-        scratch,
-        store,
-        measure,
-        ids && ((known) => findKnown(ids, limits, known)),
-      );
+      const reading = { range: blocks, limits, scratch, store, progress: measure };
+      const loaded = await loadInput(inputs, [out, cache], reading, ids && (() => findKnown(ids, limits, store)));
       progress.end();
       if (archivesPages(options)) await checkFits(site.layout, options.lists, store);
       reportLoaded(loaded, state.whyFull, clock.lap('load'), log);

@@ -27,7 +27,8 @@ function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOption
     let state: State | undefined;
     try {
       state = await State.attach(store, undefined, {}, undefined);
-      const { sources } = await loadInput(inputs, undefined, [out, cache], limits, scratch, store, new ReadProgress());
+      const reading = { range: undefined, limits, scratch, store, progress: new ReadProgress() };
+      const { sources } = await loadInput(inputs, [out, cache], reading);
       const { tip } = await store.row('SELECT coalesce(max(block_height), 0) AS tip FROM blocks', { tip: int });
       const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));
       return read.reduce((most, last) => Math.max(most, last), tip);

@@ -78,13 +78,8 @@ export class RecordBytes implements RecordSlices {
   }
 }
 
-interface Growable<T> {
-  readonly length: number;
-  set(from: T): void;
-}
-
 /** Copies an array into one of at least `length` elements and at least twice its size. */
-export function enlarged<T extends Growable<T>>(array: T, length: number, make: (length: number) => T): T {
+export function enlarged<T extends Uint8Array | Uint32Array | Float64Array>(array: T, length: number, make: (length: number) => T): T {
   const larger = make(Math.max(length, array.length * 2));
   larger.set(array);
   return larger;

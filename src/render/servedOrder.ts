@@ -21,7 +21,6 @@ export interface BatchBlock extends ExpectedBlock {
   readonly first: number;
   /** Index of its first transaction in the batch. */
   readonly firstTx: number;
-  /** Number of its transactions. */
   readonly transactions: number;
   /** Number of records of each operation, in the order of OPERATIONS. */
   readonly operations: readonly number[];
@@ -138,18 +137,17 @@ export class Assembler {
     const complete = this.#complete.sort((a, b) => a.rank - b.rank);
     this.#complete = [];
     this.#records = new RecordColumns(this.#room);
+    let chosen: number[] | undefined;
     if (this.#completeRecords < records.count) {
       const ranks = new Set(complete.map(({ rank }) => rank));
-      const chosen: number[] = [];
+      chosen = [];
       for (let i = 0; i < records.count; i += 1) {
         if (ranks.has(records.ranks[i] ?? 0)) chosen.push(i);
         else this.#records.copy(records, i);
       }
-      this.#completeRecords = 0;
-      return batchOf(records, chosen, complete);
     }
     this.#completeRecords = 0;
-    return batchOf(records, undefined, complete);
+    return batchOf(records, chosen, complete);
   }
 
   /** Throws when a block lacks records, because counting and reading differ. */
@@ -241,7 +239,6 @@ class RecordColumns {
     return i === 0 || this.txIndexes[i] !== this.txIndexes[i - 1] || this.ranks[i] !== this.ranks[i - 1];
   }
 
-  /** Returns the tx id of record `i`. */
   txId(i: number): Uint8Array {
     const at = (this.ids[i] ?? 0) * TX_ID_LENGTH;
     return this.txIds.subarray(at, at + TX_ID_LENGTH);

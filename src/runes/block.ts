@@ -3,7 +3,7 @@
  *
  * It copies nothing and makes no object for each transaction, because most transactions have no runes.
  */
-import { copyOf, type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
+import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
 import { decodeMessage, type Message } from './message.ts';
 import type { Work } from './proofOfWork.ts';
 import { isMessage } from './script.ts';
@@ -47,7 +47,6 @@ export interface Header extends Work {
   readonly previous: string;
 }
 
-/** Reads a header. */
 export const readHeader = (bytes: Uint8Array, hash256: Hash256): Header => ({
   hash: hashText(hash256(bytes.subarray(0, HEADER_BYTES))),
   previous: hashText(bytes, 4),
@@ -178,23 +177,18 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
  * this returns zeros for such a list.
  */
 function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
-  const level = copyOf(txids);
+  const level = new Uint8Array(txids.length + 32);
+  level.set(txids);
   for (let count = txids.length / 32; count > 1; count = Math.ceil(count / 2)) {
+    // On a level with an odd number of hashes, the last one is hashed with itself.
+    if (count % 2 === 1) level.copyWithin(32 * count, 32 * (count - 1), 32 * count);
     for (let i = 0; i < count; i += 2) {
       const pair = 32 * i;
       if (i + 1 < count && sameBytes(level, pair, level, pair + 32, 32)) return new Uint8Array(32);
-      level.set(hash256(i + 1 === count ? twice(level, pair) : level.subarray(pair, pair + 64)), 16 * i);
+      level.set(hash256(level.subarray(pair, pair + 64)), 16 * i);
     }
   }
   return level.subarray(0, 32);
-}
-
-/** On a level with an odd number of hashes, the last one is hashed with itself. */
-function twice(level: Uint8Array, at: number): Uint8Array {
-  const pair = new Uint8Array(64);
-  pair.set(level.subarray(at, at + 32));
-  pair.set(level.subarray(at, at + 32), 32);
-  return pair;
 }
 
 /** Returns the script of an output, which is a view of the block's bytes. */

@@ -73,7 +73,7 @@ function committingInputs(block: Block, transaction: TransactionPlace, name: big
 export function indexBlock(block: Block, indexing: Indexing): Changes {
   const state = new BlockState(block, indexing);
   if (indexing.height >= indexing.network.firstHeight) {
-    if (indexing.network.seeded && indexing.height === indexing.network.firstHeight) state.addRune(uncommonGoods(block, indexing.height));
+    if (indexing.network.seeded && indexing.height === indexing.network.firstHeight) state.addUncommonGoods();
     block.transactions.forEach((transaction, index) => {
       state.index(transaction, index);
     });
@@ -134,7 +134,7 @@ class BlockState {
     };
   }
 
-  addRune(rune: NewRune): void {
+  #addRune(rune: NewRune): void {
     this.#runes.push(rune);
     this.#names.add(rune.name);
     this.#minted.set(rune.id, { block: rune.block, terms: rune.terms, mints: 0 });
@@ -175,7 +175,7 @@ class BlockState {
       emitMoves(allocation, rows, (etched ? 1 : 0) + (mint ? 1 : 0));
       this.#create(allocation, transaction, index);
     }
-    if (etched) this.addRune(etched);
+    if (etched) this.#addRune(etched);
   }
 
   /**
@@ -213,7 +213,10 @@ class BlockState {
   #mint(id: MessageId): { rune: RuneId; amount: bigint } | undefined {
     const rune = knownId(id);
     const found: MintedRune | undefined = this.#minted.get(rune) ?? this.indexing.ledger.rune(rune);
-    if (!found?.terms || !isOpen(found, this.indexing.height)) return undefined;
+    if (!found?.terms) return undefined;
+    const { heightStart, offsetStart, heightEnd, offsetEnd, cap } = found.terms;
+    const window = mintWindow(found.block, [heightStart, offsetStart], [heightEnd, offsetEnd]);
+    if (!isMintOpen(window, this.indexing.height, found.mints, cap)) return undefined;
     this.#minted.set(rune, { ...found, mints: found.mints + 1 });
     return { rune, amount: found.terms.amount ?? 0n };
   }
@@ -227,14 +230,49 @@ class BlockState {
       if (!mayBeEtched(given, this.#minimum, ledger) || this.#names.has(given) || !this.#isCommitted(transaction, index, given))
         return undefined;
     }
-    return newRune({
-      name: given ?? reservedName(height, index),
-      etching: message.kind === 'cenotaph' ? undefined : message.etching,
+    return this.#newRune(index, given ?? reservedName(height, index), message.kind === 'cenotaph' ? undefined : message.etching);
+  }
+
+  /** Makes the rune that a transaction etches. `etching` is undefined for a cenotaph, whose rune has no amounts and terms. */
+  #newRune(index: number, name: bigint, etching: Etching | undefined): NewRune {
+    const { block } = this;
+    const { height, ledger } = this.indexing;
+    const id = runeId(height, index);
+    const terms = etching?.terms;
+    const row: RuneRow = {
+      id: runeIdText(id),
       number: ledger.runes + this.#runes.length,
-      block: this.block,
-      height,
-      index,
-    });
+      name: nameText(name),
+      spaced_name: spacedName(nameText(name), etching?.spacers ?? 0),
+      block_hash: block.hash,
+      block_height: height,
+      tx_index: index,
+      tx_id: hashText(block.txids, 32 * index),
+      divisibility: etching?.divisibility ?? 0,
+      premine: etching?.premine ?? 0n,
+      // NUL is a valid symbol, but databases and most programs reject it.
+      symbol: etching ? (etching.symbol ?? '¤').replace('\0', '') : '',
+      terms_amount: terms?.amount ?? null,
+      terms_cap: terms?.cap ?? null,
+      terms_height_start: terms?.heightStart ?? null,
+      terms_height_end: terms?.heightEnd ?? null,
+      terms_offset_start: terms?.offsetStart ?? null,
+      terms_offset_end: terms?.offsetEnd ?? null,
+      turbo: etching?.turbo ?? false,
+      cenotaph: !etching,
+      timestamp: block.time,
+    };
+    return { id, name, block: height, terms, mints: 0, row };
+  }
+
+  /** Adds the first rune, which no transaction etched. */
+  addUncommonGoods(): void {
+    const name = nameNumber('UNCOMMONGOODS');
+    const terms = { amount: 1n, cap: MAX_U128, heightStart: 840_000n, heightEnd: 1_050_000n, offsetStart: undefined, offsetEnd: undefined };
+    const etching: Etching = { rune: name, divisibility: 0, premine: 0n, spacers: 128, symbol: '⧉', terms, turbo: true };
+    const { row, ...rune } = this.#newRune(0, name, etching);
+    const id = runeId(1, 0);
+    this.#addRune({ ...rune, id, block: 1, row: { ...row, id: runeIdText(id), number: 0, tx_id: '', timestamp: 0 } });
   }
 
   #isCommitted(transaction: TransactionPlace, index: number, name: bigint): boolean {
@@ -333,58 +371,4 @@ function burnedOutputs({ bytes, scripts, scriptLengths }: Block, { firstOutput, 
   const burned: boolean[] = [];
   for (let i = firstOutput; i < firstOutput + outputs; i++) burned.push(isOpReturn(bytes, scripts[i] ?? 0, scriptLengths[i] ?? 0));
   return burned;
-}
-
-function isOpen({ block, terms, mints }: Mintable, height: number): boolean {
-  const { heightStart, offsetStart, heightEnd, offsetEnd, cap } = terms ?? {};
-  return isMintOpen(mintWindow(block, [heightStart, offsetStart], [heightEnd, offsetEnd]), height, mints, cap);
-}
-
-interface NewRuneParts {
-  readonly name: bigint;
-  /** Undefined for a cenotaph, which etches a rune without amounts and terms. */
-  readonly etching: Etching | undefined;
-  readonly number: number;
-  readonly block: Block;
-  readonly height: number;
-  readonly index: number;
-}
-
-function newRune({ name, etching, number, block, height, index }: NewRuneParts): NewRune {
-  const id = runeId(height, index);
-  const terms = etching?.terms;
-  const row: RuneRow = {
-    id: runeIdText(id),
-    number,
-    name: nameText(name),
-    spaced_name: spacedName(nameText(name), etching?.spacers ?? 0),
-    block_hash: block.hash,
-    block_height: height,
-    tx_index: index,
-    tx_id: hashText(block.txids, 32 * index),
-    divisibility: etching?.divisibility ?? 0,
-    premine: etching?.premine ?? 0n,
-    // NUL is a valid symbol, but databases and most programs reject it.
-    symbol: etching ? (etching.symbol ?? '¤').replace('\0', '') : '',
-    terms_amount: terms?.amount ?? null,
-    terms_cap: terms?.cap ?? null,
-    terms_height_start: terms?.heightStart ?? null,
-    terms_height_end: terms?.heightEnd ?? null,
-    terms_offset_start: terms?.offsetStart ?? null,
-    terms_offset_end: terms?.offsetEnd ?? null,
-    turbo: etching?.turbo ?? false,
-    cenotaph: !etching,
-    timestamp: block.time,
-  };
-  return { id, name, block: height, terms, mints: 0, row };
-}
-
-/** The first rune, which no transaction etched. */
-function uncommonGoods(block: Block, height: number): NewRune {
-  const name = nameNumber('UNCOMMONGOODS');
-  const terms = { amount: 1n, cap: MAX_U128, heightStart: 840_000n, heightEnd: 1_050_000n, offsetStart: undefined, offsetEnd: undefined };
-  const etching: Etching = { rune: name, divisibility: 0, premine: 0n, spacers: 128, symbol: '⧉', terms, turbo: true };
-  const { row, ...rune } = newRune({ name, etching, number: 0, block, height, index: 0 });
-  const id = runeId(1, 0);
-  return { ...rune, id, block: 1, row: { ...row, id: runeIdText(id), tx_id: '', timestamp: 0 } };
 }

@@ -133,7 +133,7 @@ export function decodeMessage(script: Uint8Array, outputs: number): Message {
         turbo: (flags & FLAG.turbo) !== 0n,
       }
     : undefined;
-  const mint = fields.takeTwo(TAG.mint, idOf);
+  const mint = fields.take(TAG.mint, idOf, 2);
   const pointer = fields.take(TAG.pointer, (value) => (value < BigInt(outputs) ? Number(value) : undefined));
 
   const flaw =
@@ -212,24 +212,15 @@ class Fields {
     else this.#values.set(Number(tag), [value]);
   }
 
-  /** Takes the first value of a tag. A value that `accept` refuses stays, so the tag counts as unknown. */
-  take<T>(tag: number, accept: (value: bigint) => T | undefined): T | undefined {
-    const values = this.#values.get(tag);
-    const taken = values?.[0] === undefined ? undefined : accept(values[0]);
-    if (taken !== undefined) this.#drop(tag, values ?? [], 1);
+  /** Takes the first `count` values of a tag: 1 or 2. Values that `accept` refuses stay, so the tag counts as unknown. */
+  take<T>(tag: number, accept: (first: bigint, second: bigint) => T | undefined, count = 1): T | undefined {
+    const values = this.#values.get(tag) ?? [];
+    const [first, second = 0n] = values;
+    const taken = first === undefined || values.length < count ? undefined : accept(first, second);
+    if (taken === undefined) return undefined;
+    values.splice(0, count);
+    if (values.length === 0) this.#values.delete(tag);
     return taken;
-  }
-
-  takeTwo<T>(tag: number, accept: (first: bigint, second: bigint) => T | undefined): T | undefined {
-    const values = this.#values.get(tag);
-    const taken = values?.[0] === undefined || values[1] === undefined ? undefined : accept(values[0], values[1]);
-    if (taken !== undefined) this.#drop(tag, values ?? [], 2);
-    return taken;
-  }
-
-  #drop(tag: number, values: bigint[], count: number): void {
-    if (values.length === count) this.#values.delete(tag);
-    else values.splice(0, count);
   }
 
   /** True when an even tag has a value that was not taken. */

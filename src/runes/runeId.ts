@@ -8,7 +8,6 @@ const TRANSACTIONS = 2 ** 20;
 
 export const runeId = (block: number, tx: number): RuneId => block * TRANSACTIONS + tx;
 
-/** Returns the block of an id. */
 export const blockOf = (id: RuneId): number => Math.floor(id / TRANSACTIONS);
 
 /** Returns an id as the API writes it, `block:tx`. */

@@ -35,7 +35,6 @@ export const isOpReturn = (bytes: Uint8Array, at: number, length: number): boole
 export const isMessage = (bytes: Uint8Array, at: number, length: number): boolean =>
   length >= 2 && bytes[at] === OP_RETURN && bytes[at + 1] === OP_13;
 
-/** True for a taproot output. */
 export const isTaproot = (script: Uint8Array): boolean => script.length === 34 && script[0] === 0x51 && script[1] === 32;
 
 /** Returns the script of a taproot script path spend: the last but one witness element, not counting an annex. */

@@ -21,12 +21,8 @@ export const SAMPLE_COMMAND: Command = {
 export async function writeSample(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
   const to = flags.one('to') ?? 'sample';
-  const { ledger, runes } = sampleTables();
-  for (const [name, text] of [
-    ['ledger.csv', ledger],
-    ['runes.csv', runes],
-  ] as const) {
-    const path = join(to, name);
+  for (const [name, text] of Object.entries(sampleTables())) {
+    const path = join(to, `${name}.csv`);
     try {
       mkdirSync(to, { recursive: true });
       writeFileSync(path, text);

@@ -27,7 +27,6 @@ const FORMAT = 11;
 
 const program = `${VERSION} ${FORMAT}`;
 
-/** The state file is damaged. */
 class DamagedStateError extends Error {
   override readonly name = 'DamagedStateError';
 }
@@ -73,8 +72,8 @@ export class State {
     const isBlank = !existsSync(join(cache, FILE));
     try {
       await attachFile(store, cache);
-      const [basis] = await store.rows('SELECT * FROM state.basis', { program: text, settings: text, manifest: text });
-      const reason = whyFull ?? whyNot(basis, { settings: JSON.stringify(settings), manifest });
+      const mismatch = await whyNot(store, JSON.stringify(settings), manifest);
+      const reason = whyFull ?? mismatch;
       await store.run(reason === undefined ? KNOWN : KNOWN_NOTHING);
       return new State(store, cache, settings, reason, isBlank);
     } catch (error) {
@@ -120,21 +119,13 @@ const NEW_STATE = statements('state.', (_, table) => `CREATE OR REPLACE TABLE ${
 const KNOWN = statements('known_', (rest, table) => `CREATE TEMP VIEW ${table} AS SELECT * FROM state.${rest}`);
 const KNOWN_NOTHING = statements('known_', (_, table) => `CREATE TEMP TABLE ${table} (${definitionOf(TABLES[table].columns)})`);
 
-interface Basis {
-  readonly program: string;
-  readonly settings: string;
-  readonly manifest: string;
-}
-
 /** Returns why a build cannot use the state; undefined when it can. */
-function whyNot(
-  basis: Basis | undefined,
-  wanted: { readonly settings: string; readonly manifest: string | undefined },
-): string | undefined {
+async function whyNot(store: Store, settings: string, manifest: string | undefined): Promise<string | undefined> {
+  const [basis] = await store.rows('SELECT * FROM state.basis', { program: text, settings: text, manifest: text });
   if (basis === undefined) return 'there is no cache of an earlier build';
-  if (basis.manifest !== wanted.manifest) return 'the output does not match the cache';
+  if (basis.manifest !== manifest) return 'the output does not match the cache';
   if (basis.program !== program) return `the cache was written by version ${basis.program}`;
-  if (basis.settings !== wanted.settings)
+  if (basis.settings !== settings)
     return 'the layout, the dialect, the page sizes, the lists, the compressed files, the Parquet files or the range of blocks changed';
   return undefined;
 }

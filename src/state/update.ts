@@ -4,24 +4,16 @@
  */
 import type { Loaded } from '../input/load.ts';
 import type { Layout } from '../pages/site.ts';
+import type { BatchBlock } from '../render/servedOrder.ts';
 import { countWritten } from '../stats/counting.ts';
 import { int, literal, type Store } from '../store/duckdb.ts';
 import { TABLES } from '../store/tables.ts';
+import type { WrittenBlock } from '../write/batchWriter.ts';
 
 /** A block whose pages this build wrote. */
-export interface NewBlock {
-  readonly height: number;
-  readonly hash: string;
-  readonly records: number;
-  readonly transactions: number;
-  readonly operations: readonly number[];
-  readonly digest: string;
+export interface NewBlock extends Pick<BatchBlock, 'hash' | 'records' | 'transactions' | 'operations' | 'digest'>, WrittenBlock {
   /** Digest of the outputs that the block spends; empty if the input does not say. */
   readonly spentDigest: string;
-  readonly files: number;
-  readonly bytes: number;
-  /** The compressed pages, if the build has an archive. */
-  readonly spooled: { readonly bytes: number } | undefined;
 }
 
 /** The blocks that changed in a build. */
@@ -33,9 +25,8 @@ export interface BlockChanges {
 }
 
 /**
- * Replaces the rows of written blocks, and removes the rows of blocks that no input has any more. Creates the tables
- * `old_blocks` and `old_transactions` with the previous rows, `written` and `placed_transactions` with the new rows,
- * `replaced` with all heights.
+ * Replaces the rows of written blocks, and removes the rows of blocks that no input has any more. Creates the relations
+ * that store/tables.ts says this file makes.
  */
 export async function updateBlocks(written: Iterable<NewBlock>, layout: Layout, store: Store): Promise<BlockChanges> {
   const rows = [...written].map((b) => [
@@ -79,8 +70,8 @@ function tipOf({ tip }: Pick<Loaded, 'tip'>): string {
 export async function updateInputs(loaded: Loaded, store: Store): Promise<void> {
   const rows = (await loaded.fileRows()).map((f) => [f.id, f.name, f.form, f.size, f.mtime, f.ctime, f.inode, f.digest]);
   await store.append('present_files', TABLES['state.files'].columns, rows);
-  // The rows of every file that was read are replaced: the blocks of an unchanged ledger may change with the runes.
-  const outdated = [...loaded.gone, ...loaded.read].join(', ') || 'NULL';
+  // The blocks of an unchanged ledger may change with the runes.
+  const outdated = loaded.outdated.join(', ') || 'NULL';
   await store.run(`DELETE FROM state.files;
     INSERT INTO state.files SELECT * FROM present_files;
     DELETE FROM state.held WHERE source IN (${outdated});

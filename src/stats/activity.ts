@@ -1,8 +1,10 @@
 /**
  * Makes the data of the activity chart in `stats.json`.
  */
-import type { ActivityEntry, BlockStats } from '../contract/stats.ts';
+import type { ActivityEntry, BlockStats, Stats } from '../contract/stats.ts';
 import { addCounts, type Counts, noCounts } from './totals.ts';
+
+type Activity = Counts & Pick<BlockStats, 'height' | 'timestamp'>;
 
 /** Most entries of a chart; a screen cannot show more. */
 const MOST_ENTRIES = 300;
@@ -13,7 +15,7 @@ function* bucketSizes(): Generator<number> {
 }
 
 /** Counts the entries of blocks (heights ascending) for a bucket size. Buckets without blocks have no entry. */
-function entriesOf(blocks: readonly Pick<BlockStats, 'height'>[], size: number): number {
+function entriesOf(blocks: readonly Activity[], size: number): number {
   let entries = 0;
   let next = 0;
   for (const { height } of blocks) {
@@ -27,15 +29,12 @@ function entriesOf(blocks: readonly Pick<BlockStats, 'height'>[], size: number):
 /**
  * Sums up blocks (heights ascending) by bucket, with the smallest bucket size that gives at most MOST_ENTRIES entries.
  */
-export function activityOf(blocks: readonly (Counts & Pick<BlockStats, 'height' | 'timestamp'>)[]): {
-  readonly bucket: number;
-  readonly activity: ActivityEntry[];
-} {
+export function activityOf(blocks: readonly Activity[]): Pick<Stats, 'bucket' | 'activity'> {
   for (const bucket of bucketSizes()) if (entriesOf(blocks, bucket) <= MOST_ENTRIES) return { bucket, activity: entries(blocks, bucket) };
   throw new Error('no size of buckets is large enough');
 }
 
-function entries(blocks: readonly (Counts & Pick<BlockStats, 'height' | 'timestamp'>)[], bucket: number): ActivityEntry[] {
+function entries(blocks: readonly Activity[], bucket: number): ActivityEntry[] {
   const all: ActivityEntry[] = [];
   for (const block of blocks) {
     const height = block.height - (block.height % bucket);

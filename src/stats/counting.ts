@@ -19,10 +19,7 @@ const DECIMALS = `CASE WHEN ${IS_SUMMED} THEN CASE WHEN contains(amount, '.') TH
 const sumOf = (operation: Operation, name: string): string[] =>
   ['upper', 'lower'].map((part) => `coalesce(sum(${part}) FILTER (operation = '${operation}'), 0)::HUGEINT AS ${name}_${part}`);
 
-/**
- * Makes the tables `counted` and `times` from the records in `kept`, for the blocks in `written`. A block's timestamp is
- * the lowest of its records; in valid data all are the same.
- */
+/** Makes the tables `counted` and `times` (store/tables.ts) from the records in `kept`. */
 export async function countWritten(store: Store): Promise<void> {
   const counts = OPERATIONS.map((name) => `count(*) FILTER (operation = '${name}')::INTEGER AS ${name}`);
   await store.run(`CREATE TEMP TABLE counted AS

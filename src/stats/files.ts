@@ -14,7 +14,6 @@ import { int, literal, type Store } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 import { type BuildStats, blockOf, ID_FORM, MOST_ACTIVE, mostActive, runeOf } from './totals.ts';
 
-/** Separator between lines. */
 const BETWEEN = ',\n';
 
 /** Joins lines to the bytes of a file. Each line must begin with BETWEEN. */
@@ -83,15 +82,11 @@ const FIRST = `block_height - block_height % ${STATS_PER_FILE}`;
 /** SQL condition for blocks in a file with a block that was written or removed. */
 const IS_TOUCHED = `${FIRST} IN (SELECT ${FIRST} FROM replaced)`;
 
-/** Consecutive lines of the same file. */
-interface Lines {
-  /** Lowest height that the file covers. */
-  readonly first: number;
-  readonly bytes: Uint8Array;
-}
-
-/** Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines by file. */
-async function* readLines(sql: string, store: Store): AsyncGenerator<Lines> {
+/**
+ * Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines by file. `first` is the lowest height
+ * that a file covers.
+ */
+async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly first: number; readonly bytes: Uint8Array }> {
   for await (const chunk of store.stream(sql)) {
     const [firsts, lines] = [readDoubles(chunk, 0), readBlobs(chunk, 1)];
     const bytes = new Uint8Array(lines.offsets.at(-1) ?? 0);

@@ -38,7 +38,6 @@ export const runeOf = ({ id, number, name, spaced_name, records, ...counts }: Ru
   ...countsOf(counts),
 });
 
-/** Adds counts to `sum`. */
 export function addCounts(sum: Counts, counts: Readonly<Counts>): void {
   for (const operation of OPERATIONS) sum[operation] += counts[operation];
 }

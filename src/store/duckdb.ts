@@ -8,6 +8,7 @@ import { bytesOf } from '../contract/memorySize.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { firstLineOf, hasTooManyFiles, isDiskFull, isOutOfMemory } from './failures.ts';
+import { definitionOf } from './tables.ts';
 
 /** Part of the build's settings, because another version may write different Parquet bytes for the same rows. */
 export const DUCKDB_VERSION = version();
@@ -46,7 +47,6 @@ export const int: Column<number> = {
   },
 };
 
-/** A text column. */
 export const text: Column<string> = { type: 'text', read: (cell) => (typeof cell === 'string' ? cell : undefined) };
 
 /** A column whose NULL reads as undefined. */
@@ -159,8 +159,7 @@ export class Store {
     rows: Iterable<readonly (string | number | bigint)[]>,
   ): Promise<void> {
     const types = Object.values(columns);
-    const definition = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
-    await this.run(`CREATE OR REPLACE TEMP TABLE ${table} (${definition.join(', ')})`);
+    await this.run(`CREATE OR REPLACE TEMP TABLE ${table} (${definitionOf(columns)})`);
     const appender = await this.#connection.createAppender(table, null, 'temp');
     try {
       for (const row of rows) {

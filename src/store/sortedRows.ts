@@ -5,7 +5,6 @@ import type { DuckDBDataChunk } from '@duckdb/node-api';
 import { countCrossing, type WorkLimits } from '../limits.ts';
 import { int, literal, type Store, text } from './duckdb.ts';
 
-/** Rows to sort. */
 export interface UnsortedRows {
   /** SQL of the rows. */
   readonly rows: string;

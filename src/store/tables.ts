@@ -1,7 +1,7 @@
 /**
- * The tables and views that one file makes and another reads: their columns, and which files make, change and read
- * them. `test/architecture.test.ts` compares the files with the SQL of the source, `test/columns.test.ts` the columns
- * with those of a build.
+ * The tables and views that one file makes and another reads: their columns, and which files make and change them. A
+ * search for their names finds the readers. `test/architecture.test.ts` compares the files with the SQL of the source,
+ * `test/columns.test.ts` the columns with those of a build.
  *
  * Not here: relations of one file only, and those that a caller names, such as `raw_3` and `canonical_0` of
  * src/input/readSource.ts.
@@ -23,8 +23,6 @@ interface Relation {
   readonly madeBy: string;
   /** Other files that insert or delete rows. */
   readonly changedBy?: readonly string[];
-  /** Other files that select from it. */
-  readonly readBy: readonly string[];
 }
 
 /**
@@ -121,160 +119,55 @@ const RECORDS: ColumnTypes = { source: 'INTEGER', ...columnsOf([...ACTIVITY_FIEL
  */
 export const TABLES = {
   /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
-  'state.basis': {
-    columns: { program: 'VARCHAR', settings: 'VARCHAR', manifest: 'VARCHAR' },
-    madeBy: 'state/state.ts',
-    readBy: [],
-  },
-  'state.files': {
-    columns: FILES,
-    madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts'],
-    readBy: ['archiver/outputs.ts', 'etchings/facts.ts', 'state/update.ts'],
-  },
+  'state.basis': { columns: { program: 'VARCHAR', settings: 'VARCHAR', manifest: 'VARCHAR' }, madeBy: 'state/state.ts' },
+  'state.files': { columns: FILES, madeBy: 'state/state.ts', changedBy: ['state/update.ts'] },
   /** Ranges of heights that the sources of the input have read, also without records. Empty if the input does not say. */
-  'state.read_blocks': {
-    columns: { first: 'BIGINT', last: 'BIGINT' },
-    madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts'],
-    readBy: ['etchings/facts.ts'],
-  },
+  'state.read_blocks': { columns: { first: 'BIGINT', last: 'BIGINT' }, madeBy: 'state/state.ts', changedBy: ['state/update.ts'] },
   /** One row: the last block that was read, also if it has no records. None without blocks. */
   'state.tip': {
     columns: { block_height: 'BIGINT', block_hash: 'VARCHAR' },
     madeBy: 'state/state.ts',
     changedBy: ['state/update.ts', 'verify/balances.ts'],
-    readBy: ['archiver/outputs.ts', 'etchings/facts.ts', 'output/manifest.ts', 'pipeline/build.ts'],
   },
-  'state.held': { columns: HELD, madeBy: 'state/state.ts', changedBy: ['state/update.ts'], readBy: [] },
-  'state.left_out': {
-    columns: LEFT_OUT,
-    madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts'],
-    readBy: ['output/manifest.ts'],
-  },
-  'state.runes': {
-    columns: RUNES,
-    madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts', 'verify/balances.ts'],
-    readBy: [
-      'archiver/balanceRows.ts',
-      'archiver/etchings.ts',
-      'archiver/names.ts',
-      'archiver/outputs.ts',
-      'archiver/unitSql.ts',
-      'etchings/changes.ts',
-      'etchings/facts.ts',
-      'etchings/rows.ts',
-      'etchings/search.ts',
-      'state/update.ts',
-      'verify/outputs.ts',
-    ],
-  },
-  'state.blocks': {
-    columns: BLOCKS,
-    madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts'],
-    readBy: [
-      'archiver/activityRows.ts',
-      'archiver/listedRecords.ts',
-      'archiver/outputs.ts',
-      'bulk/build.ts',
-      'etchings/facts.ts',
-      'output/digests.ts',
-      'output/manifest.ts',
-      'pipeline/build.ts',
-      'pipeline/stale.ts',
-      'state/update.ts',
-      'stats/files.ts',
-    ],
-  },
-  'state.block_runes': {
-    columns: BLOCK_RUNES,
-    madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts'],
-    readBy: ['archiver/etchings.ts', 'archiver/names.ts', 'etchings/facts.ts', 'etchings/rows.ts', 'etchings/search.ts', 'stats/files.ts'],
-  },
-  'state.transactions': {
-    columns: TRANSACTIONS,
-    madeBy: 'state/state.ts',
-    changedBy: ['state/update.ts'],
-    readBy: ['pipeline/stale.ts', 'state/update.ts'],
-  },
-  'state.ranges': {
-    columns: RANGES,
-    madeBy: 'state/state.ts',
-    changedBy: ['bulk/build.ts'],
-    readBy: ['bulk/build.ts', 'pipeline/stale.ts'],
-  },
+  'state.held': { columns: HELD, madeBy: 'state/state.ts', changedBy: ['state/update.ts'] },
+  'state.left_out': { columns: LEFT_OUT, madeBy: 'state/state.ts', changedBy: ['state/update.ts'] },
+  'state.runes': { columns: RUNES, madeBy: 'state/state.ts', changedBy: ['state/update.ts', 'verify/balances.ts'] },
+  'state.blocks': { columns: BLOCKS, madeBy: 'state/state.ts', changedBy: ['state/update.ts'] },
+  'state.block_runes': { columns: BLOCK_RUNES, madeBy: 'state/state.ts', changedBy: ['state/update.ts'] },
+  'state.transactions': { columns: TRANSACTIONS, madeBy: 'state/state.ts', changedBy: ['state/update.ts'] },
+  'state.ranges': { columns: RANGES, madeBy: 'state/state.ts', changedBy: ['bulk/build.ts'] },
   /** Outputs spent in the newest blocks, as far as files from a node say (archiver/outputs.ts). */
-  'state.spent': { columns: SPENT, madeBy: 'state/state.ts', changedBy: ['archiver/outputs.ts'], readBy: ['archiver/outputs.ts'] },
+  'state.spent': { columns: SPENT, madeBy: 'state/state.ts', changedBy: ['archiver/outputs.ts'] },
   /** One row: from which height on `state.spent` is complete. None if a build had no outputs. */
-  'state.spent_from': {
-    columns: { first: 'BIGINT' },
-    madeBy: 'state/state.ts',
-    changedBy: ['archiver/outputs.ts'],
-    readBy: ['archiver/outputs.ts'],
-  },
+  'state.spent_from': { columns: { first: 'BIGINT' }, madeBy: 'state/state.ts', changedBy: ['archiver/outputs.ts'] },
 
-  known_files: { columns: FILES, madeBy: 'state/state.ts', readBy: ['input/changedFiles.ts', 'input/inputReader.ts'] },
-  known_held: { columns: HELD, madeBy: 'state/state.ts', readBy: ['input/consistency.ts', 'input/inputReader.ts', 'input/load.ts'] },
-  known_left_out: { columns: LEFT_OUT, madeBy: 'state/state.ts', readBy: ['input/runes.ts'] },
-  known_runes: { columns: RUNES, madeBy: 'state/state.ts', readBy: ['input/runes.ts'] },
-  known_blocks: { columns: BLOCKS, madeBy: 'state/state.ts', readBy: ['bulk/build.ts', 'input/load.ts', 'pipeline/build.ts'] },
-  known_transactions: { columns: TRANSACTIONS, madeBy: 'state/state.ts', readBy: ['input/consistency.ts'] },
-  known_ranges: { columns: RANGES, madeBy: 'state/state.ts', readBy: ['bulk/build.ts'] },
+  known_files: { columns: FILES, madeBy: 'state/state.ts' },
+  known_held: { columns: HELD, madeBy: 'state/state.ts' },
+  known_left_out: { columns: LEFT_OUT, madeBy: 'state/state.ts' },
+  known_runes: { columns: RUNES, madeBy: 'state/state.ts' },
+  known_blocks: { columns: BLOCKS, madeBy: 'state/state.ts' },
+  known_transactions: { columns: TRANSACTIONS, madeBy: 'state/state.ts' },
+  known_ranges: { columns: RANGES, madeBy: 'state/state.ts' },
 
   /** The blocks of the files that this build read. */
-  holds: {
-    columns: HELD,
-    madeBy: 'input/inputReader.ts',
-    readBy: ['input/consistency.ts', 'input/load.ts', 'input/makeActivity.ts', 'input/runes.ts', 'state/update.ts'],
-  },
-  left_out: { columns: LEFT_OUT, madeBy: 'input/inputReader.ts', readBy: ['input/runes.ts', 'state/update.ts'] },
+  holds: { columns: HELD, madeBy: 'input/inputReader.ts' },
+  left_out: { columns: LEFT_OUT, madeBy: 'input/inputReader.ts' },
   /** The runes tables of this build's input; made only when a ledger or a runes table was read. */
-  runes: { columns: RUNES, madeBy: 'input/runes.ts', readBy: ['input/inputReader.ts', 'state/update.ts'] },
+  runes: { columns: RUNES, madeBy: 'input/runes.ts' },
   /** Blocks that a changed, new or removed file has. */
-  affected: {
-    columns: { block_height: 'BIGINT' },
-    madeBy: 'input/load.ts',
-    readBy: [
-      'archiver/knownTransactions.ts',
-      'bulk/build.ts',
-      'input/consistency.ts',
-      'input/inputReader.ts',
-      'input/makeActivity.ts',
-      'input/savedResponses.ts',
-      'state/update.ts',
-    ],
-  },
+  affected: { columns: { block_height: 'BIGINT' }, madeBy: 'input/load.ts' },
   /** Outputs that affected blocks spend, as far as files from a node say. */
-  spent_outputs: { columns: SPENT, madeBy: 'input/makeActivity.ts', readBy: ['archiver/outputs.ts', 'pipeline/build.ts'] },
+  spent_outputs: { columns: SPENT, madeBy: 'input/makeActivity.ts' },
   /** Records of affected blocks, copies of blocks included. */
-  activity: { columns: RECORDS, madeBy: 'input/makeActivity.ts', readBy: ['input/consistency.ts'] },
+  activity: { columns: RECORDS, madeBy: 'input/makeActivity.ts' },
   /** The files of each affected block. */
-  held: { columns: HELD, madeBy: 'input/makeActivity.ts', changedBy: ['input/consistency.ts'], readBy: ['input/consistency.ts'] },
+  held: { columns: HELD, madeBy: 'input/makeActivity.ts', changedBy: ['input/consistency.ts'] },
   /** The blocks of every input file. */
-  all_holds: { columns: HELD, madeBy: 'input/consistency.ts', readBy: ['input/runes.ts'] },
+  all_holds: { columns: HELD, madeBy: 'input/consistency.ts' },
   /** Records of affected blocks, each block from one file. */
-  kept: {
-    columns: RECORDS,
-    madeBy: 'input/consistency.ts',
-    readBy: [
-      'archiver/archive.ts',
-      'archiver/listedRecords.ts',
-      'archiver/outputs.ts',
-      'bulk/build.ts',
-      'render/batches.ts',
-      'stats/counting.ts',
-    ],
-  },
+  kept: { columns: RECORDS, madeBy: 'input/consistency.ts' },
   /** The blocks of `kept`. */
-  blocks: {
-    columns: { block_height: 'BIGINT', block_hash: 'VARCHAR', records: 'BIGINT' },
-    madeBy: 'input/consistency.ts',
-    readBy: ['archiver/archive.ts', 'pipeline/build.ts', 'pipeline/inputs.ts', 'pipeline/window.ts', 'state/update.ts'],
-  },
+  blocks: { columns: { block_height: 'BIGINT', block_hash: 'VARCHAR', records: 'BIGINT' }, madeBy: 'input/consistency.ts' },
   /**
    * The transactions of `kept`. `numbered`: records with an event_index; `event_bits`: which event indexes they have;
    * `is_scattered`: whether other transactions' records stand between its own.
@@ -290,34 +183,18 @@ export const TABLES = {
       event_bits: 'BIGINT',
     },
     madeBy: 'input/consistency.ts',
-    readBy: ['archiver/archive.ts', 'archiver/knownTransactions.ts', 'pipeline/stale.ts', 'state/update.ts'],
   },
 
   /** Blocks that this build wrote. */
-  written: {
-    columns: WRITTEN,
-    madeBy: 'state/update.ts',
-    readBy: [
-      'archiver/listedRecords.ts',
-      'archiver/outputs.ts',
-      'archiver/tables.ts',
-      'bulk/build.ts',
-      'pipeline/stale.ts',
-      'stats/counting.ts',
-    ],
-  },
+  written: { columns: WRITTEN, madeBy: 'state/update.ts' },
   /** Blocks whose rows in the state change, because they were written or removed. */
-  replaced: {
-    columns: { block_height: 'BIGINT' },
-    madeBy: 'state/update.ts',
-    readBy: ['archiver/outputs.ts', 'bulk/build.ts', 'stats/files.ts'],
-  },
+  replaced: { columns: { block_height: 'BIGINT' }, madeBy: 'state/update.ts' },
   /** The runes with mints or burns in replaced blocks, before or after the build. */
   /** Rows of replaced blocks from the state of the last build. */
-  old_blocks: { columns: BLOCKS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
-  old_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['pipeline/stale.ts'] },
+  old_blocks: { columns: BLOCKS, madeBy: 'state/update.ts' },
+  old_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts' },
   /** The transactions of the blocks in `written`. */
-  placed_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts', readBy: ['archiver/tables.ts'] },
+  placed_transactions: { columns: TRANSACTIONS, madeBy: 'state/update.ts' },
   /**
    * Records from which levels of lists are made. `record` is the number in the block in served order, `page_offset` and
    * `page_bytes` the place of its page among those of the block, and `in_page` the number in the page.
@@ -336,33 +213,19 @@ export const TABLES = {
     },
     madeBy: 'archiver/listedRecords.ts',
     changedBy: ['verify/balances.ts'],
-    readBy: ['archiver/activityRows.ts', 'archiver/unitSql.ts'],
   },
   /** The pages of the blocks in `listed_records`. */
   listed_pages: {
     columns: { block_height: 'BIGINT', page: 'BIGINT', page_offset: 'BIGINT', page_bytes: 'BIGINT' },
     madeBy: 'archiver/listedRecords.ts',
-    readBy: ['archiver/outputs.ts'],
   },
-  etchings: {
-    columns: ETCHINGS,
-    madeBy: 'etchings/facts.ts',
-    readBy: [
-      'archiver/balanceRows.ts',
-      'archiver/balances.ts',
-      'archiver/etchings.ts',
-      'archiver/names.ts',
-      'etchings/changes.ts',
-      'etchings/rows.ts',
-      'etchings/search.ts',
-    ],
-  },
+  etchings: { columns: ETCHINGS, madeBy: 'etchings/facts.ts' },
   /** The etchings of the last build. */
-  old_etchings: { columns: ETCHINGS, madeBy: 'etchings/facts.ts', readBy: ['etchings/changes.ts'] },
+  old_etchings: { columns: ETCHINGS, madeBy: 'etchings/facts.ts' },
   /** Counts of the blocks in `written`. */
-  counted: { columns: { ...BLOCK_RUNES, timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts', readBy: ['state/update.ts'] },
+  counted: { columns: { ...BLOCK_RUNES, timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts' },
   /** The time of each block in `written`: the lowest of its records. In valid data all are equal. */
-  times: { columns: { block_height: 'BIGINT', timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts', readBy: ['state/update.ts'] },
+  times: { columns: { block_height: 'BIGINT', timestamp: 'BIGINT' }, madeBy: 'stats/counting.ts' },
 } as const satisfies Readonly<Record<string, Relation>>;
 
 export type TableName = keyof typeof TABLES;

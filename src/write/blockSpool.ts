@@ -6,13 +6,14 @@
  */
 import { closeSync, openSync } from 'node:fs';
 import { renderEntry } from '../archive/directory.ts';
-import { ENVELOPE_TAIL, envelopeHead } from '../pages/envelope.ts';
+import { envelopeHead } from '../pages/envelope.ts';
 import { OPERATIONS } from '../pages/lists.ts';
 import { maximumLimit, type Site } from '../pages/site.ts';
 import { sliceRecords } from '../render/recordBytes.ts';
 import type { Batch, BatchBlock } from '../render/servedOrder.ts';
 import { gzipMember } from './compress.ts';
 import { writeAll } from './lineFile.ts';
+import { PageBuffer } from './pageBuffer.ts';
 
 /** Where a block is in a spool. All sizes are in bytes. */
 export interface SpooledBlock {
@@ -47,7 +48,7 @@ export class BlockSpool {
   readonly #file: string;
   readonly #handle: number;
   #offset = 0;
-  #page = Buffer.allocUnsafeSlow(1 << 16);
+  readonly #page = new PageBuffer();
 
   /** Creates the file. Throws system errors. */
   constructor(file: string) {
@@ -62,7 +63,7 @@ export class BlockSpool {
     for (let offset = 0; offset < block.records; offset += limit) {
       const end = Math.min(offset + limit, block.records);
       const head = envelopeHead({ limit, offset }, block.records);
-      members.push(gzipMember(this.#pageOf(head, batch, block.first + offset, block.first + end)));
+      members.push(gzipMember(this.#page.join(head, sliceRecords(batch, block.first + offset, block.first + end))));
     }
     const operations = countOperations(batch, block, limit, { from: 0, to: members.length });
     const { height, hash, records } = block;
@@ -77,17 +78,6 @@ export class BlockSpool {
   #append(content: Uint8Array): void {
     writeAll(this.#handle, content);
     this.#offset += content.length;
-  }
-
-  /** Returns a page with these records of a batch. Valid until the next call. */
-  #pageOf(head: string, batch: Batch, from: number, to: number): Buffer {
-    const records = sliceRecords(batch, from, to);
-    const length = head.length + records.length + ENVELOPE_TAIL.length;
-    if (length > this.#page.length) this.#page = Buffer.allocUnsafeSlow(length * 2);
-    this.#page.write(head, 0, 'latin1');
-    this.#page.set(records, head.length);
-    this.#page.write(ENVELOPE_TAIL, length - ENVELOPE_TAIL.length, 'latin1');
-    return this.#page.subarray(0, length);
   }
 
   close(): void {

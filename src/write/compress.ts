@@ -12,7 +12,6 @@ const BROTLI_QUALITY = 6;
 /** The best level costs little: 0.25 ms for a page of 60 records. */
 const SIDECAR_GZIP_LEVEL = 9;
 
-/** Compresses bytes. */
 export function compress(bytes: Uint8Array, encoding: Encoding): Buffer {
   if (encoding === 'gz') return gzipSync(bytes, { level: SIDECAR_GZIP_LEVEL });
   const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };

@@ -16,7 +16,6 @@ export class LineFile {
   readonly file: string;
   readonly #handle: number;
   #text = '';
-  /** Lines so far. */
   count = 0;
 
   constructor(file: string) {

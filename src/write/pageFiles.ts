@@ -40,7 +40,6 @@ export function emitFiles(batch: Batch, block: BatchBlock, site: Site, sink: Fil
   }
 }
 
-/** The records of a list. */
 interface List {
   readonly total: number;
   /** Returns records `from` to `to - 1` of the list, joined by commas. */

@@ -26,7 +26,6 @@ export interface Written {
   readonly kept: number;
 }
 
-/** Distributes batches over writer threads. */
 export class WriterPool {
   readonly #site: Site;
   readonly #limits: Pick<WorkLimits, 'batchRecords'>;

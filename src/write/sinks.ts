@@ -8,6 +8,7 @@ import { sidecarPath } from '../pages/paths.ts';
 import type { Encoding } from '../pages/site.ts';
 import { compress } from './compress.ts';
 import { makeFolder } from './makeFolder.ts';
+import { PageBuffer } from './pageBuffer.ts';
 import type { FileSink } from './pageFiles.ts';
 import type { PathList } from './pathList.ts';
 import { readRegularFile } from './regularFile.ts';
@@ -60,7 +61,7 @@ export class DiskSink implements FileSink {
   readonly #listKept: boolean;
   readonly #folders = new Set<string>();
   #folder = '.';
-  #buffer = Buffer.allocUnsafeSlow(1 << 20);
+  readonly #page = new PageBuffer();
 
   /** Lists new and replaced files in `added`; with `listKept`, unchanged files too. */
   constructor(root: string, added?: PathList, listKept = false) {
@@ -75,16 +76,10 @@ export class DiskSink implements FileSink {
   }
 
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number {
-    const length = head.length + records.length + ENVELOPE_TAIL.length;
-    if (length > this.#buffer.length) this.#buffer = Buffer.allocUnsafeSlow(length * 2);
-    const buffer = this.#buffer;
-    buffer.write(head, 0, 'latin1');
-    buffer.set(records, head.length);
-    buffer.write(ENVELOPE_TAIL, length - ENVELOPE_TAIL.length, 'latin1');
-    const bytes = buffer.subarray(0, length);
+    const bytes = this.#page.join(head, records);
     this.#count(bytes, this.#put(path, bytes, true));
     for (const encoding of encodings) this.#put(sidecarPath(path, encoding), compress(bytes, encoding), true);
-    return length;
+    return bytes.length;
   }
 
   /**
@@ -103,14 +98,13 @@ export class DiskSink implements FileSink {
 
   /** Moves a finished file to `path`, unless `path` already has the same bytes. It is not counted in the totals. */
   take(path: string, from: string): void {
-    const target = this.#prepare(path);
-    if (isSameFile(from, target)) {
-      rmSync(from);
-      this.#keep(path);
-      return;
-    }
-    replaceFile(target, (temporary) => moveFile(from, temporary));
-    this.#added?.add(path);
+    const isPlaced = this.#place(
+      path,
+      false,
+      (target) => isSameFile(from, target),
+      (target) => moveFile(from, target),
+    );
+    if (!isPlaced) rmSync(from);
   }
 
   link(path: string, target: string, length: number, encodings: readonly Encoding[]): void {
@@ -120,42 +114,38 @@ export class DiskSink implements FileSink {
     for (const encoding of encodings) this.#link(sidecarPath(path, encoding), sidecarPath(target, encoding));
   }
 
-  /**
-   * Writes a file. Returns false when it already has these bytes. A new page is created in place: a rename for each
-   * page would take most of the build's time.
-   */
+  /** Writes a file. Returns false when it already has these bytes. */
   #put(path: string, bytes: Uint8Array, isPage: boolean): boolean {
-    const target = this.#prepare(path);
-    if (!isPage || !isCreated(target, bytes)) {
-      if (hasBytes(target, bytes)) {
-        this.#keep(path);
-        return false;
-      }
-      replaceFile(target, (temporary) => writeNew(temporary, bytes));
-    }
-    this.#added?.add(path);
-    return true;
+    return this.#place(
+      path,
+      isPage,
+      (target) => hasBytes(target, bytes),
+      (target) => writeNew(target, bytes),
+    );
   }
 
   /** Links `path` to `target`. Returns false when both already have the same bytes. */
   #link(path: string, target: string): boolean {
-    const [from, to] = [`${this.#root}/${target}`, this.#prepare(path)];
-    try {
-      linkOrCopy(from, to);
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error;
-      if (isSameFile(from, to)) {
-        this.#keep(path);
-        return false;
-      }
-      replaceFile(to, (temporary) => linkOrCopy(from, temporary));
-    }
-    this.#added?.add(path);
-    return true;
+    const from = `${this.#root}/${target}`;
+    return this.#place(
+      path,
+      true,
+      (to) => isSameFile(from, to),
+      (to) => linkOrCopy(from, to),
+    );
   }
 
-  #keep(path: string): void {
-    if (this.#listKept) this.#added?.add(path);
+  /**
+   * Makes a file with `make`. Returns false when it is already the same. A new page is made in place: a rename for each
+   * page would take most of the build's time. Any other file is renamed into place.
+   */
+  #place(path: string, isPage: boolean, isSame: (target: string) => boolean, make: (target: string) => void): boolean {
+    const target = this.#prepare(path);
+    const isMade = isPage && isNew(() => make(target));
+    const isKept = !isMade && isSame(target);
+    if (!isMade && !isKept) replaceFile(target, make);
+    if (!isKept || this.#listKept) this.#added?.add(path);
+    return !isKept;
   }
 
   /** Makes the folder of a path. Returns the path with the root. */
@@ -179,10 +169,10 @@ export class DiskSink implements FileSink {
   }
 }
 
-/** Creates a file with these bytes. Returns false when the path exists. */
-function isCreated(path: string, bytes: Uint8Array): boolean {
+/** Makes a file with `make`. Returns false when its path exists. */
+function isNew(make: () => void): boolean {
   try {
-    writeNew(path, bytes);
+    make();
     return true;
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
