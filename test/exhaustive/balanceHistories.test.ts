@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { FetchMirror } from '../../src/hosts/fetch.ts';
 import { crossings, LIMITS, limitsWith } from '../../src/limits.ts';
-import { DIALECTS } from '../../src/pages/site.ts';
+import { DIALECTS, LAYOUTS } from '../../src/pages/site.ts';
 import { fileServer } from '../support/archives.ts';
 import { BALANCE_CHANGES, BalanceHistory } from '../support/balanceHistory.ts';
 import { temporaryFolder, testBuild, tree } from '../support/build.ts';
@@ -21,10 +21,11 @@ it('balances and holders are those of the oracle after any change, and an increm
       fc.nat(),
       fc.array(fc.array(fc.constantFrom(...BALANCE_CHANGES), { minLength: 1, maxLength: 4 }), { minLength: 2, maxLength: 6 }),
       fc.constantFrom(...DIALECTS),
+      fc.constantFrom(...LAYOUTS),
       fc.constantFrom(4096, 2 * 1024 * 1024),
       fc.integer({ min: 1, max: 5 }),
       fc.constantFrom(LIMITS.listLevels, { steps: [64, 16, 4], unsettled: 3 }, { steps: [16, 4, 2], unsettled: 3 }),
-      async (number, steps, dialect, objectSize, listPage, listLevels) => {
+      async (number, steps, dialect, layout, objectSize, listPage, listLevels) => {
         // Every second history is wrong, has a lowest level at once, and lists of several pages, so that each run has all kinds.
         const isWrong = seen.runs % 2 === 0;
         seen.runs += 1;
@@ -36,7 +37,7 @@ it('balances and holders are those of the oracle after any change, and an increm
         const options = {
           inputs: [input],
           dialect,
-          layout: 'archive',
+          layout,
           pageSizes: [2, 4],
           lists: true,
           objectSize,
