@@ -250,7 +250,7 @@ export const manifest = z
     archive: rootName.optional().describe('The archive with all lists. Only in layout `archive`.'),
     list_root: rootName
       .optional()
-      .describe('The archive with the lists by rune and by address. Only in layout `files`, if it has these lists.'),
+      .describe('The archive with etchings and other lists. Only in layout `files`, if it has any.'),
     heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),
     tip: lastRead.optional().describe('The last block that was read, also if it has no activity. Left out without blocks.'),
     blocks: integer.describe('Blocks with activity.'),

@@ -22,7 +22,7 @@ export interface BuildOptions {
   readonly site: Site;
   /** Size that the files of layout `archive` do not exceed, in bytes. */
   readonly objectSize: number;
-  /** Add activity by rune and by address; in layout `archive` also balances. */
+  /** Add activity by rune and by address, and every other list that the data allows. */
   readonly lists: boolean;
   /** Public URL of the mirror, normalised by parseSiteUrl. */
   readonly siteUrl: string | undefined;

@@ -19,7 +19,7 @@ export async function addressPage(view: SubjectView, { mirror, manifest, signal 
       fetch: has.balances && ((window) => mirror.balances(id, { ...window, signal })),
       table: ({ results }) => tableOf('balances-list', 'Balances', BALANCES, [results as readonly Balance[]]),
       empty: 'This address has no runes.',
-      missing: 'This mirror does not have balances. Mirrors have them in layout archive, with all blocks since the first rune.',
+      missing: 'This mirror does not have balances. Mirrors have them if they have lists and all blocks since the first rune.',
     },
     activity: {
       path: `${path}/activity`,

@@ -41,7 +41,7 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
       fetch: has.holders && ((window) => mirror.holders(id, { ...window, signal })),
       table: ({ results, offset }) => holdersTable(results as readonly Holder[], offset, supply),
       empty: 'No address has this rune.',
-      missing: 'This mirror does not have holders. Mirrors have them in layout archive, with all blocks since the first rune.',
+      missing: 'This mirror does not have holders. Mirrors have them if they have lists and all blocks since the first rune.',
     },
   };
   const name = known.spacedName ?? `Rune ${id}`;
