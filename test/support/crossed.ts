@@ -1,8 +1,11 @@
-/** In a run with tiny limits, fails a suite that did not cross each limit that CROSSED names for it. */
+/** Gives readers and servers tiny limits, and fails a suite that did not cross each limit that CROSSED names for it. */
 import { basename } from 'node:path';
 import { afterAll, expect } from 'vitest';
-import { crossings } from '../../src/limits.ts';
-import { CROSSED } from './limits.ts';
+import { crossings, READER_LIMITS, SERVER_LIMITS } from '../../src/limits.ts';
+import { CROSSED, TINY_READER, TINY_SERVER } from './limits.ts';
+
+Object.assign(READER_LIMITS, TINY_READER);
+Object.assign(SERVER_LIMITS, TINY_SERVER);
 
 afterAll(() => {
   const suite = basename(expect.getState().testPath ?? '', '.test.ts');

@@ -1,5 +1,5 @@
 /** Limits of test builds and pulls, and limits that little data crosses. */
-import { type LimitName, type Limits, limitsWith } from '../../src/limits.ts';
+import { type LimitName, type Limits, limitsWith, type ReaderLimits, type ServerLimits } from '../../src/limits.ts';
 
 /** The default limits with the changes in the variable LIMITS. The exhaustive tier runs some suites a second time with TINY. */
 export const TEST_LIMITS = limitsWith(JSON.parse(process.env['LIMITS'] ?? '{}') as Partial<Limits>);
@@ -30,7 +30,21 @@ export const TINY = {
   listLevels: { steps: [64, 16, 4], unsettled: 4 },
 } satisfies Partial<Limits>;
 
+/** Limits that the answers of a few blocks cross. */
+export const TINY_READER = { cachedBytes: 4096, readWhole: 1024, nearBytes: 16 } satisfies Partial<ReaderLimits>;
+export const TINY_SERVER = {
+  partBytes: 4096,
+  answerBytes: 20_000,
+  fileBytes: 4096,
+  streamedBytes: 1024,
+  openFiles: 2,
+  folders: 2,
+  freeParts: 1,
+} satisfies Partial<ServerLimits>;
+
 /** The limits that each suite of the second run must cross, by the name of its file. */
+const SERVED = ['cachedBytes', 'fileBytes', 'streamedBytes', 'openFiles', 'folders', 'freeParts'] as const;
+
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   histories: [
     'batchRecords',
@@ -56,7 +70,7 @@ export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
   archiveFaults: ['segmentBlocks', 'tableLevels'],
   etchings: ['batchRecords', 'tableLevels'],
   bulk: ['filesPerScan', 'unsortedRecords', 'recordsAside'],
-  server: ['batchRecords', 'segmentBlocks', 'entriesPerCount', 'tableLevels', 'sortedAtOnce'],
+  server: ['batchRecords', 'segmentBlocks', 'entriesPerCount', 'tableLevels', 'sortedAtOnce', 'readWhole', 'nearBytes', ...SERVED],
   activityLists: ['batchRecords', 'sortedAtOnce', 'entriesPerCount', 'listLevels'],
   nodeChains: ['blocksPerCommit'],
   nodeKill: ['journalBytes', 'runesPerText'],
