@@ -16,6 +16,8 @@ export const DUCKDB_VERSION = version();
 export interface StoreOptions {
   /** Memory of the whole process, such as `1GB`. */
   readonly memoryLimit: string;
+  /** Part of the usual share of this memory that DuckDB gets; 1 if left out. */
+  readonly part?: number;
   readonly threads: number;
   /** Folder for spilled data. DuckDB creates it when needed. */
   readonly scratch: string;
@@ -69,8 +71,9 @@ export class Store {
   }
 
   static async open(options: StoreOptions): Promise<Store> {
+    const memory = shareOf(options.memoryLimit) * (options.part ?? 1);
     const settings = {
-      memory_limit: `${Math.floor(shareOf(options.memoryLimit) / 1000)}KB`,
+      memory_limit: `${Math.floor(memory / 1000)}KB`,
       threads: String(options.threads),
       temp_directory: options.scratch,
       // Records without event_index are served in input order.
@@ -91,7 +94,7 @@ export class Store {
     let connection: DuckDBConnection | undefined;
     try {
       connection = await instance.connect();
-      const store = new Store(instance, connection, shareOf(options.memoryLimit));
+      const store = new Store(instance, connection, memory);
       // `share` needs the progress bar, which is not printed.
       await store.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false');
       return store;
