@@ -6,7 +6,6 @@
  * first, without the outputs that it spends. All are in the order of the list already.
  */
 import { join } from 'node:path';
-import { countBefore } from '../archive/bisect.ts';
 import { pageKey, separatorOf } from '../archive/documents.ts';
 import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import {
@@ -26,7 +25,7 @@ import { readLines } from '../store/files.ts';
 import { sortedRows } from '../store/sortedRows.ts';
 import { LineFile } from '../write/lineFile.ts';
 import type { LevelWriter } from './changes.ts';
-import { documentsOf, type IsWanted, type StoredDocument } from './documents.ts';
+import { documentsOf, findRanges, onlyKey, type StoredDocument } from './documents.ts';
 import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 
 /** How lists of addresses are written. */
@@ -227,13 +226,12 @@ export class AddressOutputs {
     const lines = new LineFile(join(scratch, 'removed-heights.ndjson'));
     try {
       for await (const chunk of this.#store.stream(sql)) {
-        const outputs = chunk.getRows().map(([output]) => String(output));
-        const wanted = new Set(outputs);
+        const outputs = chunk.getRows().map(([output]) => onlyKey(String(output)));
         for (const level of known) {
           if (level.last >= range.first) continue;
-          for (const { key, values } of documentsOf(old, level, anyOf(outputs))) {
+          for await (const { key, values } of findRanges(old, level, outputs)) {
             const [first = ''] = values;
-            if (wanted.has(key) && first !== SPENT) lines.add(JSON.stringify({ output: key, height: Number.parseInt(first.slice(1), 10) }));
+            if (first !== SPENT) lines.add(JSON.stringify({ output: key, height: Number.parseInt(first.slice(1), 10) }));
           }
         }
       }
@@ -243,14 +241,6 @@ export class AddressOutputs {
     if (lines.count > 0)
       await this.#store.run(`INSERT INTO removed_heights FROM ${readLines(lines.file, `"output": 'VARCHAR', height: 'BIGINT'`)}`);
   }
-}
-
-/** Returns which starts of keys some of these keys have. They ascend. */
-function anyOf(keys: readonly string[]): IsWanted {
-  return (from, end) => {
-    const next = keys[countBefore(keys.length, (i) => (keys[i] ?? '') < from)];
-    return next !== undefined && (end === undefined || next < end);
-  };
 }
 
 /**

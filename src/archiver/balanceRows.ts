@@ -12,8 +12,7 @@ import { readLines } from '../store/files.ts';
 import type { UnsortedRows } from '../store/sortedRows.ts';
 import { LineFile } from '../write/lineFile.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { documentsOf, type StoredDocument } from './documents.ts';
-import { findRanges, type KeyRange, onlyKey, withPages } from './lookUps.ts';
+import { documentsOf, findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from './documents.ts';
 import type { StoredArchive } from './storedArchive.ts';
 import { changesIn, digitsOf, joinedParts, partsOf } from './unitSql.ts';
 

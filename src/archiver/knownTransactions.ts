@@ -2,7 +2,6 @@
  * Finds transactions of the input that an unchanged block of the last build has too. The archive's table of ids tells
  * which block may have one, and its page whether it has. Each page is read once, in order: ids may be made to end alike.
  */
-import { closeSync, readSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { ArchiveError } from '../archive/error.ts';
 import { PartCache } from '../archive/partCache.ts';
@@ -142,12 +141,11 @@ const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSy
 /** Opens the archive for reading from the disk. Its errors become a ChangedArchiveError. */
 function openLocally(old: StoredArchive, inflate: ArchiveFiles['inflate']): Promise<Archive> {
   const read: ArchiveFiles['read'] = async (file, offset, length) => {
-    const handle = old.open(file);
+    const content = old.open(file);
     try {
-      const part = Buffer.allocUnsafeSlow(length);
-      return readSync(handle, part, 0, length, offset) === length ? part : undefined;
+      return content.read(offset, length);
     } finally {
-      closeSync(handle);
+      content.close();
     }
   };
   return Archive.open(old.name, { read, inflate }, new PartCache());
