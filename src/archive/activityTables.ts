@@ -16,7 +16,7 @@
  */
 import { ArchiveError } from './error.ts';
 import { sha256, utf8Of } from './sha256.ts';
-import { BLOCK_BYTES, type Level, type TableEntry } from './sortedTable.ts';
+import { entryOffset, type Level, type TableEntry } from './sortedTable.ts';
 
 /** One level of the lists. Both tables have the same range of heights. */
 export interface ActivityLevel {
@@ -89,8 +89,7 @@ export const POINTER_BYTES = 12;
 export const POINTERS_PER_BLOCK = 341;
 
 /** Returns where a pointer is in its table, in bytes. */
-export const pointerOffset = (position: number): number =>
-  Math.floor(position / POINTERS_PER_BLOCK) * BLOCK_BYTES + (position % POINTERS_PER_BLOCK) * POINTER_BYTES;
+export const pointerOffset = (position: number): number => entryOffset(position, POINTER_BYTES);
 
 /** Reads a pointer from a view. */
 export const readPointer = (view: DataView, at: number): Pointer => ({

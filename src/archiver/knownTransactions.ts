@@ -14,6 +14,7 @@ import { firstRecords } from '../pages/archived.ts';
 import { txIdOf } from '../pages/envelope.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
+import { Cursor } from './cursor.ts';
 import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 import { entriesOf } from './tables.ts';
 
@@ -53,9 +54,9 @@ async function find(
   if (transactions > 0 && exceeds(limits, 'entriesPerLookUp', entries / transactions)) {
     await addSuspects((key) => archive.find(old.root.ids, key), isKept, suspects, store);
   } else {
-    const levels = old.root.ids.map((level) => new EntriesByKey(entriesOf(old, level)));
+    const levels = old.root.ids.map((level) => new Cursor(entriesOf(old, level)));
     try {
-      const at = async (key: number) => (await Promise.all(levels.map((level) => level.at(key)))).flat();
+      const at = async (key: number) => (await Promise.all(levels.map((level) => entriesWith(key, level)))).flat();
       await addSuspects(at, isKept, suspects, store);
     } finally {
       for (const level of levels) level.close();
@@ -105,35 +106,16 @@ async function addSuspects(
   }
 }
 
-/** Entries of a level, for keys that ascend. */
-class EntriesByKey {
-  readonly #entries: Generator<TableEntry>;
-  #next: TableEntry | undefined;
-
-  constructor(entries: Generator<TableEntry>) {
-    this.#entries = entries;
-    this.#advance();
+/** Returns all entries with a key. Keys ascend from call to call. */
+async function entriesWith(key: number, entries: Cursor<TableEntry>): Promise<readonly TableEntry[]> {
+  const found: TableEntry[] = [];
+  if (entries.current === undefined) entries.next();
+  for (let read = 0; entries.current !== undefined && entries.current.key <= key; read += 1) {
+    if (entries.current.key === key) found.push(entries.current);
+    entries.next();
+    if (read % ENTRIES_PER_BLOCK === 0) await yieldNow();
   }
-
-  #advance(): void {
-    const { value, done } = this.#entries.next();
-    this.#next = done === true ? undefined : value;
-  }
-
-  /** Returns all entries with this key. */
-  async at(key: number): Promise<readonly TableEntry[]> {
-    const found: TableEntry[] = [];
-    for (let read = 0; this.#next !== undefined && this.#next.key <= key; read += 1) {
-      if (this.#next.key === key) found.push(this.#next);
-      this.#advance();
-      if (read % ENTRIES_PER_BLOCK === 0) await yieldNow();
-    }
-    return found;
-  }
-
-  close(): void {
-    this.#entries.return(undefined);
-  }
+  return found;
 }
 
 const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString('latin1');

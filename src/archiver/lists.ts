@@ -15,7 +15,7 @@ import { MOST_ETCHINGS, writeNames } from './names.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from './outputs.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
 import type { StoredArchive } from './storedArchive.ts';
-import { LevelWriter } from './tables.ts';
+import { TableWriter } from './tables.ts';
 
 /** How lists are written. */
 export interface ListForm {
@@ -68,7 +68,7 @@ export async function writeLists(
     now === undefined ? plans : etchingPlans,
     areNamesKnown ? (tables?.names ?? []) : [],
     now !== undefined,
-    () => new LevelWriter(objectSize, limits, put),
+    () => new TableWriter(objectSize, limits, put),
     store,
   );
   const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
