@@ -4,7 +4,7 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isPairKey, pairKey, parseHoldersHead, parseTotal, runeKey } from '../archive/balanceTables.ts';
+import { type HolderLevel, isPairKey, pairKey, parseHoldersHead, parseTotal, runeKey } from '../archive/balanceTables.ts';
 import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import { countCrossing } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
@@ -26,9 +26,9 @@ interface RowForm {
 }
 
 /** The levels of a range of heights in the last build, undefined without documents. */
-interface KnownLevel {
+export interface KnownLevel {
   readonly addresses: DocumentLevel | undefined;
-  readonly holders: DocumentLevel | undefined;
+  readonly holders: HolderLevel | undefined;
 }
 
 /** SQL of the start of an entry of an address, and of the first value of a rune's document, without the bracket at the end. */

@@ -6,6 +6,7 @@ import { NAME_PREFIX } from '../archive/names.ts';
 import type { Level } from '../archive/sortedTable.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
+import { makeLevels } from './changes.ts';
 import type { LevelPlan } from './listedRecords.ts';
 import { entryChunks, type TableWriter } from './tables.ts';
 
@@ -22,23 +23,13 @@ export const isRuneId = (id: string): string =>
  * Writes the levels that the last build, whose levels are `old`, does not have. Needs the table `etchings` if the mirror
  * has etchings.
  */
-export async function writeNames(
+export const writeNames = (
   plans: readonly LevelPlan[],
   old: readonly Level[],
   hasEtchings: boolean,
   writer: () => TableWriter,
   store: Store,
-): Promise<Level[]> {
-  const levels: Level[] = [];
-  for (const plan of plans) {
-    const { first, last } = plan;
-    const level = plan.isSame
-      ? old.find((one) => one.first === first && one.last === last)
-      : await writeLevel(plan, runesOf(plan, hasEtchings), writer(), store);
-    if (level !== undefined) levels.push(level);
-  }
-  return levels;
-}
+): Promise<Level[]> => makeLevels(plans, old, (plan) => writeLevel(plan, runesOf(plan, hasEtchings), writer(), store));
 
 /** Returns SQL of the runes of a level: `id`, `number`, `name`, `ordinal`. */
 function runesOf({ first, last }: LevelRange, hasEtchings: boolean): string {
