@@ -8,7 +8,7 @@ import type { TableEntry } from '../archive/sortedTable.ts';
 import type { Limits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { ActivityRows, bytesBelow, type RowsForm } from './activityRows.ts';
+import { ActivityRows, bytesBelow, HEIGHT, IN_PAGE, LENGTH, LOWER, POSITION, type RowsForm, UPPER } from './activityRows.ts';
 import { Cursor } from './cursor.ts';
 import type { LevelPlan } from './listedRecords.ts';
 import { PointerWriter, pointersOf } from './pointers.ts';
@@ -42,7 +42,7 @@ export async function writeActivity(
       continue;
     }
     const parts: OldLists[] = [];
-    const rows = new ActivityRows({ ...plan, reused: reused.map(({ heads }) => heads) }, form, store);
+    const rows = new ActivityRows(plan, form, store);
     const heads = new TableWriter(objectSize, form.limits, put);
     const pointers = new PointerWriter(objectSize, put);
     try {
@@ -69,7 +69,7 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Tabl
   await rows.next();
   for (;;) {
     await yieldNow();
-    let [upper, lower] = rows.isAtRow ? [rows.upper, rows.lower] : [Number.POSITIVE_INFINITY, 0];
+    let [upper, lower] = rows.isAtRow ? [rows.at(UPPER), rows.at(LOWER)] : [Number.POSITIVE_INFINITY, 0];
     for (const { entry } of parts) {
       if (entry !== undefined && (entry.key < upper || (entry.key === upper && entry.height < lower)))
         [upper, lower] = [entry.key, entry.height];
@@ -77,8 +77,10 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Tabl
     if (upper === Number.POSITIVE_INFINITY) return;
     const position = pointers.total;
     for (let below = parts.length; below >= 0; below -= 1) {
-      while (rows.isOf(upper, lower) && rows.levelsBelow === below) {
-        pointers.add(rows.position, rows.length, rows.inPage);
+      const last = parts[below - 1]?.last ?? -1;
+      // Rows descend by height, so these are above the part.
+      while (rows.at(UPPER) === upper && rows.at(LOWER) === lower && rows.at(HEIGHT) > last) {
+        pointers.add(rows.at(POSITION), rows.at(LENGTH), rows.at(IN_PAGE));
         const waiting = rows.next();
         if (waiting !== undefined) await waiting;
       }
@@ -92,6 +94,8 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Tabl
 class OldLists {
   readonly #entries: Cursor<TableEntry>;
   readonly #pointers: Cursor<Pointer>;
+  /** The highest block of the level. */
+  readonly last: number;
   /** Size of the pages of the new level that are below the old one, in bytes. */
   readonly #shift: number;
   #position = 0;
@@ -99,6 +103,7 @@ class OldLists {
   constructor(old: StoredArchive, { heads, pointers }: ActivityLevel, shift: number) {
     this.#entries = new Cursor(entriesOf(old, heads));
     this.#pointers = new Cursor(pointersOf(old, pointers));
+    this.last = heads.last;
     this.#shift = shift;
     this.#entries.next();
   }
