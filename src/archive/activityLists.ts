@@ -22,7 +22,6 @@ import { totalOf } from './sortedTable.ts';
 
 /** A list: its parts by level, the newest records first. */
 export interface FoundList {
-  /** Number of records. */
   readonly total: number;
   readonly parts: readonly { readonly level: ActivityLevel; readonly head: ListHead }[];
 }

@@ -98,7 +98,6 @@ export async function findDocuments(
   return Promise.all(keys.map(find));
 }
 
-/** A document of a level. */
 export interface FoundDocument {
   readonly level: DocumentLevel;
   readonly values: readonly string[];

@@ -15,7 +15,6 @@ import { PartCache } from './partCache.ts';
 import { MOST_INFLATED, parseRoot, type Root } from './root.ts';
 import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type Level, type TableEntry } from './sortedTable.ts';
 
-/** How a host reads an archive. */
 export interface ArchiveFiles {
   /**
    * Reads `length` bytes of a file from `offset` on; `isWhole` tells that this is the whole file, so that no range needs
@@ -196,7 +195,6 @@ export class Archive {
   }
 }
 
-/** A block of an archive. */
 export class ArchivedBlock {
   readonly #archive: Archive;
   readonly #segments: readonly Segment[];
@@ -217,12 +215,10 @@ export class ArchivedBlock {
     return this.#block.hash;
   }
 
-  /** Number of records. */
   get records(): number {
     return this.#block.records;
   }
 
-  /** Number of records of an operation. */
   total(operation: string): number {
     return sum(this.#segments.map((segment) => this.#countIn(segment, operation)));
   }

@@ -172,9 +172,9 @@ export class Entries {
   }
 }
 
-const readKey = (view: DataView, at: number): number => view.getUint32(at) * 0x10000 + view.getUint16(at + 4);
+/** Reads a key of 48 bits from a view. */
+export const readKey = (view: DataView, at: number): number => view.getUint32(at) * 0x10000 + view.getUint16(at + 4);
 
-/** Reads an entry from a view. */
 export const readEntry = (view: DataView, at: number): TableEntry => ({
   key: readKey(view, at),
   height: view.getUint16(at + 6) * 0x100 + view.getUint8(at + 8),
@@ -192,7 +192,6 @@ export function checkBlocks(blocks: Uint8Array): void {
   }
 }
 
-/** Writes an entry into a view. */
 export function writeEntry(view: DataView, at: number, { key, height, first, count }: TableEntry): void {
   view.setUint32(at, Math.floor(key / 0x10000));
   view.setUint16(at + 4, key % 0x10000);

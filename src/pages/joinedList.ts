@@ -14,13 +14,10 @@ export interface WholeList<Item extends Entry> {
   readonly total: number;
   /** The first entry of each page. */
   readonly firsts: readonly Item[];
-  /** Reads the pages with these numbers. */
   readonly read: (pages: readonly number[]) => Promise<readonly (readonly Item[])[]>;
 }
 
-/** A window of a list. */
 export interface FoundWindow<Item extends Entry> {
-  /** Length of the list. */
   readonly total: number;
   readonly items: readonly Item[];
 }
