@@ -9,14 +9,13 @@ import type { Limits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { ActivityRows, bytesBelow, HEIGHT, IN_PAGE, LENGTH, LOWER, POSITION, type RowsForm, UPPER } from './activityRows.ts';
+import { reusedLevels } from './changes.ts';
 import { Cursor } from './cursor.ts';
 import type { LevelPlan } from './listedRecords.ts';
-import { PointerWriter, pointersOf } from './pointers.ts';
 import type { PutFile } from './segments.ts';
 import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
-import { entriesOf, TableWriter } from './tables.ts';
+import { entriesOf, PointerWriter, pointersOf, TableWriter } from './tables.ts';
 
-/** How lists of activity are written. */
 interface ActivityForm extends RowsForm {
   readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce'>;
   /** Size that files do not exceed, in bytes. */
@@ -34,9 +33,8 @@ export async function writeActivity(
   const { objectSize } = form;
   const levels: ActivityLevel[] = [];
   for (const plan of plans) {
-    const { first, last } = plan;
-    const begin = await bytesBelow(first, store);
-    const reused = old === undefined ? [] : plan.reused.flatMap((range) => levelOf(old, range));
+    const begin = await bytesBelow(plan.first, store);
+    const reused = (old?.root.lists?.activity ?? []).filter(({ heads }) => reusedLevels(plan, [heads]).length > 0);
     if (plan.isSame) {
       for (const level of reused) levels.push({ ...level, begin });
       continue;
@@ -55,14 +53,10 @@ export async function writeActivity(
       for (const part of parts) part.close();
     }
     const table = heads.finish(plan);
-    if (table !== undefined) levels.push({ begin, heads: table, pointers: pointers.finish(first, last) });
+    if (table !== undefined) levels.push({ begin, heads: table, pointers: pointers.finish(plan) });
   }
   return levels;
 }
-
-/** Returns the level of the last build with this range, if it has one. */
-const levelOf = ({ root: { lists } }: StoredArchive, range: { readonly first: number; readonly last: number }): ActivityLevel[] =>
-  (lists?.activity ?? []).filter(({ heads }) => heads.first === range.first && heads.last === range.last);
 
 /** Merges rows and old levels, the lowest first, into a level. */
 async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: TableWriter, pointers: PointerWriter): Promise<void> {

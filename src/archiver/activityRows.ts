@@ -28,7 +28,6 @@ export async function bytesBelow(height: number, store: Store): Promise<number> 
   return bytes;
 }
 
-/** How rows are sorted. */
 export interface RowsForm {
   readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
   /** Folder for temporary files. */

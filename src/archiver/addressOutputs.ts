@@ -19,29 +19,22 @@ import {
   SPENT,
   sortKeyOf,
 } from '../archive/outputTables.ts';
-import { countCrossing, type Limits, type WorkLimits } from '../limits.ts';
+import { countCrossing, type WorkLimits } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
-import { LineFile } from '../write/lineFile.ts';
-import { documentsIn, groupRows, type LevelWriter, type Row, writeDocuments } from './changes.ts';
+import { type LineFile, writeLines } from '../write/lineFile.ts';
+import { documentsIn, groupRows, type LevelForm, type LevelWriter, type Row, writeDocuments } from './changes.ts';
 import { Cursor } from './cursor.ts';
 import { documentsOf, findRanges, onlyKey, type StoredDocument } from './documents.ts';
 import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 
-/** How lists of addresses are written. */
-export interface AddressForm {
-  readonly old: StoredArchive | undefined;
+export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
   /** Levels by outpoint of the last build which this build takes over, alone or joined. */
   readonly known: readonly DocumentLevel[];
-  /** Begins a level. */
-  readonly writer: (kind: 'addresses' | 'starts', range: LevelRange) => LevelWriter;
-  readonly limits: Limits;
   /** SQL of `output` and `block_height` of all outputs that the last build does not have. */
   readonly heights: string;
   /** The ranges of all levels. */
   readonly ranges: readonly LevelRange[];
-  /** Folder for temporary files. */
-  readonly scratch: string;
 }
 
 /** Adds the next page of a list: its number, and the start of its sort keys. */
@@ -73,7 +66,6 @@ export interface LevelRows {
   readonly cancelled: string | undefined;
 }
 
-/** Writes levels of lists. */
 export class AddressOutputs {
   readonly #form: AddressForm;
   readonly #store: Store;
@@ -83,7 +75,6 @@ export class AddressOutputs {
     this.#store = store;
   }
 
-  /** Begins without levels. */
   static async begin(form: AddressForm, store: Store): Promise<AddressOutputs> {
     await store.run('CREATE OR REPLACE TEMP TABLE list_pages (first BIGINT, key VARCHAR, page BIGINT, start VARCHAR)');
     return new AddressOutputs(form, store);
@@ -103,12 +94,9 @@ export class AddressOutputs {
 
   /** Adds the pages that `find` finds in a level to the table `list_pages`. */
   async #listPages({ first }: LevelRange, find: (add: AddPage) => Promise<void>): Promise<void> {
-    const lines = new LineFile(join(this.#form.scratch, 'list-pages.ndjson'));
-    try {
-      await find((key, page, start) => lines.add(JSON.stringify({ key, page, start })));
-    } finally {
-      lines.close();
-    }
+    const lines = await writeLines(join(this.#form.scratch, 'list-pages.ndjson'), (to) =>
+      find((key, page, start) => to.add(JSON.stringify({ key, page, start }))),
+    );
     if (lines.count === 0) return;
     countCrossing('listPage');
     await this.#store.run(`INSERT INTO list_pages SELECT ${first}, key, page, start
@@ -239,21 +227,18 @@ export class AddressOutputs {
   async #findHeights(sql: string, range: LevelRange): Promise<void> {
     const { old, known, scratch } = this.#form;
     if (old === undefined) return;
-    const lines = new LineFile(join(scratch, 'removed-heights.ndjson'));
-    try {
+    const lines = await writeLines(join(scratch, 'removed-heights.ndjson'), async (to) => {
       for await (const chunk of this.#store.stream(sql)) {
         const outputs = chunk.getRows().map(([output]) => onlyKey(String(output)));
         for (const level of known) {
           if (level.last >= range.first) continue;
           for await (const { key, values } of findRanges(old, level, outputs)) {
             const [first = ''] = values;
-            if (first !== SPENT) lines.add(JSON.stringify({ output: key, height: Number.parseInt(first.slice(1), 10) }));
+            if (first !== SPENT) to.add(JSON.stringify({ output: key, height: Number.parseInt(first.slice(1), 10) }));
           }
         }
       }
-    } finally {
-      lines.close();
-    }
+    });
     if (lines.count > 0)
       await this.#store.run(`INSERT INTO removed_heights FROM ${readLines(lines.file, `"output": 'VARCHAR', height: 'BIGINT'`)}`);
   }

@@ -4,20 +4,15 @@
 import type { BalanceTables, HolderLevel, Unbalanced } from '../archive/balanceTables.ts';
 import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
-import type { Limits } from '../limits.ts';
 import { type Store, text } from '../store/duckdb.ts';
 import type { UnsortedRows } from '../store/sortedRows.ts';
 import { BalanceRows, type KnownLevel } from './balanceRows.ts';
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from './changes.ts';
 import type { LevelPlan } from './listedRecords.ts';
 
-/** How balances are written. */
 export interface BalanceForm extends LevelForm<'addresses' | 'holders'> {
   /** The highest block. */
   readonly tip: number;
-  readonly limits: Limits;
-  /** Folder for temporary files. */
-  readonly scratch: string;
 }
 
 /** Writes the levels that the last build does not have. Needs the tables `listed_records` and `etchings`. */
@@ -28,7 +23,7 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   const wasRanked = lastRanked(lists?.tip ?? -1, form.limits.listLevels);
   const addresses: DocumentLevel[] = [];
   const holders: HolderLevel[] = [];
-  const rows = new BalanceRows({ ...form, page: form.limits.listPage }, store);
+  const rows = new BalanceRows(form, store);
   await rows.begin();
   const write = (kind: 'addresses' | 'holders', plan: LevelPlan, unsorted: UnsortedRows) =>
     writeDocuments(form.writer(kind, plan), plan, documentsIn(unsorted, form.limits, store));

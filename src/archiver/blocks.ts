@@ -10,7 +10,6 @@ import type { StoredArchive } from './storedArchive.ts';
 export class BlockWriter {
   /** The current file. */
   readonly view: DataView;
-  /** Number of entries. */
   total = 0;
   readonly #content: Buffer;
   readonly #entryBytes: number;

@@ -2,7 +2,7 @@
  * Makes the levels of lists from plans (listedRecords.ts) and those of the last build.
  */
 import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
-import type { WorkLimits } from '../limits.ts';
+import type { Limits, WorkLimits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
 import { sortedRows, type UnsortedRows } from '../store/sortedRows.ts';
 import type { Documents, DocumentWriter, StoredDocument } from './documents.ts';
@@ -12,11 +12,14 @@ import type { StoredArchive } from './storedArchive.ts';
 /** Receives the documents of a level. */
 export type LevelWriter = Pick<DocumentWriter, 'add' | 'finish'>;
 
-/** How levels are written. */
+/** How levels of documents are written. */
 export interface LevelForm<Kind> {
   readonly old: StoredArchive | undefined;
   /** Begins a level. */
   readonly writer: (kind: Kind, range: LevelRange) => LevelWriter;
+  readonly limits: Limits;
+  /** Folder for temporary files. */
+  readonly scratch: string;
 }
 
 /** Returns the levels of the last build that a plan reuses. */
@@ -43,7 +46,6 @@ export async function writeDocuments(to: LevelWriter, range: LevelRange, documen
   return to.finish(range);
 }
 
-/** The cells of a row. */
 export type Row = readonly unknown[];
 
 /** Sorts rows, and yields those together that belong to the row before. DuckDB sorts more rows than fit into memory, but cannot group them. */

@@ -9,7 +9,6 @@ import { yieldNow } from '../yieldNow.ts';
 import type { PutFile } from './segments.ts';
 import { ChangedArchiveError, type StoredArchive, type StoredFile } from './storedArchive.ts';
 
-/** A key and the values after it. */
 export interface StoredDocument {
   readonly key: string;
   readonly values: readonly string[];

@@ -23,20 +23,16 @@ import { entriesOf } from './tables.ts';
  * last build, even if all ids end alike. `inflate` inflates a member of the archive. Rejects with a ChangedArchiveError
  * when the archive is damaged.
  */
-export async function findKnown(
+export const findKnown = (
   old: StoredArchive,
   limits: Pick<WorkLimits, 'entriesPerLookUp'>,
   store: Store,
   inflate = inflateLocally,
-): Promise<KnownTransaction[]> {
-  try {
-    return await find(old, limits, store, inflate);
-  } catch (error) {
-    throw error instanceof ArchiveError
-      ? new ChangedArchiveError(`the archive was changed since the last build: ${messageOf(error)}`)
-      : error;
-  }
-}
+): Promise<KnownTransaction[]> =>
+  find(old, limits, store, inflate).catch((error: unknown) => {
+    if (!(error instanceof ArchiveError)) throw error;
+    throw new ChangedArchiveError(`the archive was changed since the last build: ${messageOf(error)}`);
+  });
 
 async function find(
   old: StoredArchive,
@@ -49,19 +45,14 @@ async function find(
   const { transactions } = await store.row('SELECT count(*) AS transactions FROM transactions', { transactions: int });
   const entries = old.root.ids.reduce((sum, level) => sum + totalOf(level), 0);
   const archive = await openLocally(old, inflate);
-  const suspects = { heights: new Map<string, number>(), entries: [] as TableEntry[] };
   const isKept = ({ height, count }: TableEntry) => count > 0 && !affected.has(height);
-  if (transactions > 0 && exceeds(limits, 'entriesPerLookUp', entries / transactions)) {
-    await addSuspects((key) => archive.find(old.root.ids, key), isKept, suspects, store);
-  } else {
-    const levels = old.root.ids.map((level) => new Cursor(entriesOf(old, level)));
-    try {
-      const at = async (key: number) => (await Promise.all(levels.map((level) => entriesWith(key, level)))).flat();
-      await addSuspects(at, isKept, suspects, store);
-    } finally {
-      for (const level of levels) level.close();
-    }
-  }
+  const levels = old.root.ids.map((level) => new Cursor(entriesOf(old, level)));
+  const inOrder = async (key: number) => (await Promise.all(levels.map((level) => entriesWith(key, level)))).flat();
+  const areFew = transactions > 0 && exceeds(limits, 'entriesPerLookUp', entries / transactions);
+  const entriesAt = areFew ? (key: number) => archive.find(old.root.ids, key) : inOrder;
+  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), store).finally(() => {
+    for (const level of levels) level.close();
+  });
   const known: KnownTransaction[] = [];
   for await (const [entry, record] of firstRecords(suspects.entries, archive)) {
     const txId = txIdOf(record)?.slice(-ID_LENGTH) ?? '';
@@ -77,33 +68,28 @@ const ID_LENGTH = 64;
 
 /** Entries of the last build, and the heights of the input's transactions whose ids end like the id of one of them. */
 interface Suspects {
-  readonly heights: Map<string, number>;
-  readonly entries: TableEntry[];
+  readonly heights: ReadonlyMap<string, number>;
+  readonly entries: readonly TableEntry[];
 }
 
-const TRANSACTIONS = `SELECT tx_id, block_height FROM transactions ORDER BY right(tx_id, 12)`;
-
-/** Adds the suspects. `entriesAt` returns the entries of a key, and is called once for each key, in ascending order. */
-async function addSuspects(
-  entriesAt: (key: number) => Promise<readonly TableEntry[]>,
-  isKept: (entry: TableEntry) => boolean,
-  { heights, entries }: Suspects,
-  store: Store,
-): Promise<void> {
+/** Finds the suspects. `entriesAt` returns the entries of a key, and is called once for each key, in ascending order. */
+async function findSuspects(entriesAt: (key: number) => Promise<readonly TableEntry[]>, store: Store): Promise<Suspects> {
+  const suspects = { heights: new Map<string, number>(), entries: [] as TableEntry[] };
   let [key, areKnown] = [-1, false];
-  for await (const chunk of store.stream(TRANSACTIONS)) {
+  for await (const chunk of store.stream('SELECT tx_id, block_height FROM transactions ORDER BY right(tx_id, 12)')) {
     for (const [id, height] of chunk.getRows()) {
       const txId = String(id);
       if (keyOf(txId) !== key) {
         key = keyOf(txId);
-        const found = (await entriesAt(key)).filter(isKept);
+        const found = await entriesAt(key);
         areKnown = found.length > 0;
-        for (const entry of found) entries.push(entry);
+        for (const entry of found) suspects.entries.push(entry);
         await yieldNow();
       }
-      if (areKnown) heights.set(txId, Number(height));
+      if (areKnown) suspects.heights.set(txId, Number(height));
     }
   }
+  return suspects;
 }
 
 /** Returns all entries with a key. Keys ascend from call to call. */

@@ -9,7 +9,7 @@ import { type OutputTables, parseOutput, SPENT } from '../archive/outputTables.t
 import { countCrossing, type Limits } from '../limits.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
-import { LineFile } from '../write/lineFile.ts';
+import { type LineFile, writeLines } from '../write/lineFile.ts';
 import { AddressOutputs, type LevelRows, runesOf, sortKeySql, writeRemoved } from './addressOutputs.ts';
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from './changes.ts';
 import { documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from './documents.ts';
@@ -31,14 +31,7 @@ export async function knowsSpent(store: Store): Promise<boolean> {
 const KINDS = ['outputs', 'addresses', 'starts'] as const;
 type OutputKind = (typeof KINDS)[number];
 
-/** How outputs are written. */
-interface OutputForm extends LevelForm<OutputKind> {
-  /** The last block that was read. */
-  readonly tip: number;
-  readonly limits: Limits;
-  /** Folder for temporary files. */
-  readonly scratch: string;
-}
+type OutputForm = LevelForm<OutputKind>;
 
 /**
  * Writes the levels that the last build does not have, and updates the spent outputs in the state. Needs the tables of
@@ -64,17 +57,14 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       await lists.reuse(level.starts);
     } else {
       await selectOutputs(plan, store);
-      const cancelled = new LineFile(join(scratch, 'cancelled-outputs.ndjson'));
       let outputs: DocumentLevel | undefined;
-      try {
+      const cancelled = await writeLines(join(scratch, 'cancelled-outputs.ndjson'), async (lines) => {
         const stored = old === undefined ? [] : reused('outputs').map((one) => documentsOf(old, one));
-        const joined = mergeDocuments([newOutputs(limits, store), ...stored], joinOutput(cancelled));
+        const joined = mergeDocuments([newOutputs(limits, store), ...stored], joinOutput(lines));
         outputs = await writeDocuments(writer('outputs', plan), plan, joined);
-      } finally {
-        cancelled.close();
-      }
+      });
       const byAddress = reused('addresses');
-      level = { outputs, ...(await lists.write(plan, byAddress, rowsOf(plan, plan === plans[0], cancelled, byAddress, form))) };
+      level = { outputs, ...(await lists.write(plan, byAddress, await rowsOf(plan, plan === plans[0], cancelled, byAddress, form))) };
     }
     for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
   }
@@ -163,19 +153,16 @@ function newOutputs(limits: Limits, store: Store): AsyncGenerator<StoredDocument
  * Returns what `AddressOutputs` needs for a level. The lowest level removes no outputs. `cancelled` has the outputs that
  * the level both makes and spends, if a reused level has one of both.
  */
-function rowsOf(
+async function rowsOf(
   plan: LevelPlan,
   isLowest: boolean,
   cancelled: LineFile,
   reused: readonly DocumentLevel[],
   { old, scratch, limits }: OutputForm,
-): LevelRows {
-  const removed = new LineFile(join(scratch, 'removed-outputs.ndjson'));
-  try {
-    if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, removed);
-  } finally {
-    removed.close();
-  }
+): Promise<LevelRows> {
+  const removed = await writeLines(join(scratch, 'removed-outputs.ndjson'), (lines) => {
+    if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, lines);
+  });
   const columns = `key: 'VARCHAR', "output": 'VARCHAR'`;
   const both = cancelled.count === 0 ? undefined : readLines(cancelled.file, `${columns}, height: 'BIGINT'`);
   const others = both === undefined ? '' : `ANTI JOIN (FROM ${both}) USING ("output")`;

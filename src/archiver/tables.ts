@@ -1,7 +1,8 @@
 /**
- * Writes the sorted tables of an archive (archive/sortedTable.ts). A level whose range or blocks changed is merged from
+ * Writes and reads the sorted tables of an archive (archive/sortedTable.ts), and tables of pointers. A level whose range or blocks changed is merged from
  * the levels of the last build and the entries of new blocks; the other levels stay as they are.
  */
+import { POINTER_BYTES, type Pointer, readPointer, writePointer } from '../archive/activityTables.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import {
   countsFor,
@@ -15,41 +16,38 @@ import {
   totalOf,
   writeEntry,
 } from '../archive/sortedTable.ts';
+import { BuildError } from '../errors.ts';
 import { countCrossing, type PublishedLimits } from '../limits.ts';
 import { readDoubles } from '../store/columns.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { BlockWriter, storedEntries } from './blocks.ts';
+import { makeLevels } from './changes.ts';
 import { Cursor } from './cursor.ts';
+import { hasAny } from './listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
 /** Writes the levels of the table of ids. Needs the tables `written` and `placed_transactions` (state/update.ts). */
 export async function writeIds(blocks: ArchivedBlocks, old: StoredArchive | undefined, put: PutFile, store: Store): Promise<Level[]> {
   const before = old?.root.ids ?? [];
-  const levels: Level[] = [];
   const ranges = levelRanges(blocks.tip, blocks.limits.tableLevels);
   if (ranges.length > blocks.limits.tableLevels.steps.length) countCrossing('tableLevels');
-  for (const range of ranges) {
-    const { first, last } = range;
-    const same = before.find((level) => level.first === first && level.last === last);
-    const isChanged = [...blocks.replaced].some((height) => height >= first && height <= last);
-    if (same !== undefined && !isChanged) {
-      levels.push(same);
-      continue;
-    }
+  const plans = ranges.map((range) => {
+    const reused = hasAny(blocks.replaced, range) ? [] : before.filter(({ first, last }) => first === range.first && last === range.last);
+    return { ...range, reused, isSame: reused.length > 0 };
+  });
+  const levels = await makeLevels(plans, before, async (range) => {
     const writer = new TableWriter(blocks.objectSize, blocks.limits, put);
+    const isKept = (height: number) => height >= range.first && height <= range.last && !blocks.replaced.has(height);
     const sources: Source[] = [new ChunkedEntries(entryChunks(newEntries(range), store))];
     for (const level of before) {
-      if (old !== undefined && level.first <= last && level.last >= first) {
-        const isKept = (height: number) => height >= first && height <= last && !blocks.replaced.has(height);
+      if (old !== undefined && level.first <= range.last && level.last >= range.first)
         sources.push(new Cursor(keptEntries(old, level, isKept)));
-      }
     }
     await merge(sources, writer);
-    const level = writer.finish(range);
-    if (level !== undefined) levels.push(level);
-  }
+    return writer.finish(range);
+  });
   return levels.sort((a, b) => totalOf(b) - totalOf(a) || a.first - b.first);
 }
 
@@ -65,7 +63,6 @@ interface Source {
 const compareEntries = (a: TableEntry, b: TableEntry): number =>
   a.key - b.key || a.height - b.height || a.first - b.first || a.count - b.count;
 
-/** Merges sequences into a level. */
 async function merge(sources: readonly Source[], writer: TableWriter): Promise<void> {
   try {
     for (const source of sources) await source.next();
@@ -104,7 +101,6 @@ function newEntries({ first, last }: LevelRange): string {
     ORDER BY key, height, first, count`;
 }
 
-/** Entries that are read in chunks. */
 class ChunkedEntries implements Source {
   current: TableEntry | undefined;
   readonly #chunks: AsyncGenerator<TableEntry[]>;
@@ -169,3 +165,34 @@ export class TableWriter {
     return { first, last, counts: foldCounts(this.#counts, counts), files: this.#blocks.finish() };
   }
 }
+
+/** Packs pointers into files. */
+export class PointerWriter {
+  readonly #blocks: BlockWriter;
+
+  constructor(objectSize: number, put: PutFile) {
+    this.#blocks = new BlockWriter(objectSize, POINTER_BYTES, 0, put);
+  }
+
+  get total(): number {
+    return this.#blocks.total;
+  }
+
+  /** Throws a BuildError when a level has more pointers than heads can name. */
+  add(position: number, length: number, record: number): void {
+    writePointer(this.#blocks.view, this.#blocks.next(), position, length, record);
+    if (this.total > MOST_POINTERS) {
+      throw new BuildError('the lists by rune and address are too long', ['Build without them: with --no-lists, or without --lists.']);
+    }
+  }
+
+  finish({ first, last }: LevelRange): Level {
+    return { first, last, counts: [this.total], files: this.#blocks.finish() };
+  }
+}
+
+/** Positions have 4 bytes. */
+const MOST_POINTERS = 2 ** 32;
+
+/** Yields the pointers of a level of the last build. */
+export const pointersOf = (old: StoredArchive, level: Level): Generator<Pointer> => storedEntries(old, level, POINTER_BYTES, readPointer);
