@@ -20,14 +20,13 @@ import {
   keyOf,
   type Level,
   type TableEntry,
-  UNUSED_HEIGHT,
   writeEntry,
 } from '../src/archive/sortedTable.ts';
 import { LIMITS } from '../src/limits.ts';
 import { randomFor } from './support/seed.ts';
 
 const KEYS = 2 ** 48;
-const UNUSED: TableEntry = { key: KEYS - 1, height: UNUSED_HEIGHT, first: 2 ** 32 - 1, count: 2 ** 24 - 1 };
+const UNUSED: TableEntry = { key: KEYS - 1, height: 2 ** 24 - 1, first: 2 ** 32 - 1, count: 2 ** 24 - 1 };
 
 /** The blocks of a table, made as the format says (docs/archive.md). */
 function blocksOf(entries: readonly TableEntry[]): Uint8Array {

@@ -15,13 +15,13 @@ import {
 import { countBefore } from './bisect.ts';
 import type { Segment } from './directory.ts';
 import { ArchiveError } from './error.ts';
+import { overlapping } from './overlap.ts';
 import type { Archive } from './reader.ts';
 import type { Root } from './root.ts';
 import { totalOf } from './sortedTable.ts';
 
 /** A list: its parts by level, the newest records first. */
 export interface FoundList {
-  /** Number of records. */
   readonly total: number;
   readonly parts: readonly { readonly level: ActivityLevel; readonly head: ListHead }[];
 }
@@ -49,14 +49,9 @@ export async function findList(archive: Archive, text: string): Promise<FoundLis
 
 /** Reads the records `from` to `to - 1` of a list; both at most its total. */
 export async function readRecords(archive: Archive, { parts }: FoundList, from: number, to: number): Promise<RecordInPage[]> {
-  const wanted: Promise<Pointer[]>[] = [];
-  let before = 0;
-  for (const { level, head } of parts) {
-    const begin = Math.max(from - before, 0);
-    const end = Math.min(to - before, head.count);
-    if (begin < end) wanted.push(readPointers(archive, level, head.position + begin, head.position + end));
-    before += head.count;
-  }
+  const wanted = overlapping(parts, ({ head }) => head.count, from, to).map(({ item: { level, head }, before }) =>
+    readPointers(archive, level, head.position + Math.max(from - before, 0), head.position + Math.min(to - before, head.count)),
+  );
   const pointers = (await Promise.all(wanted)).flat();
   const pages = await readPages(archive, pointers);
   return pointers.map(({ position, record }) => ({ page: pages.get(position) ?? '', record }));

@@ -16,7 +16,7 @@
  */
 import { ArchiveError } from './error.ts';
 import { sha256, utf8Of } from './sha256.ts';
-import { BLOCK_BYTES, type Level, type TableEntry } from './sortedTable.ts';
+import { entryOffset, type Level, readKey, type TableEntry } from './sortedTable.ts';
 
 /** One level of the lists. Both tables have the same range of heights. */
 export interface ActivityLevel {
@@ -43,7 +43,7 @@ export interface ListKey {
 /** Returns the key of one of the texts. */
 export function listKeyOf(text: string): ListKey {
   const view = new DataView(sha256(utf8Of(text)).buffer);
-  return { upper: view.getUint32(0) * 0x10000 + view.getUint16(4), lower: view.getUint16(6) * 0x100 + view.getUint8(8) };
+  return { upper: readKey(view, 0), lower: view.getUint16(6) * 0x100 + view.getUint8(8) };
 }
 
 /** Where a list, or a part of it, is among the pointers. */
@@ -89,17 +89,14 @@ export const POINTER_BYTES = 12;
 export const POINTERS_PER_BLOCK = 341;
 
 /** Returns where a pointer is in its table, in bytes. */
-export const pointerOffset = (position: number): number =>
-  Math.floor(position / POINTERS_PER_BLOCK) * BLOCK_BYTES + (position % POINTERS_PER_BLOCK) * POINTER_BYTES;
+export const pointerOffset = (position: number): number => entryOffset(position, POINTER_BYTES);
 
-/** Reads a pointer from a view. */
 export const readPointer = (view: DataView, at: number): Pointer => ({
   position: view.getUint8(at) * 0x100000000 + view.getUint32(at + 1),
   length: view.getUint32(at + 5),
   record: view.getUint16(at + 9) * 0x100 + view.getUint8(at + 11),
 });
 
-/** Writes a pointer into a view. */
 export function writePointer(view: DataView, at: number, position: number, length: number, record: number): void {
   view.setUint8(at, Math.floor(position / 0x100000000));
   view.setUint32(at + 1, position % 0x100000000);

@@ -98,6 +98,17 @@ export async function findDocuments(
   return Promise.all(keys.map(find));
 }
 
+export interface FoundDocument {
+  readonly level: DocumentLevel;
+  readonly values: readonly string[];
+}
+
+/** Finds the document of a key in each level that has one, in the order of the levels. Rejects as `findDocuments`. */
+export async function findInLevels(archive: Archive, levels: readonly DocumentLevel[], key: string): Promise<FoundDocument[]> {
+  const found = await Promise.all(levels.map(async (level) => ({ level, found: await findDocuments(archive, level, [key]) })));
+  return found.flatMap(({ level, found: [values] }) => (values === undefined ? [] : [{ level, values }]));
+}
+
 const readMember = (archive: Archive, { file, bytes }: DocumentFile, { offset, length }: PlacedMember): Promise<string> =>
   archive.forgetIfDamaged(file, async () => archive.page(await archive.part(file, bytes, offset, length)));
 

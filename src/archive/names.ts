@@ -8,7 +8,7 @@
  */
 import type { Archive } from './reader.ts';
 import { sha256, utf8Of } from './sha256.ts';
-import type { Level } from './sortedTable.ts';
+import { type Level, readKey } from './sortedTable.ts';
 
 /** A rune that may have the name that was looked up. */
 export interface RuneEntry {
@@ -21,10 +21,7 @@ export interface RuneEntry {
 export const NAME_PREFIX = 'n:';
 
 /** Returns the key of an id, a number or a name: 48 bits. */
-export function nameKeyOf(name: string): number {
-  const view = new DataView(sha256(utf8Of(`${NAME_PREFIX}${name}`)).buffer);
-  return view.getUint32(0) * 0x10000 + view.getUint16(4);
-}
+export const nameKeyOf = (name: string): number => readKey(new DataView(sha256(utf8Of(`${NAME_PREFIX}${name}`)).buffer), 0);
 
 /** Finds the runes whose id, number or name has the same key as this one, the oldest first. */
 export async function lookUpName(archive: Archive, names: readonly Level[], name: string): Promise<RuneEntry[]> {

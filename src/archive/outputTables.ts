@@ -40,7 +40,6 @@ type OutputRune = readonly [id: string, number: number, name: string, spacedName
 /** Where an output was made. Hashes have 64 hex digits and no prefix. */
 type OutputPlace = readonly [height: number, blockHash: string, txIndex: number, timestamp: number];
 
-/** An unspent output. */
 export interface UnspentOutput {
   /** `txid:vout`. */
   readonly output: string;
@@ -91,7 +90,6 @@ export const removalKey = (key: string, first: number, page: number): string =>
 /** What is removed from the pages of the level that begins at height `first`: number of the page, and count, in turn. */
 export type Removals = readonly [first: number, ...pages: readonly number[]];
 
-/** The document of an address. */
 export interface AddressDocument {
   /** Number of outputs that the level's blocks made. */
   readonly made: number;

@@ -37,14 +37,9 @@ export class PartCache {
       return known.value as Part;
     }
     const part = await load();
-    this.#drop(name);
+    this.forget(name);
     if (Number.isFinite(part.bytes)) this.#keep(name, part);
     return part.value;
-  }
-
-  /** Forgets a part that turned out to be damaged. */
-  forget(name: string): void {
-    this.#drop(name);
   }
 
   #keep(name: string, part: { readonly value: unknown; readonly bytes: number }): void {
@@ -52,11 +47,12 @@ export class PartCache {
     this.#bytes += part.bytes;
     for (const [oldest] of this.#parts) {
       if (oldest === name || !exceeds({ cachedBytes: this.#mostBytes }, 'cachedBytes', this.#bytes)) return;
-      this.#drop(oldest);
+      this.forget(oldest);
     }
   }
 
-  #drop(name: string): void {
+  /** Forgets a part, for room or because it is damaged. */
+  forget(name: string): void {
     this.#bytes -= this.#parts.get(name)?.bytes ?? 0;
     this.#parts.delete(name);
   }

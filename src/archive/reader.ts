@@ -10,11 +10,11 @@ import { countBefore } from './bisect.ts';
 import { type PlacedBlock, parseDirectory, type Segment } from './directory.ts';
 import { ArchiveError, isArchiveError } from './error.ts';
 import { isFileName } from './fileName.ts';
+import { overlapping } from './overlap.ts';
 import { PartCache } from './partCache.ts';
 import { MOST_INFLATED, parseRoot, type Root } from './root.ts';
 import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf, type Level, type TableEntry } from './sortedTable.ts';
 
-/** How a host reads an archive. */
 export interface ArchiveFiles {
   /**
    * Reads `length` bytes of a file from `offset` on; `isWhole` tells that this is the whole file, so that no range needs
@@ -195,7 +195,6 @@ export class Archive {
   }
 }
 
-/** A block of an archive. */
 export class ArchivedBlock {
   readonly #archive: Archive;
   readonly #segments: readonly Segment[];
@@ -216,21 +215,26 @@ export class ArchivedBlock {
     return this.#block.hash;
   }
 
-  /** Number of records. */
   get records(): number {
     return this.#block.records;
   }
 
-  /** Number of records of an operation. */
   total(operation: string): number {
-    if (this.#segments.length === 1) return sum(this.#block.operations[operation] ?? []);
-    return sum(this.#segments.map(({ part }) => part?.operations[operation] ?? 0));
+    return sum(this.#segments.map((segment) => this.#countIn(segment, operation)));
+  }
+
+  /** Number of records of an operation in one of the segments. */
+  #countIn({ part }: Segment, operation: string): number {
+    return this.#segments.length === 1 ? sum(this.#block.operations[operation] ?? []) : (part?.operations[operation] ?? 0);
   }
 
   /** Reads these pages, whose numbers ascend. Rejects with an ArchiveError when one is missing or damaged. */
   async pages(numbers: readonly number[]): Promise<StoredPage[]> {
     const pages = await Promise.all(
-      [...this.#bySegment(numbers)].map(async ([segment, wanted]) => this.#pagesOf(segment, await this.#placed(segment), wanted)),
+      this.#segments.map(async (segment) => {
+        const here = numbers.filter((number) => segmentOf(number, this.#segments) === segment);
+        return here.length === 0 ? [] : this.#archive.pagesAt(segment, placesOf(await this.#placed(segment), here));
+      }),
     );
     return pages.flat();
   }
@@ -240,27 +244,17 @@ export class ArchivedBlock {
    * the first of these pages.
    */
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
-    const numbers: number[] = [];
-    let [count, before] = [0, 0];
     // Counts of whole segments come first, so that only directories with records of the window are read.
-    const wanted: { readonly segment: Segment; readonly before: number }[] = [];
-    for (const segment of this.#segments) {
-      const here = this.#segments.length === 1 ? this.total(operation) : (segment.part?.operations[operation] ?? 0);
-      if (here > 0 && count < to && count + here > from) wanted.push({ segment, before: count });
-      count += here;
-    }
-    const read = await Promise.all(wanted.map(async (one) => ({ ...one, block: await this.#placed(one.segment) })));
-    for (const { block, before: start } of read) {
-      count = start;
-      for (const [i, here] of (block.operations[operation] ?? []).entries()) {
-        if (here > 0 && count < to && count + here > from) {
-          if (numbers.length === 0) before = count;
-          numbers.push((block.page ?? 0) + i);
-        }
-        count += here;
-      }
-    }
-    return { numbers, before };
+    const segments = overlapping(this.#segments, (segment) => this.#countIn(segment, operation), from, to);
+    const pages = await Promise.all(
+      segments.map(async ({ item, before }) => {
+        const { operations, page = 0 } = await this.#placed(item);
+        const here = overlapping(operations[operation] ?? [], (count) => count, from - before, to - before);
+        return here.map((one) => ({ number: page + one.index, before: before + one.before }));
+      }),
+    );
+    const found = pages.flat();
+    return { numbers: found.map(({ number }) => number), before: found[0]?.before ?? 0 };
   }
 
   async #placed(segment: Segment): Promise<PlacedBlock> {
@@ -268,24 +262,14 @@ export class ArchivedBlock {
     if (block?.hash !== this.hash) throw new ArchiveError(`${segment.file} does not have block ${this.height}`);
     return block;
   }
+}
 
-  #bySegment(numbers: readonly number[]): Map<Segment, number[]> {
-    const found = new Map<Segment, number[]>();
-    for (const number of numbers) {
-      const segment = segmentOf(number, this.#segments);
-      if (segment !== undefined) found.set(segment, [...(found.get(segment) ?? []), number]);
-    }
-    return found;
-  }
-
-  async #pagesOf(segment: Segment, block: PlacedBlock, numbers: readonly number[]): Promise<StoredPage[]> {
-    const places = numbers.map((number) => {
-      const [offset, length] = [block.offsets[number - (block.page ?? 0)], block.pages[number - (block.page ?? 0)]];
-      if (offset === undefined || length === undefined) throw new ArchiveError(`block ${this.height} has no page ${number}`);
-      return { offset, length };
-    });
-    return this.#archive.pagesAt(segment, places);
-  }
+function placesOf({ height, page = 0, offsets, pages }: PlacedBlock, numbers: readonly number[]): PagePlace[] {
+  return numbers.map((number) => {
+    const [offset, length] = [offsets[number - page], pages[number - page]];
+    if (offset === undefined || length === undefined) throw new ArchiveError(`block ${height} has no page ${number}`);
+    return { offset, length };
+  });
 }
 
 /** Returns which of a block's segments, in their order, has a page. A page past the end counts to the last. */

@@ -34,8 +34,14 @@ export const BLOCK_BYTES = 4096;
 export const ENTRIES_PER_BLOCK = 255;
 const KEY_BITS = 48;
 
-/** Marks unused entries. */
-export const UNUSED_HEIGHT = 0xffffff;
+/** Returns how many entries of this size, in bytes, are in a block. The last 4 bytes of a block are its checksum. */
+export const entriesPerBlock = (entryBytes: number): number => Math.floor((BLOCK_BYTES - 4) / entryBytes);
+
+/** Returns where an entry is among blocks with entries of this size, in bytes. */
+export function entryOffset(position: number, entryBytes: number): number {
+  const perBlock = entriesPerBlock(entryBytes);
+  return Math.floor(position / perBlock) * BLOCK_BYTES + (position % perBlock) * entryBytes;
+}
 
 /** Returns the key of an id of 64 hex digits: its last 12. Block hashes begin with zeros, so the end is used. */
 export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
@@ -157,27 +163,24 @@ export class Entries {
     this.end = begin + (blocks.length / BLOCK_BYTES) * ENTRIES_PER_BLOCK;
   }
 
-  #offset(position: number): number {
-    const i = position - this.begin;
-    return Math.floor(i / ENTRIES_PER_BLOCK) * BLOCK_BYTES + (i % ENTRIES_PER_BLOCK) * ENTRY_BYTES;
-  }
-
   keyAt(position: number): number {
-    const at = this.#offset(position);
-    return this.#view.getUint32(at) * 0x10000 + this.#view.getUint16(at + 4);
+    return readKey(this.#view, entryOffset(position - this.begin, ENTRY_BYTES));
   }
 
   at(position: number): TableEntry {
-    const at = this.#offset(position);
-    const view = this.#view;
-    return {
-      key: this.keyAt(position),
-      height: view.getUint16(at + 6) * 0x100 + view.getUint8(at + 8),
-      first: view.getUint32(at + 9),
-      count: view.getUint16(at + 13) * 0x100 + view.getUint8(at + 15),
-    };
+    return readEntry(this.#view, entryOffset(position - this.begin, ENTRY_BYTES));
   }
 }
+
+/** Reads a key of 48 bits from a view. */
+export const readKey = (view: DataView, at: number): number => view.getUint32(at) * 0x10000 + view.getUint16(at + 4);
+
+export const readEntry = (view: DataView, at: number): TableEntry => ({
+  key: readKey(view, at),
+  height: view.getUint16(at + 6) * 0x100 + view.getUint8(at + 8),
+  first: view.getUint32(at + 9),
+  count: view.getUint16(at + 13) * 0x100 + view.getUint8(at + 15),
+});
 
 /** Throws an ArchiveError unless these bytes are whole blocks with the right checksums. */
 export function checkBlocks(blocks: Uint8Array): void {
@@ -189,7 +192,6 @@ export function checkBlocks(blocks: Uint8Array): void {
   }
 }
 
-/** Writes an entry into a view. */
 export function writeEntry(view: DataView, at: number, { key, height, first, count }: TableEntry): void {
   view.setUint32(at, Math.floor(key / 0x10000));
   view.setUint16(at + 4, key % 0x10000);

@@ -3,19 +3,19 @@
  * listed (listedRecords.ts) with the levels of the last build that belong to a level.
  */
 
-import { type ActivityLevel, headEntries, POINTERS_PER_BLOCK } from '../archive/activityTables.ts';
+import { type ActivityLevel, headEntries, POINTERS_PER_BLOCK, type Pointer } from '../archive/activityTables.ts';
 import type { TableEntry } from '../archive/sortedTable.ts';
 import type { Limits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { ActivityRows, bytesBelow, type RowsForm } from './activityRows.ts';
+import { ActivityRows, bytesBelow, HEIGHT, IN_PAGE, LENGTH, LOWER, POSITION, type RowsForm, UPPER } from './activityRows.ts';
+import { reusedLevels } from './changes.ts';
+import { Cursor } from './cursor.ts';
 import type { LevelPlan } from './listedRecords.ts';
-import { PointerWriter, pointersOf } from './pointers.ts';
 import type { PutFile } from './segments.ts';
 import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
-import { entriesOf, LevelWriter } from './tables.ts';
+import { entriesOf, PointerWriter, pointersOf, TableWriter } from './tables.ts';
 
-/** How lists of activity are written. */
 interface ActivityForm extends RowsForm {
   readonly limits: Pick<Limits, 'entriesPerCount' | 'sortedAtOnce'>;
   /** Size that files do not exceed, in bytes. */
@@ -33,16 +33,15 @@ export async function writeActivity(
   const { objectSize } = form;
   const levels: ActivityLevel[] = [];
   for (const plan of plans) {
-    const { first, last } = plan;
-    const begin = await bytesBelow(first, store);
-    const reused = old === undefined ? [] : plan.reused.flatMap((range) => levelOf(old, range));
+    const begin = await bytesBelow(plan.first, store);
+    const reused = (old?.root.lists?.activity ?? []).filter(({ heads }) => reusedLevels(plan, [heads]).length > 0);
     if (plan.isSame) {
       for (const level of reused) levels.push({ ...level, begin });
       continue;
     }
     const parts: OldLists[] = [];
-    const rows = new ActivityRows({ ...plan, reused: reused.map(({ heads }) => heads) }, form, store);
-    const heads = new LevelWriter(objectSize, form.limits, put);
+    const rows = new ActivityRows(plan, form, store);
+    const heads = new TableWriter(objectSize, form.limits, put);
     const pointers = new PointerWriter(objectSize, put);
     try {
       for (const level of reused) {
@@ -53,22 +52,18 @@ export async function writeActivity(
       await rows.close();
       for (const part of parts) part.close();
     }
-    const table = heads.finish(first, last);
-    if (table !== undefined) levels.push({ begin, heads: table, pointers: pointers.finish(first, last) });
+    const table = heads.finish(plan);
+    if (table !== undefined) levels.push({ begin, heads: table, pointers: pointers.finish(plan) });
   }
   return levels;
 }
 
-/** Returns the level of the last build with this range, if it has one. */
-const levelOf = ({ root: { lists } }: StoredArchive, range: { readonly first: number; readonly last: number }): ActivityLevel[] =>
-  (lists?.activity ?? []).filter(({ heads }) => heads.first === range.first && heads.last === range.last);
-
 /** Merges rows and old levels, the lowest first, into a level. */
-async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: LevelWriter, pointers: PointerWriter): Promise<void> {
+async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: TableWriter, pointers: PointerWriter): Promise<void> {
   await rows.next();
   for (;;) {
     await yieldNow();
-    let [upper, lower] = rows.isAtRow ? [rows.upper, rows.lower] : [Number.POSITIVE_INFINITY, 0];
+    let [upper, lower] = rows.isAtRow ? [rows.at(UPPER), rows.at(LOWER)] : [Number.POSITIVE_INFINITY, 0];
     for (const { entry } of parts) {
       if (entry !== undefined && (entry.key < upper || (entry.key === upper && entry.height < lower)))
         [upper, lower] = [entry.key, entry.height];
@@ -76,8 +71,10 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Leve
     if (upper === Number.POSITIVE_INFINITY) return;
     const position = pointers.total;
     for (let below = parts.length; below >= 0; below -= 1) {
-      while (rows.isOf(upper, lower) && rows.levelsBelow === below) {
-        pointers.add(rows.position, rows.length, rows.inPage);
+      const last = parts[below - 1]?.last ?? -1;
+      // Rows descend by height, so these are above the part.
+      while (rows.at(UPPER) === upper && rows.at(LOWER) === lower && rows.at(HEIGHT) > last) {
+        pointers.add(rows.at(POSITION), rows.at(LENGTH), rows.at(IN_PAGE));
         const waiting = rows.next();
         if (waiting !== undefined) await waiting;
       }
@@ -89,47 +86,45 @@ async function merge(rows: ActivityRows, parts: readonly OldLists[], heads: Leve
 
 /** The lists of a level of the last build, ascending by key. */
 class OldLists {
-  readonly #entries: Generator<TableEntry>;
-  readonly #pointers: ReturnType<typeof pointersOf>;
+  readonly #entries: Cursor<TableEntry>;
+  readonly #pointers: Cursor<Pointer>;
+  /** The highest block of the level. */
+  readonly last: number;
   /** Size of the pages of the new level that are below the old one, in bytes. */
   readonly #shift: number;
   #position = 0;
-  /** The current entry of the heads; undefined after the last. */
-  entry: TableEntry | undefined;
 
   constructor(old: StoredArchive, { heads, pointers }: ActivityLevel, shift: number) {
-    this.#entries = entriesOf(old, heads);
-    this.#pointers = pointersOf(old, pointers);
+    this.#entries = new Cursor(entriesOf(old, heads));
+    this.#pointers = new Cursor(pointersOf(old, pointers));
+    this.last = heads.last;
     this.#shift = shift;
-    this.#next();
+    this.#entries.next();
   }
 
-  #next(): void {
-    const { value, done } = this.#entries.next();
-    this.entry = done === true ? undefined : value;
-  }
-
-  #isAt(upper: number, lower: number): boolean {
-    return this.entry?.key === upper && this.entry.height === lower;
+  /** The current entry of the heads; undefined after the last. */
+  get entry(): TableEntry | undefined {
+    return this.#entries.current;
   }
 
   /** Copies the pointers of a list, if the level has it. */
   async copy(upper: number, lower: number, to: PointerWriter): Promise<void> {
-    for (; this.#isAt(upper, lower); this.#next()) {
-      const { first = 0, count = 0 } = this.entry ?? {};
+    for (; this.entry?.key === upper && this.entry.height === lower; this.#entries.next()) {
+      const { first, count } = this.entry;
       if (first !== this.#position) throw new ChangedArchiveError('a list of the archive was changed since the last build');
       for (let i = 0; i < count; i += 1) {
         if (i % POINTERS_PER_BLOCK === 0) await yieldNow();
-        const { value, done } = this.#pointers.next();
-        if (done === true) throw new ChangedArchiveError('a list of the archive was changed since the last build');
-        to.add(value.position + this.#shift, value.length, value.record);
+        this.#pointers.next();
+        const pointer = this.#pointers.current;
+        if (pointer === undefined) throw new ChangedArchiveError('a list of the archive was changed since the last build');
+        to.add(pointer.position + this.#shift, pointer.length, pointer.record);
       }
       this.#position += count;
     }
   }
 
   close(): void {
-    this.#entries.return(undefined);
-    this.#pointers.return(undefined);
+    this.#entries.close();
+    this.#pointers.close();
   }
 }

@@ -10,7 +10,6 @@ import { countCrossing, type WorkLimits } from '../limits.ts';
 import { readDoubles } from '../store/columns.ts';
 import { int, literal, type Store } from '../store/duckdb.ts';
 import { readFiles, writePartitioned } from '../store/files.ts';
-import type { LevelPlan } from './listedRecords.ts';
 
 /** Returns SQL of one of the texts. Names of columns have no colon, which separates the parts of texts. */
 function textOf(text: string): string {
@@ -29,85 +28,47 @@ export async function bytesBelow(height: number, store: Store): Promise<number> 
   return bytes;
 }
 
-/** How rows are sorted. */
 export interface RowsForm {
   readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
   /** Folder for temporary files. */
   readonly scratch: string;
 }
 
-/** Columns of a row, in the order of the SQL. */
-interface Columns {
-  readonly upper: Float64Array;
-  readonly lower: Float64Array;
-  readonly height: Float64Array;
-  readonly position: Float64Array;
-  readonly length: Float64Array;
-  readonly inPage: Float64Array;
-}
+/** Columns of a row. The first two are the key. */
+export const [UPPER, LOWER, HEIGHT, POSITION, LENGTH, IN_PAGE] = [0, 1, 2, 3, 4, 5] as const;
+const COLUMNS = ['upper', 'lower', 'height', '"position"', 'length', 'in_page'];
 
 /**
  * The rows of a level, ascending by key. Those of a list are its records in `listed_records`, newest first.
  */
 export class ActivityRows {
-  readonly #chunks: AsyncGenerator<Columns>;
-  readonly #reused: readonly LevelRange[];
-  #columns: Columns | undefined;
+  readonly #chunks: AsyncGenerator<readonly Float64Array[]>;
+  #columns: readonly Float64Array[] = [];
   #row = 0;
 
-  constructor(plan: LevelPlan, form: RowsForm, store: Store) {
-    this.#reused = plan.reused;
-    this.#chunks = chunksOf(plan, form, store);
+  constructor(range: LevelRange, form: RowsForm, store: Store) {
+    this.#chunks = chunksOf(range, form, store);
   }
 
   /** False after the last row. Valid after the first `next`. */
   get isAtRow(): boolean {
-    return this.#columns !== undefined;
+    return this.#row < (this.#columns[UPPER]?.length ?? 0);
   }
 
-  /** True if the key of the row is this one. */
-  isOf(upper: number, lower: number): boolean {
-    return this.upper === upper && this.lower === lower;
-  }
-
-  get upper(): number {
-    return this.#columns?.upper[this.#row] ?? -1;
-  }
-
-  get lower(): number {
-    return this.#columns?.lower[this.#row] ?? -1;
-  }
-
-  /** The number of reused levels below the record's block. */
-  get levelsBelow(): number {
-    const height = this.#columns?.height[this.#row] ?? 0;
-    let below = 0;
-    for (const { last } of this.#reused) if (last < height) below += 1;
-    return below;
-  }
-
-  /** Position in the level, length of the page, number in the page. */
-  get position(): number {
-    return this.#columns?.position[this.#row] ?? 0;
-  }
-
-  get length(): number {
-    return this.#columns?.length[this.#row] ?? 0;
-  }
-
-  get inPage(): number {
-    return this.#columns?.inPage[this.#row] ?? 0;
+  /** Returns a column of the current row; -1 after the last. */
+  at(column: number): number {
+    return this.#columns[column]?.[this.#row] ?? -1;
   }
 
   /** Moves to the next row, which may have to be read first. */
   next(): Promise<void> | void {
     this.#row += 1;
-    if (this.#row >= (this.#columns?.upper.length ?? 0)) return this.#nextChunk();
+    if (!this.isAtRow) return this.#nextChunk();
   }
 
   async #nextChunk(): Promise<void> {
     const { value, done } = await this.#chunks.next();
-    this.#columns = done === true ? undefined : value;
+    this.#columns = done === true ? [] : value;
     this.#row = 0;
   }
 
@@ -120,7 +81,11 @@ export class ActivityRows {
 const SORTED_BYTES = 128;
 
 /** Yields the rows of a level. Sorts them in parts of the keys, because DuckDB needs a part of what it sorts in memory. */
-async function* chunksOf({ first, last }: LevelRange, { limits, scratch }: RowsForm, store: Store): AsyncGenerator<Columns> {
+async function* chunksOf(
+  { first, last }: LevelRange,
+  { limits, scratch }: RowsForm,
+  store: Store,
+): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const hashOf = (text: string) => `sha256(${textOf(text)})`;
   // The hash of a text without an address is NULL. One pass over the records makes all pointers.
@@ -157,10 +122,8 @@ async function* chunksOf({ first, last }: LevelRange, { limits, scratch }: RowsF
 }
 
 /** Yields the rows of a query in the order of lists. */
-async function* sorted(keyed: string, store: Store): AsyncGenerator<Columns> {
-  const columns = ['upper', 'lower', 'height', '"position"', 'length', 'in_page'].map((name) => `${name}::DOUBLE`).join(', ');
-  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM (${keyed}) ORDER BY upper, lower, height DESC, record)`)) {
-    const column = (i: number) => readDoubles(chunk, i);
-    yield { upper: column(0), lower: column(1), height: column(2), position: column(3), length: column(4), inPage: column(5) };
-  }
+async function* sorted(keyed: string, store: Store): AsyncGenerator<readonly Float64Array[]> {
+  const columns = COLUMNS.map((name) => `${name}::DOUBLE`).join(', ');
+  for await (const chunk of store.stream(`SELECT ${columns} FROM (FROM (${keyed}) ORDER BY upper, lower, height DESC, record)`))
+    yield COLUMNS.map((_, column) => readDoubles(chunk, column));
 }

@@ -6,7 +6,6 @@
  * first, without the outputs that it spends. All are in the order of the list already.
  */
 import { join } from 'node:path';
-import { countBefore } from '../archive/bisect.ts';
 import { pageKey, separatorOf } from '../archive/documents.ts';
 import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import {
@@ -20,30 +19,26 @@ import {
   SPENT,
   sortKeyOf,
 } from '../archive/outputTables.ts';
-import { countCrossing, type Limits, type WorkLimits } from '../limits.ts';
+import { countCrossing, type WorkLimits } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
-import { sortedRows } from '../store/sortedRows.ts';
-import { LineFile } from '../write/lineFile.ts';
-import type { LevelWriter } from './changes.ts';
-import { documentsOf, type IsWanted, type StoredDocument } from './documents.ts';
+import { type LineFile, writeLines } from '../write/lineFile.ts';
+import { documentsIn, groupRows, type LevelForm, type LevelWriter, type Row, writeDocuments } from './changes.ts';
+import { Cursor } from './cursor.ts';
+import { documentsOf, findRanges, onlyKey, type StoredDocument } from './documents.ts';
 import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 
-/** How lists of addresses are written. */
-export interface AddressForm {
-  readonly old: StoredArchive | undefined;
+export interface AddressForm extends LevelForm<'addresses' | 'starts'> {
   /** Levels by outpoint of the last build which this build takes over, alone or joined. */
   readonly known: readonly DocumentLevel[];
-  /** Begins a level. */
-  readonly writer: (kind: 'addresses' | 'starts', range: LevelRange) => LevelWriter;
-  readonly limits: Limits;
   /** SQL of `output` and `block_height` of all outputs that the last build does not have. */
   readonly heights: string;
   /** The ranges of all levels. */
   readonly ranges: readonly LevelRange[];
-  /** Folder for temporary files. */
-  readonly scratch: string;
 }
+
+/** Adds the next page of a list: its number, and the start of its sort keys. */
+type AddPage = (key: string, page: number, start: string) => void;
 
 /** SQL of no cancelled outputs. */
 const NONE = `SELECT NULL::VARCHAR AS key, NULL::VARCHAR AS "output", NULL::VARCHAR AS sort LIMIT 0`;
@@ -71,7 +66,6 @@ export interface LevelRows {
   readonly cancelled: string | undefined;
 }
 
-/** Writes levels of lists. */
 export class AddressOutputs {
   readonly #form: AddressForm;
   readonly #store: Store;
@@ -81,7 +75,6 @@ export class AddressOutputs {
     this.#store = store;
   }
 
-  /** Begins without levels. */
   static async begin(form: AddressForm, store: Store): Promise<AddressOutputs> {
     await store.run('CREATE OR REPLACE TEMP TABLE list_pages (first BIGINT, key VARCHAR, page BIGINT, start VARCHAR)');
     return new AddressOutputs(form, store);
@@ -89,16 +82,25 @@ export class AddressOutputs {
 
   /** Adds the pages of a level of the last build that stays. `starts` is undefined if no list has any. */
   async reuse(starts: DocumentLevel | undefined): Promise<void> {
-    const { old } = this.#form;
+    const { old, limits } = this.#form;
     if (old === undefined || starts === undefined) return;
-    const pages = new PageStarts(this.#form, starts.first);
-    try {
-      for (const { key, values } of documentsOf(old, starts))
-        for (const start of values) pages.add(key.slice(0, key.lastIndexOf(' ')), start);
-    } finally {
-      pages.close();
-    }
-    await pages.load(this.#store);
+    await this.#listPages(starts, async (add) => {
+      for (const { key, values } of documentsOf(old, starts)) {
+        const [list = '', number] = key.split(' ');
+        for (const [i, start] of values.entries()) add(list, Number(number) * limits.listPage + i, start);
+      }
+    });
+  }
+
+  /** Adds the pages that `find` finds in a level to the table `list_pages`. */
+  async #listPages({ first }: LevelRange, find: (add: AddPage) => Promise<void>): Promise<void> {
+    const lines = await writeLines(join(this.#form.scratch, 'list-pages.ndjson'), (to) =>
+      find((key, page, start) => to.add(JSON.stringify({ key, page, start }))),
+    );
+    if (lines.count === 0) return;
+    countCrossing('listPage');
+    await this.#store.run(`INSERT INTO list_pages SELECT ${first}, key, page, start
+      FROM ${readLines(lines.file, `key: 'VARCHAR', page: 'BIGINT', start: 'VARCHAR'`)}`);
   }
 
   /**
@@ -110,7 +112,7 @@ export class AddressOutputs {
     reused: readonly DocumentLevel[],
     { made, removed, cancelled = NONE }: LevelRows,
   ): Promise<Record<'addresses' | 'starts', DocumentLevel | undefined>> {
-    const { writer, old } = this.#form;
+    const { writer, old, limits } = this.#form;
     await this.#store.run(`CREATE OR REPLACE TEMP TABLE level_removed AS ${removed};
       CREATE OR REPLACE TEMP TABLE level_cancelled AS ${cancelled};
       CREATE OR REPLACE TEMP VIEW level_made AS ${made}`);
@@ -118,30 +120,31 @@ export class AddressOutputs {
     await this.#store.run(`CREATE OR REPLACE TEMP TABLE level_counts AS
       SELECT key, count(*) AS count FROM (SELECT DISTINCT key, sort FROM level_made) GROUP BY key`);
     const addresses = writer('addresses', range);
-    const starts = writer('starts', range);
-    const pages = new PageStarts(this.#form, range.first, starts);
-    const rows = new ListRows(this.#form.limits, this.#store);
-    const lists =
-      old === undefined ? [] : reused.map((level) => new OldLists(documentsOf(old, level), this.#form.limits.listPage)).reverse();
+    const rows = new ListRows(limits, this.#store);
+    const lists = old === undefined ? [] : reused.map((level) => new OldLists(documentsOf(old, level), limits.listPage)).reverse();
     try {
       await rows.next();
-      for (;;) {
-        let key = rows.current?.key;
-        for (const list of lists) if (list.key !== undefined && (key === undefined || list.key < key)) key = list.key;
-        if (key === undefined) break;
-        const same = lists.filter((list) => list.key === key);
-        await this.#writeList(key, rows, same, addresses, pages);
-      }
-      pages.endKey();
+      await this.#listPages(range, async (addPage) => {
+        for (;;) {
+          let key = rows.current?.key;
+          for (const list of lists) if (list.key !== undefined && (key === undefined || list.key < key)) key = list.key;
+          if (key === undefined) break;
+          const same = lists.filter((list) => list.key === key);
+          await this.#writeList(key, rows, same, addresses, addPage);
+        }
+      });
     } finally {
       await rows.close();
-      pages.close();
     }
-    await pages.load(this.#store);
-    return { addresses: addresses.finish(range), starts: starts.finish(range) };
+    const starts = `SELECT key || ' ' || lpad((page // ${limits.listPage})::VARCHAR, 8, '0') AS key, start, page FROM list_pages WHERE first = ${range.first}`;
+    const unsorted = { rows: starts, key: 'key', within: 'page' };
+    return {
+      addresses: addresses.finish(range),
+      starts: await writeDocuments(writer('starts', range), range, documentsIn(unsorted, limits, this.#store)),
+    };
   }
 
-  async #writeList(key: string, rows: ListRows, lists: readonly OldLists[], to: LevelWriter, pages: PageStarts): Promise<void> {
+  async #writeList(key: string, rows: ListRows, lists: readonly OldLists[], to: LevelWriter, addPage: AddPage): Promise<void> {
     const { listPage: page } = this.#form.limits;
     let made = 0;
     for (const list of lists) made += list.made;
@@ -161,7 +164,7 @@ export class AddressOutputs {
       const [first] = values;
       if (first === undefined) return;
       to.add({ key: pageKey(key, number), values });
-      pages.add(key, number === 0 ? FIRST_START : separatorOf(last, sortKeyOf(first)));
+      addPage(key, number, number === 0 ? FIRST_START : separatorOf(last, sortKeyOf(first)));
       last = sortKeyOf(values.at(-1) ?? '');
       [values, number] = [[], number + 1];
     };
@@ -224,33 +227,21 @@ export class AddressOutputs {
   async #findHeights(sql: string, range: LevelRange): Promise<void> {
     const { old, known, scratch } = this.#form;
     if (old === undefined) return;
-    const lines = new LineFile(join(scratch, 'removed-heights.ndjson'));
-    try {
+    const lines = await writeLines(join(scratch, 'removed-heights.ndjson'), async (to) => {
       for await (const chunk of this.#store.stream(sql)) {
-        const outputs = chunk.getRows().map(([output]) => String(output));
-        const wanted = new Set(outputs);
+        const outputs = chunk.getRows().map(([output]) => onlyKey(String(output)));
         for (const level of known) {
           if (level.last >= range.first) continue;
-          for (const { key, values } of documentsOf(old, level, anyOf(outputs))) {
+          for await (const { key, values } of findRanges(old, level, outputs)) {
             const [first = ''] = values;
-            if (wanted.has(key) && first !== SPENT) lines.add(JSON.stringify({ output: key, height: Number.parseInt(first.slice(1), 10) }));
+            if (first !== SPENT) to.add(JSON.stringify({ output: key, height: Number.parseInt(first.slice(1), 10) }));
           }
         }
       }
-    } finally {
-      lines.close();
-    }
+    });
     if (lines.count > 0)
       await this.#store.run(`INSERT INTO removed_heights FROM ${readLines(lines.file, `"output": 'VARCHAR', height: 'BIGINT'`)}`);
   }
-}
-
-/** Returns which starts of keys some of these keys have. They ascend. */
-function anyOf(keys: readonly string[]): IsWanted {
-  return (from, end) => {
-    const next = keys[countBefore(keys.length, (i) => (keys[i] ?? '') < from)];
-    return next !== undefined && (end === undefined || next < end);
-  };
 }
 
 /**
@@ -316,52 +307,32 @@ async function* rowsOf(limits: WorkLimits, store: Store): AsyncGenerator<ListRow
       UNION ALL SELECT key, ${MADE}, 0, 0, sort, place, number, id, rune, units FROM level_made
       UNION ALL SELECT key, ${CANCELLED}, 0, 0, sort, "output", -1, '', NULL, NULL FROM level_cancelled
       UNION ALL SELECT key, ${PLACED}, first::INTEGER, page::INTEGER, "output", "output", -1, '', NULL, NULL FROM level_removed WHERE first IS NOT NULL)`;
-  let made: MadeOutput | undefined;
-  for await (const chunk of sortedRows({ rows, key: 'key', within: 'kind, first, page, sort, number, id' }, limits, store)) {
-    for (const [key, kind, first, page, text, sort, rune, units] of chunk.getRows()) {
-      if (made !== undefined && (kind !== MADE || key !== made.key || sort !== made.sort)) {
-        yield rowOf(made);
-        made = undefined;
-      }
-      if (kind === MADE) {
-        made ??= { key: String(key), sort: String(sort), place: String(text), runes: new OutputRunes() };
-        made.runes.add(String(rune), units === null || units === undefined ? undefined : String(units));
-      } else {
-        yield { key: String(key), kind: Number(kind), first: Number(first), page: Number(page), text: String(text) };
-      }
-    }
+  // An output has a row for each of its runes.
+  const areOfOutput = (before: Row, row: Row) => row[1] === MADE && [0, 1, 5].every((column) => before[column] === row[column]);
+  const unsorted = { rows, key: 'key', within: 'kind, first, page, sort, number, id' };
+  for await (const group of groupRows(unsorted, areOfOutput, limits, store)) {
+    const [key, kind, first, page, text, sort] = group[0] ?? [];
+    const runes = runesOf(group.map((row) => [row[6], row[7]]));
+    const output = kind === MADE ? `["${outpointOfSortKey(String(sort))}",${[text, ...runes].join()}]` : String(text);
+    yield { key: String(key), kind: Number(kind), first: Number(first), page: Number(page), text: output };
   }
-  if (made !== undefined) yield rowOf(made);
 }
 
-/** An output whose rows are not all read. */
-interface MadeOutput {
-  readonly key: string;
-  readonly sort: string;
-  readonly place: string;
-  readonly runes: OutputRunes;
-}
-
-/** Makes the row of an output: its value in a list. */
-function rowOf({ key, sort, place, runes }: MadeOutput): ListRow {
-  const text = `["${outpointOfSortKey(sort)}",${[place, ...runes.texts()].join()}]`;
-  return { key, kind: MADE, first: 0, page: 0, text };
-}
-
-/** Joins the rows of an output, in the order of their runes. */
-export class OutputRunes {
-  readonly #runes: { readonly rune: string; units: bigint | undefined }[] = [];
-
-  /** Adds smallest units of a rune, which is JSON up to its balance. Without units, `rune` has any number of whole runes. */
-  add(rune: string, units: string | undefined): void {
-    const last = this.#runes.at(-1);
-    if (last?.rune === rune && last.units !== undefined && units !== undefined) last.units += BigInt(units);
-    else this.#runes.push({ rune, units: units === undefined ? undefined : BigInt(units) });
+/**
+ * Joins the rows of an output, in the order of their runes: a rune as JSON up to its balance, and smallest units. Without
+ * units, it is the JSON of any number of whole runes. Without a rune, the row is left out.
+ */
+export function runesOf(rows: readonly Row[]): string[] {
+  const runes: { readonly rune: string; units: bigint | undefined }[] = [];
+  for (const [cell, amount] of rows) {
+    if (cell === null) continue;
+    const rune = String(cell);
+    const units = amount === null ? undefined : BigInt(String(amount));
+    const last = runes.at(-1);
+    if (last?.rune === rune && last.units !== undefined && units !== undefined) last.units += units;
+    else runes.push({ rune, units });
   }
-
-  texts(): string[] {
-    return this.#runes.map(({ rune, units }) => (units === undefined ? rune : `${rune},"${units}"]`));
-  }
+  return runes.map(({ rune, units }) => (units === undefined ? rune : `${rune},"${units}"]`));
 }
 
 /** Yields the outputs of a list: those of new blocks, then those of old lists, which are the newest first, without spent ones. */
@@ -380,17 +351,16 @@ async function* madeOutputs(key: string, rows: ListRows, lists: readonly OldList
 
 /** The lists of a level of the last build, one after the other. */
 class OldLists {
-  readonly #documents: Iterator<StoredDocument>;
+  readonly #documents: Cursor<StoredDocument>;
   readonly #page: number;
-  #next: StoredDocument | undefined;
   #document: AddressDocument | undefined;
   /** Key of the current list; undefined after the last. */
   key: string | undefined;
 
   constructor(documents: Iterator<StoredDocument>, page: number) {
-    this.#documents = documents;
+    this.#documents = new Cursor(documents);
     this.#page = page;
-    this.#read();
+    this.#documents.next();
     this.#open();
   }
 
@@ -399,24 +369,22 @@ class OldLists {
     return this.#document?.made ?? 0;
   }
 
-  #read(): void {
-    const { value, done } = this.#documents.next();
-    this.#next = done === true ? undefined : value;
-  }
-
   /** Opens the list whose first document is next. */
   #open(): void {
-    const document = this.#next;
-    this.key = document?.key;
-    this.#document = document && parsedAddress(document, this.#page);
-    this.#read();
+    const { current } = this.#documents;
+    this.key = current?.key;
+    this.#document = current && parsedAddress(current, this.#page);
+    this.#documents.next();
   }
 
   /** Yields the outputs of the current list, and moves to the next list. */
   *values(): Generator<string> {
     yield* this.#document?.outputs ?? [];
     const start = `${this.key} `;
-    for (; this.#next?.key.startsWith(start) === true; this.#read()) if (!isRemoval(this.#next.key)) yield* this.#next.values;
+    for (let next = this.#documents.current; next?.key.startsWith(start) === true; next = this.#documents.current) {
+      if (!isRemoval(next.key)) yield* next.values;
+      this.#documents.next();
+    }
     this.#open();
   }
 }
@@ -429,61 +397,5 @@ function parsedAddress({ key, values }: StoredDocument, page: number): AddressDo
     return parseAddress(values, page);
   } catch {
     throw new ChangedArchiveError(`the archive's document of the address ${key} is damaged`);
-  }
-}
-
-/** Collects where the pages of a level begin, for the table `list_pages` and for a level of documents. */
-class PageStarts {
-  readonly #first: number;
-  readonly #chunk: number;
-  readonly #lines: LineFile;
-  readonly #to: LevelWriter | undefined;
-  #key: string | undefined;
-  #page = 0;
-  #starts: string[] = [];
-
-  /** `first` is the first height of the level; `to` is undefined if the level has its documents. */
-  constructor({ scratch, limits }: Pick<AddressForm, 'scratch' | 'limits'>, first: number, to?: LevelWriter) {
-    this.#first = first;
-    this.#chunk = limits.listPage;
-    this.#lines = new LineFile(join(scratch, 'list-pages.ndjson'));
-    this.#to = to;
-  }
-
-  /** Adds the next page of a list. */
-  add(key: string, start: string): void {
-    if (key !== this.#key) {
-      this.endKey();
-      this.#key = key;
-      this.#page = 0;
-    }
-    if (this.#starts.length === this.#chunk) this.#endDocument();
-    this.#starts.push(start);
-    this.#lines.add(JSON.stringify({ key, page: this.#page, start }));
-    this.#page += 1;
-  }
-
-  /** Ends the list of a key. */
-  endKey(): void {
-    if (this.#starts.length > 0) this.#endDocument();
-  }
-
-  #endDocument(): void {
-    const number = Math.ceil(this.#page / this.#chunk) - 1;
-    if (this.#key !== undefined) this.#to?.add({ key: pageKey(this.#key, number), values: this.#starts });
-    this.#starts = [];
-  }
-
-  close(): void {
-    this.#lines.close();
-  }
-
-  /** Adds the pages to the table `list_pages`. Call it after `close`. */
-  async load(store: Store): Promise<void> {
-    const { file, count } = this.#lines;
-    if (count === 0) return;
-    countCrossing('listPage');
-    await store.run(`INSERT INTO list_pages SELECT ${this.#first}, key, page, start
-      FROM ${readLines(file, `key: 'VARCHAR', page: 'BIGINT', start: 'VARCHAR'`)}`);
   }
 }

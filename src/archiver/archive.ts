@@ -23,13 +23,11 @@ import { type ArchivedBlocks, writeSegments } from './segments.ts';
 import { nameOf, type StoredArchive } from './storedArchive.ts';
 import { writeIds } from './tables.ts';
 
-/** An archive as the manifest describes it. */
 export interface WrittenArchive {
   readonly name: RootName;
   /** Number and total size of its files, in bytes. */
   readonly files: number;
   readonly bytes: number;
-  /** The paths of all files. */
   readonly paths: ReadonlySet<string>;
   readonly lists: ListTables | undefined;
 }
@@ -95,7 +93,6 @@ export async function writeArchive(
   return describe({ root: put(content), bytes: content.length }, root);
 }
 
-/** Describes an archive from its root. */
 export function describe(name: RootName, root: Root): WrittenArchive {
   const sizes = sizesOf(name, root);
   return {

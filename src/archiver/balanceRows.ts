@@ -4,32 +4,24 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isPairKey, pairKey, parseHoldersHead, parseTotal, runeKey } from '../archive/balanceTables.ts';
+import { type HolderLevel, isPairKey, pairKey, parseHoldersHead, parseTotal, runeKey } from '../archive/balanceTables.ts';
 import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
 import { countCrossing } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
 import type { UnsortedRows } from '../store/sortedRows.ts';
-import { LineFile } from '../write/lineFile.ts';
+import { writeLines } from '../write/lineFile.ts';
 import { yieldNow } from '../yieldNow.ts';
-import { documentsOf, type StoredDocument } from './documents.ts';
-import { findRanges, type KeyRange, onlyKey, withPages } from './lookUps.ts';
-import type { StoredArchive } from './storedArchive.ts';
+import type { LevelForm } from './changes.ts';
+import { documentsOf, findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from './documents.ts';
 import { changesIn, digitsOf, joinedParts, partsOf } from './unitSql.ts';
 
-/** How rows are made. */
-interface RowForm {
-  readonly old: StoredArchive | undefined;
-  /** Most entries in a document. */
-  readonly page: number;
-  /** Folder for temporary files. */
-  readonly scratch: string;
-}
+type RowForm = Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>;
 
 /** The levels of a range of heights in the last build, undefined without documents. */
-interface KnownLevel {
+export interface KnownLevel {
   readonly addresses: DocumentLevel | undefined;
-  readonly holders: DocumentLevel | undefined;
+  readonly holders: HolderLevel | undefined;
 }
 
 /** SQL of the start of an entry of an address, and of the first value of a rune's document, without the bracket at the end. */
@@ -40,6 +32,9 @@ const HEAD = listStart('id', 'number', 'name', 'divisibility');
 
 /** SQL of the end of an entry. */
 const UNITS = `',"' || units || CASE WHEN before = '0' THEN '"]' ELSE '","' || before || '"]' END`;
+
+/** Columns of tables of pairs. */
+const PAIRS = '(level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)';
 
 /** SQL of a number with 8 digits, as in keys. */
 const padded = (number: string): string => `lpad((${number})::VARCHAR, ${runeKey(0).length}, '0')`;
@@ -77,7 +72,7 @@ export class BalanceRows {
   begin(): Promise<void> {
     return this.#store.run(`
       CREATE OR REPLACE TEMP TABLE balance_runes AS SELECT ordinal, ${BALANCE} AS balance, ${HEAD} AS head FROM etchings JOIN state.runes USING (id);
-      CREATE OR REPLACE TEMP TABLE level_pairs (level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR);
+      CREATE OR REPLACE TEMP TABLE level_pairs ${PAIRS};
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
   }
 
@@ -96,7 +91,6 @@ export class BalanceRows {
     return this.#store.run(tables.map((table) => `DROP TABLE IF EXISTS ${table}`).join('; '));
   }
 
-  /** Takes over a level of the last build. */
   keep(level: KnownLevel): void {
     this.#levels.push(level);
   }
@@ -110,7 +104,7 @@ export class BalanceRows {
    * for a level that is written with every few blocks.
    */
   async add(range: LevelRange, reused: readonly DocumentLevel[], isRanked: boolean): Promise<void> {
-    const { page } = this.#form;
+    const { listPage: page } = this.#form.limits;
     this.#levels.push(undefined);
     const level = this.#level;
     await this.#addPairs(range, reused);
@@ -132,10 +126,14 @@ export class BalanceRows {
     const level = this.#level;
     await this.#store.run(`
       CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last)}) JOIN etchings USING (id);
-      CREATE OR REPLACE TEMP TABLE pair_parts (level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR);
-      CREATE OR REPLACE TEMP TABLE pairs_below (level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)`);
+      CREATE OR REPLACE TEMP TABLE pair_parts ${PAIRS};
+      CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
     await this.#load('pair_parts', 'address', this.#reusedPairs(reused));
-    await this.#load('pairs_below', 'address', this.#pairsBelow());
+    await this.#load(
+      'pairs_below',
+      'address',
+      this.#balancesBelow(() => this.#listedPairs()),
+    );
     const known = `FROM (FROM level_pairs UNION ALL FROM pairs_below UNION ALL FROM pair_parts) SEMI JOIN listed_changes USING (address, ordinal)`;
     // Parts are above all other levels, and the listed changes above all parts.
     await this.#store.run(`INSERT INTO ${reused.length === 0 ? 'level_pairs' : 'pair_parts'}
@@ -160,12 +158,13 @@ export class BalanceRows {
       }
   }
 
-  /** Yields the documents below the level that may have a pair of `listed_changes`. */
-  async *#pairsBelow(): AsyncGenerator<Loaded> {
-    for (const { level, found } of this.#findBelow('addresses', () => this.#listedPairs()))
+  /** Yields the entries of addresses below the level. */
+  async *#balancesBelow(ranges: () => AsyncIterable<KeyRange>): AsyncGenerator<Loaded> {
+    for (const { level, found } of this.#findBelow('addresses', ranges))
       for await (const document of found) yield { level, ...balancesIn(document) };
   }
 
+  /** Yields the keys that may have a pair of `listed_changes`. */
   async *#listedPairs(): AsyncGenerator<KeyRange> {
     let last: string | undefined;
     for await (const [text, ordinal] of this.#rowsOf(
@@ -176,13 +175,6 @@ export class BalanceRows {
       last = key;
       yield onlyKey(pairKey(key, Number(ordinal)));
     }
-  }
-
-  /** Yields the balances of long addresses below the level. */
-  async *#addressesBelow(): AsyncGenerator<Loaded> {
-    const sql = 'SELECT url_encode(address) AS key FROM long_addresses ORDER BY key';
-    for (const { level, found } of this.#findBelow('addresses', () => this.#keyRanges(sql)))
-      for await (const document of found) yield { level, ...balancesIn(document) };
   }
 
   /** Yields the balances of long runes below the level: for each, the newest whole list and what is above it. */
@@ -225,13 +217,10 @@ export class BalanceRows {
     subject: 'address' | 'ordinal',
     rows: AsyncIterable<Loaded>,
   ): Promise<void> {
-    const lines = new LineFile(join(this.#form.scratch, 'entries.ndjson'));
-    try {
+    const lines = await writeLines(join(this.#form.scratch, 'entries.ndjson'), async (to) => {
       for await (const { level, subject: name, entries } of rows)
-        if (entries.length > 0) lines.add(`{"level":${level},"subject":${JSON.stringify(name)},"entries":[${entries.join()}]}`);
-    } finally {
-      lines.close();
-    }
+        if (entries.length > 0) to.add(`{"level":${level},"subject":${JSON.stringify(name)},"entries":[${entries.join()}]}`);
+    });
     const columns =
       subject === 'address'
         ? `subject, entry[1]::BIGINT, entry[7], coalesce(entry[8], '0')`
@@ -245,7 +234,7 @@ export class BalanceRows {
 
   /** Marks the runes with too many entries whose list was long before the level, or cannot be made, because a level below has a mark. */
   async #markRunes(): Promise<void> {
-    const { page } = this.#form;
+    const { listPage: page } = this.#form.limits;
     const level = this.#level;
     const rows = await this.#store.rows(
       `SELECT a.ordinal, coalesce(sum(b.change), 0)::BIGINT AS total, count(*) FILTER (b.is_marked) AS marks
@@ -277,9 +266,7 @@ export class BalanceRows {
       subject === 'address'
         ? ['long_addresses', 'url_encode(address)', 'ordinal', 'balance']
         : ['long_runes', padded('ordinal'), 'address', `'[' || to_json(address)`];
-    await this.#store.run(
-      'CREATE OR REPLACE TEMP TABLE list_parts (level INTEGER, address VARCHAR, ordinal BIGINT, units VARCHAR, before VARCHAR)',
-    );
+    await this.#store.run(`CREATE OR REPLACE TEMP TABLE list_parts ${PAIRS}`);
     await this.#load('list_parts', subject, below);
     // The number of a row in the table is its place in the order.
     await this.#store.run(`CREATE OR REPLACE TEMP TABLE whole_lists AS
@@ -290,7 +277,7 @@ export class BalanceRows {
 
   /** SQL of the values of whole lists without heads: key, place, value. */
   get #lists(): string {
-    const { page } = this.#form;
+    const { listPage: page } = this.#form.limits;
     const placed = 'SELECT key, w.rowid - start AS place, value FROM whole_lists AS w JOIN list_starts USING (key)';
     return `SELECT key, place, '' AS other, value FROM (${placed}) WHERE place % ${page} = 0
       UNION ALL SELECT key || ' ' || ${padded(`place // ${page}`)}, place, '', value FROM (${placed})`;
@@ -298,7 +285,11 @@ export class BalanceRows {
 
   /** Returns the documents of addresses of the level: keys and values. */
   async addressRows(): Promise<UnsortedRows> {
-    await this.#makeLists('address', this.#addressesBelow());
+    const keys = 'SELECT url_encode(address) AS key FROM long_addresses ORDER BY key';
+    await this.#makeLists(
+      'address',
+      this.#balancesBelow(() => this.#keyRanges(keys)),
+    );
     return inOrder(`
         SELECT url_encode(address) || CASE WHEN l.address IS NULL THEN '' ELSE ' r' || ${padded('ordinal')} END AS key, ordinal AS place, '' AS other,
           balance || ${UNITS} AS value
@@ -313,10 +304,10 @@ export class BalanceRows {
     await this.#makeLists('ordinal', this.#holdersBelow());
     return inOrder(`
         SELECT ${padded('ordinal')} AS key, -1 AS place, '' AS other,
-          head || ',' || change || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.#form.page} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS value
+          head || ',' || change || CASE WHEN is_marked THEN ',null' WHEN entries > ${this.#form.limits.listPage} THEN ',' || coalesce(total, 0) ELSE '' END || ']' AS value
         FROM level_runes JOIN balance_runes USING (ordinal) LEFT JOIN list_starts ON key = ${padded('ordinal')} WHERE level = ${level}
         UNION ALL SELECT ${padded('ordinal')}, 0, address, '[' || to_json(address) || ${UNITS}
-        FROM level_pairs JOIN level_runes USING (level, ordinal) WHERE level = ${level} AND units <> before AND entries <= ${this.#form.page}
+        FROM level_pairs JOIN level_runes USING (level, ordinal) WHERE level = ${level} AND units <> before AND entries <= ${this.#form.limits.listPage}
         UNION ALL ${this.#lists}`);
   }
 

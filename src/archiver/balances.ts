@@ -4,20 +4,15 @@
 import type { BalanceTables, HolderLevel, Unbalanced } from '../archive/balanceTables.ts';
 import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
-import type { Limits } from '../limits.ts';
 import { type Store, text } from '../store/duckdb.ts';
-import { sortedRows, type UnsortedRows } from '../store/sortedRows.ts';
-import { BalanceRows } from './balanceRows.ts';
-import { groupRows, type LevelForm, reusedLevels } from './changes.ts';
+import type { UnsortedRows } from '../store/sortedRows.ts';
+import { BalanceRows, type KnownLevel } from './balanceRows.ts';
+import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from './changes.ts';
 import type { LevelPlan } from './listedRecords.ts';
 
-/** How balances are written. */
 export interface BalanceForm extends LevelForm<'addresses' | 'holders'> {
   /** The highest block. */
   readonly tip: number;
-  readonly limits: Limits;
-  /** Folder for temporary files. */
-  readonly scratch: string;
 }
 
 /** Writes the levels that the last build does not have. Needs the tables `listed_records` and `etchings`. */
@@ -28,31 +23,26 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
   const wasRanked = lastRanked(lists?.tip ?? -1, form.limits.listLevels);
   const addresses: DocumentLevel[] = [];
   const holders: HolderLevel[] = [];
-  const rows = new BalanceRows({ ...form, page: form.limits.listPage }, store);
+  const rows = new BalanceRows(form, store);
   await rows.begin();
+  const write = (kind: 'addresses' | 'holders', plan: LevelPlan, unsorted: UnsortedRows) =>
+    writeDocuments(form.writer(kind, plan), plan, documentsIn(unsorted, form.limits, store));
   let isSame = true;
   for (const plan of plans) {
     // A newest level may become a ranked one, whose long lists are whole. Levels above one that is made again are, too.
     isSame &&= plan.isSame && plan.last <= ranked === plan.last <= wasRanked;
-    const known = reusedLevels(plan, before?.addresses ?? []);
-    if (isSame) {
-      const same = { addresses: known[0], holders: reusedLevels(plan, before?.holders ?? [])[0] };
-      if (same.addresses !== undefined) addresses.push(same.addresses);
-      if (same.holders !== undefined) holders.push(same.holders);
-      rows.keep(same);
-      continue;
+    const known = reusedLevels(plan, before?.addresses);
+    let level: KnownLevel = { addresses: known[0], holders: reusedLevels(plan, before?.holders)[0] };
+    if (isSame) rows.keep(level);
+    else {
+      await rows.add(plan, known, plan.last <= ranked);
+      const byAddress = await write('addresses', plan, await rows.addressRows());
+      const byRune = await write('holders', plan, await rows.holderRows());
+      const belowZero = await rows.belowZero();
+      level = { addresses: byAddress, holders: byRune && belowZero.length > 0 ? { ...byRune, belowZero } : byRune };
     }
-    await rows.add(plan, known, plan.last <= ranked);
-    const write = async (kind: 'addresses' | 'holders', unsorted: UnsortedRows) => {
-      const documents = form.writer(kind, plan);
-      for await (const document of groupRows(sortedRows(unsorted, form.limits, store))) documents.add(document);
-      return documents.finish(plan);
-    };
-    const byAddress = await write('addresses', await rows.addressRows());
-    if (byAddress !== undefined) addresses.push(byAddress);
-    const byRune = await write('holders', await rows.holderRows());
-    const belowZero = await rows.belowZero();
-    if (byRune !== undefined) holders.push(belowZero.length === 0 ? byRune : { ...byRune, belowZero });
+    if (level.addresses !== undefined) addresses.push(level.addresses);
+    if (level.holders !== undefined) holders.push(level.holders);
   }
   await rows.end();
   const unbalanced = await findUnbalanced(holders, store);

@@ -1,58 +1,81 @@
 /**
- * Joins levels of documents with those of the last build.
+ * Makes the levels of lists from plans (listedRecords.ts) and those of the last build.
  */
 import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
-import type { sortedRows } from '../store/sortedRows.ts';
-import { type Documents, type DocumentWriter, documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from './documents.ts';
+import type { Limits, WorkLimits } from '../limits.ts';
+import type { Store } from '../store/duckdb.ts';
+import { sortedRows, type UnsortedRows } from '../store/sortedRows.ts';
+import type { Documents, DocumentWriter, StoredDocument } from './documents.ts';
 import type { LevelPlan } from './listedRecords.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
 /** Receives the documents of a level. */
 export type LevelWriter = Pick<DocumentWriter, 'add' | 'finish'>;
 
-/** How levels are written. */
+/** How levels of documents are written. */
 export interface LevelForm<Kind> {
   readonly old: StoredArchive | undefined;
   /** Begins a level. */
   readonly writer: (kind: Kind, range: LevelRange) => LevelWriter;
+  readonly limits: Limits;
+  /** Folder for temporary files. */
+  readonly scratch: string;
 }
 
 /** Returns the levels of the last build that a plan reuses. */
-export const reusedLevels = <Level extends DocumentLevel>({ reused }: LevelPlan, before: readonly Level[]): Level[] =>
+export const reusedLevels = <Level extends LevelRange>({ reused }: LevelPlan, before: readonly Level[] = []): Level[] =>
   before.filter((level) => reused.some(({ first, last }) => first === level.first && last === level.last));
 
-/**
- * Writes a level of new documents and those of the levels that it reuses. A document without values is left out. Returns
- * undefined without documents.
- */
-export async function joinLevel<Kind>(
-  kind: Kind,
-  plan: LevelPlan,
-  before: readonly DocumentLevel[],
-  { old, writer }: LevelForm<Kind>,
-  added: AsyncIterable<StoredDocument>,
-  join: JoinValues,
-): Promise<DocumentLevel | undefined> {
-  const kept = reusedLevels(plan, before);
-  if (plan.isSame) return kept[0];
-  const sources: Documents[] = [added];
-  if (old !== undefined) for (const level of kept) sources.push(documentsOf(old, level));
-  const documents = writer(kind, plan);
-  for await (const document of mergeDocuments(sources, join)) if (document.values.length > 0) documents.add(document);
-  return documents.finish(plan);
+/** Returns the levels of a list, the lowest first. `make` makes those that the last build, whose levels are `before`, does not have. */
+export async function makeLevels<Level extends LevelRange>(
+  plans: readonly LevelPlan[],
+  before: readonly Level[],
+  make: (plan: LevelPlan) => Promise<Level | undefined>,
+): Promise<Level[]> {
+  const levels: Level[] = [];
+  for (const plan of plans) {
+    const level = plan.isSame ? reusedLevels(plan, before)[0] : await make(plan);
+    if (level !== undefined) levels.push(level);
+  }
+  return levels;
 }
 
-/** Yields documents from sorted rows: keys and values. DuckDB can sort more rows than fit into memory, but cannot make such long lists. */
-export async function* groupRows(chunks: ReturnType<typeof sortedRows>): AsyncGenerator<StoredDocument> {
-  let [key, values]: [string | undefined, string[]] = [undefined, []];
-  for await (const chunk of chunks) {
-    for (const [next, value] of chunk.getRows()) {
-      if (next !== key) {
-        if (key !== undefined) yield { key, values };
-        [key, values] = [String(next), []];
+/** Writes a level of documents, ascending by key. One without values is left out. Returns undefined without documents. */
+export async function writeDocuments(to: LevelWriter, range: LevelRange, documents: Documents): Promise<DocumentLevel | undefined> {
+  for await (const document of documents) if (document.values.length > 0) to.add(document);
+  return to.finish(range);
+}
+
+export type Row = readonly unknown[];
+
+/** Sorts rows, and yields those together that belong to the row before. DuckDB sorts more rows than fit into memory, but cannot group them. */
+export async function* groupRows(
+  rows: UnsortedRows,
+  areTogether: (before: Row, row: Row) => boolean,
+  limits: Pick<WorkLimits, 'sortedAtOnce'>,
+  store: Store,
+): AsyncGenerator<readonly Row[]> {
+  let group: Row[] = [];
+  for await (const chunk of sortedRows(rows, limits, store)) {
+    for (const row of chunk.getRows()) {
+      const before = group.at(-1);
+      if (before !== undefined && !areTogether(before, row)) {
+        yield group;
+        group = [];
       }
-      values.push(String(value));
+      group.push(row);
     }
   }
-  if (key !== undefined) yield { key, values };
+  if (group.length > 0) yield group;
+}
+
+/** Yields documents from sorted rows: keys, and texts of which `valuesOf` makes the values. */
+export async function* documentsIn(
+  rows: UnsortedRows,
+  limits: Pick<WorkLimits, 'sortedAtOnce'>,
+  store: Store,
+  valuesOf = (group: readonly Row[]) => group.map(([, value]) => String(value)),
+): AsyncGenerator<StoredDocument> {
+  for await (const group of groupRows(rows, ([before], [key]) => before === key, limits, store))
+    yield { key: String(group[0]?.[0]), values: valuesOf(group) };
 }

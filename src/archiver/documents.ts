@@ -1,16 +1,14 @@
 /**
  * Writes and reads levels of documents (archive/documents.ts).
  */
-import { closeSync } from 'node:fs';
-import { parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
+import { lastUpTo, parseMembers, renderMembers, separatorOf } from '../archive/documents.ts';
 import type { DocumentFile, DocumentLevel, LevelRange } from '../archive/levels.ts';
 import { exceeds, type PublishedLimits } from '../limits.ts';
 import { gzipMember, inflate } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { PutFile } from './segments.ts';
-import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
+import { ChangedArchiveError, type StoredArchive, type StoredFile } from './storedArchive.ts';
 
-/** A key and the values after it. */
 export interface StoredDocument {
   readonly key: string;
   readonly values: readonly string[];
@@ -73,66 +71,51 @@ export class DocumentWriter {
   }
 }
 
-/** Whether keys from `from` on, and before `end`, may be wanted. `end` is undefined for the last keys. */
-export type IsWanted = (from: string, end: string | undefined) => boolean;
+/** A document whose values are not split. `from` is its key. */
+interface Line {
+  readonly from: string;
+  readonly text: string;
+}
 
-const ALL: IsWanted = () => true;
+/** A member of a file. `lines` reads its documents. */
+interface Member {
+  readonly from: string;
+  readonly lines: () => readonly Line[];
+}
+
+const documentOf = ({ from, text }: Line): StoredDocument => ({ key: from, values: text.split('\t').slice(1) });
 
 /**
- * Yields the documents of a level of the last build, ascending by key, without some that are not wanted. Throws a
- * ChangedArchiveError for a file that is damaged, or in which a reader would not find a document.
+ * Returns the members of the file at the index `at`. `read` reads a part of it. Throws a ChangedArchiveError for a file that
+ * is damaged, or in which a reader would not find a document.
  */
-export function* documentsOf(old: StoredArchive, { files }: DocumentLevel, isWanted: IsWanted = ALL): Generator<StoredDocument> {
-  let last: string | undefined;
-  for (const [i, file] of files.entries()) {
-    if (!isWanted(file.from, files[i + 1]?.from)) continue;
-    const wrong = (what: string) => new ChangedArchiveError(`the archive's file ${file.file} ${what}`);
-    const reader = isWanted === ALL ? wholeFile(old, file.file) : partsOf(old, file.file);
-    try {
-      if (reader.size !== undefined && reader.size !== file.bytes) throw wrong('has another size than the root says');
-      const members = orUndefined(() => parseMembers(inflate(reader.read(file.bytes - file.directory, file.directory)), file));
-      if (members === undefined) throw wrong('is not a file of documents');
-      for (const [j, { from, offset, length }] of members.entries()) {
-        const end = members[j + 1]?.from ?? files[i + 1]?.from;
-        if (!isWanted(from, end)) continue;
-        const text = orUndefined(() => inflate(reader.read(offset, length)));
-        if (text === undefined) throw wrong('is damaged');
-        for (const line of text.trimEnd().split('\n')) {
-          const [key = '', ...values] = line.split('\t');
+function membersOf({ files }: DocumentLevel, at: number, read: (offset: number, length: number) => Uint8Array): Member[] {
+  const file = files[at];
+  if (file === undefined) return [];
+  const members = orUndefined(() => parseMembers(inflate(read(file.bytes - file.directory, file.directory)), file));
+  if (members === undefined) throw wrong(file, 'is not a file of documents');
+  return members.map(({ from, offset, length }, i) => {
+    const end = members[i + 1]?.from ?? files[at + 1]?.from;
+    const lines = () => {
+      const content = orUndefined(() => inflate(read(offset, length)));
+      if (content === undefined) throw wrong(file, 'is damaged');
+      let last: string | undefined;
+      return content
+        .trimEnd()
+        .split('\n')
+        .map((text) => {
+          const [key = ''] = text.split('\t', 1);
           const isPlaced = key >= from && (end === undefined || key < end) && (last === undefined || key > last);
-          if (!isPlaced) throw wrong(`has the document ${key} in a wrong place`);
+          if (!isPlaced) throw wrong(file, `has the document ${key} in a wrong place`);
           last = key;
-          yield { key, values };
-        }
-      }
-    } finally {
-      reader.close();
-    }
-  }
+          return { from: key, text };
+        });
+    };
+    return { from, lines };
+  });
 }
 
-/** Reads parts of a file. */
-interface PartReader {
-  /** Undefined if only parts are read. */
-  readonly size: number | undefined;
-  readonly read: (offset: number, length: number) => Uint8Array;
-  readonly close: () => void;
-}
-
-function wholeFile(old: StoredArchive, file: string): PartReader {
-  const content = old.read(file);
-  return { size: content.length, read: (offset, length) => content.subarray(offset, offset + length), close: () => undefined };
-}
-
-/** Reads nothing but the wanted members. Their checksums tell whether they are damaged. */
-function partsOf(old: StoredArchive, file: string): PartReader {
-  const handle = old.open(file);
-  return {
-    size: undefined,
-    read: (offset, length) => old.readPart(handle, file, offset, length, () => undefined),
-    close: () => closeSync(handle),
-  };
-}
+const wrong = ({ file }: DocumentFile, what: string) => new ChangedArchiveError(`the archive's file ${file} ${what}`);
 
 /** Returns undefined when a part is damaged. Rethrows a ChangedArchiveError, which says more. */
 function orUndefined<Value>(read: () => Value): Value | undefined {
@@ -141,6 +124,70 @@ function orUndefined<Value>(read: () => Value): Value | undefined {
   } catch (error) {
     if (error instanceof ChangedArchiveError) throw error;
     return undefined;
+  }
+}
+
+/** Yields all documents of a level of the last build, ascending by key. Throws a ChangedArchiveError for a damaged file. */
+export function* documentsOf(old: StoredArchive, level: DocumentLevel): Generator<StoredDocument> {
+  for (const [at, file] of level.files.entries()) {
+    const content = old.read(file.file);
+    if (content.length !== file.bytes) throw wrong(file, 'has another size than the root says');
+    for (const { lines } of membersOf(level, at, (offset, length) => content.subarray(offset, offset + length)))
+      for (const line of lines()) yield documentOf(line);
+  }
+}
+
+/** Keys that are equal to `from` or after it, and before `end`. */
+export interface KeyRange {
+  readonly from: string;
+  readonly end: string;
+}
+
+/** Returns the range with one key. No key has a character below the space. */
+export const onlyKey = (key: string): KeyRange => ({ from: key, end: `${key} ` });
+
+/** Returns the range with a key, and those of its pages and pairs, which continue with a space. */
+export const withPages = (key: string): KeyRange => ({ from: key, end: `${key}!` });
+
+/**
+ * Yields the documents of a level of the last build whose keys are in some ranges, which ascend and do not overlap. Reads
+ * only the members that may have them: a block asks for some thousand documents of levels that have gigabytes. Throws a
+ * ChangedArchiveError for a part that is damaged.
+ */
+export async function* findRanges(
+  old: StoredArchive,
+  level: DocumentLevel,
+  ranges: AsyncIterable<KeyRange> | Iterable<KeyRange>,
+): AsyncGenerator<StoredDocument> {
+  let opened: { readonly file: DocumentFile; readonly content: StoredFile } | undefined;
+  let members: readonly Member[] = [];
+  let last: { readonly member: Member; readonly lines: readonly Line[] } | undefined;
+  try {
+    for await (const range of ranges) {
+      for (const file of itemsIn(level.files, range)) {
+        if (opened?.file !== file) {
+          opened?.content.close();
+          const content = old.open(file.file);
+          opened = { file, content };
+          members = membersOf(level, level.files.indexOf(file), content.read);
+        }
+        for (const member of itemsIn(members, range)) {
+          if (last?.member !== member) last = { member, lines: member.lines() };
+          for (const line of itemsIn(last.lines, range)) if (line.from >= range.from) yield documentOf(line);
+        }
+      }
+    }
+  } finally {
+    opened?.content.close();
+  }
+}
+
+/** Yields those of some ascending items that may have keys of a range. The keys of an item begin at its `from`. */
+function* itemsIn<Item extends { readonly from: string }>(items: readonly Item[], { from, end }: KeyRange): Generator<Item> {
+  let at = Math.max(lastUpTo(items, from), 0);
+  for (let item = items[at]; item !== undefined && item.from < end; item = items[at]) {
+    yield item;
+    at += 1;
   }
 }
 

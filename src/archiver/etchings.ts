@@ -3,12 +3,12 @@
  * are after the last of these. So it depends on the blocks up to its end only: a new block writes the newest level, and
  * an incremental build produces the files of a full one.
  */
-import { runeKey } from '../archive/balanceTables.ts';
 import type { DocumentLevel } from '../archive/levels.ts';
 import { HAS_COUNTS, windowMoves } from '../etchings/changes.ts';
 import type { EtchingFacts } from '../etchings/facts.ts';
 import { type EtchingForm, renderEtchings } from '../etchings/rows.ts';
 import type { Store } from '../store/duckdb.ts';
+import { makeLevels, writeDocuments } from './changes.ts';
 import type { DocumentWriter } from './documents.ts';
 import type { LevelPlan } from './listedRecords.ts';
 
@@ -19,28 +19,14 @@ export interface EtchingChange {
 }
 
 /** Writes the levels that the last build, whose levels are `old`, does not have. Needs the table `etchings`. */
-export async function writeEtchings(
+export const writeEtchings = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],
   form: EtchingForm,
   writer: () => DocumentWriter,
   store: Store,
-): Promise<DocumentLevel[]> {
-  const levels: DocumentLevel[] = [];
-  for (const plan of plans) {
-    const { first, last } = plan;
-    if (plan.isSame) {
-      for (const level of old) if (level.first === first && level.last === last) levels.push(level);
-      continue;
-    }
-    const documents = writer();
-    for await (const { ordinal, json } of renderEtchings(changedIn(plan, form), last, form, store))
-      documents.add({ key: runeKey(ordinal), values: [json] });
-    const level = documents.finish(plan);
-    if (level !== undefined) levels.push(level);
-  }
-  return levels;
-}
+): Promise<DocumentLevel[]> =>
+  makeLevels(plans, old, (plan) => writeDocuments(writer(), plan, renderEtchings(changedIn(plan, form), plan.last, form, store)));
 
 /** Returns SQL of the ordinals of etchings that changed in a range of heights. */
 function changedIn({ first, last }: LevelPlan, { hasCounts }: EtchingForm): string {

@@ -2,7 +2,6 @@
  * Finds transactions of the input that an unchanged block of the last build has too. The archive's table of ids tells
  * which block may have one, and its page whether it has. Each page is read once, in order: ids may be made to end alike.
  */
-import { closeSync, readSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { ArchiveError } from '../archive/error.ts';
 import { PartCache } from '../archive/partCache.ts';
@@ -15,6 +14,7 @@ import { firstRecords } from '../pages/archived.ts';
 import { txIdOf } from '../pages/envelope.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
+import { Cursor } from './cursor.ts';
 import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 import { entriesOf } from './tables.ts';
 
@@ -23,20 +23,16 @@ import { entriesOf } from './tables.ts';
  * last build, even if all ids end alike. `inflate` inflates a member of the archive. Rejects with a ChangedArchiveError
  * when the archive is damaged.
  */
-export async function findKnown(
+export const findKnown = (
   old: StoredArchive,
   limits: Pick<WorkLimits, 'entriesPerLookUp'>,
   store: Store,
   inflate = inflateLocally,
-): Promise<KnownTransaction[]> {
-  try {
-    return await find(old, limits, store, inflate);
-  } catch (error) {
-    throw error instanceof ArchiveError
-      ? new ChangedArchiveError(`the archive was changed since the last build: ${messageOf(error)}`)
-      : error;
-  }
-}
+): Promise<KnownTransaction[]> =>
+  find(old, limits, store, inflate).catch((error: unknown) => {
+    if (!(error instanceof ArchiveError)) throw error;
+    throw new ChangedArchiveError(`the archive was changed since the last build: ${messageOf(error)}`);
+  });
 
 async function find(
   old: StoredArchive,
@@ -49,19 +45,14 @@ async function find(
   const { transactions } = await store.row('SELECT count(*) AS transactions FROM transactions', { transactions: int });
   const entries = old.root.ids.reduce((sum, level) => sum + totalOf(level), 0);
   const archive = await openLocally(old, inflate);
-  const suspects = { heights: new Map<string, number>(), entries: [] as TableEntry[] };
   const isKept = ({ height, count }: TableEntry) => count > 0 && !affected.has(height);
-  if (transactions > 0 && exceeds(limits, 'entriesPerLookUp', entries / transactions)) {
-    await addSuspects((key) => archive.find(old.root.ids, key), isKept, suspects, store);
-  } else {
-    const levels = old.root.ids.map((level) => new EntriesByKey(entriesOf(old, level)));
-    try {
-      const at = async (key: number) => (await Promise.all(levels.map((level) => level.at(key)))).flat();
-      await addSuspects(at, isKept, suspects, store);
-    } finally {
-      for (const level of levels) level.close();
-    }
-  }
+  const levels = old.root.ids.map((level) => new Cursor(entriesOf(old, level)));
+  const inOrder = async (key: number) => (await Promise.all(levels.map((level) => entriesWith(key, level)))).flat();
+  const areFew = transactions > 0 && exceeds(limits, 'entriesPerLookUp', entries / transactions);
+  const entriesAt = areFew ? (key: number) => archive.find(old.root.ids, key) : inOrder;
+  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), store).finally(() => {
+    for (const level of levels) level.close();
+  });
   const known: KnownTransaction[] = [];
   for await (const [entry, record] of firstRecords(suspects.entries, archive)) {
     const txId = txIdOf(record)?.slice(-ID_LENGTH) ?? '';
@@ -77,64 +68,40 @@ const ID_LENGTH = 64;
 
 /** Entries of the last build, and the heights of the input's transactions whose ids end like the id of one of them. */
 interface Suspects {
-  readonly heights: Map<string, number>;
-  readonly entries: TableEntry[];
+  readonly heights: ReadonlyMap<string, number>;
+  readonly entries: readonly TableEntry[];
 }
 
-const TRANSACTIONS = `SELECT tx_id, block_height FROM transactions ORDER BY right(tx_id, 12)`;
-
-/** Adds the suspects. `entriesAt` returns the entries of a key, and is called once for each key, in ascending order. */
-async function addSuspects(
-  entriesAt: (key: number) => Promise<readonly TableEntry[]>,
-  isKept: (entry: TableEntry) => boolean,
-  { heights, entries }: Suspects,
-  store: Store,
-): Promise<void> {
+/** Finds the suspects. `entriesAt` returns the entries of a key, and is called once for each key, in ascending order. */
+async function findSuspects(entriesAt: (key: number) => Promise<readonly TableEntry[]>, store: Store): Promise<Suspects> {
+  const suspects = { heights: new Map<string, number>(), entries: [] as TableEntry[] };
   let [key, areKnown] = [-1, false];
-  for await (const chunk of store.stream(TRANSACTIONS)) {
+  for await (const chunk of store.stream('SELECT tx_id, block_height FROM transactions ORDER BY right(tx_id, 12)')) {
     for (const [id, height] of chunk.getRows()) {
       const txId = String(id);
       if (keyOf(txId) !== key) {
         key = keyOf(txId);
-        const found = (await entriesAt(key)).filter(isKept);
+        const found = await entriesAt(key);
         areKnown = found.length > 0;
-        for (const entry of found) entries.push(entry);
+        for (const entry of found) suspects.entries.push(entry);
         await yieldNow();
       }
-      if (areKnown) heights.set(txId, Number(height));
+      if (areKnown) suspects.heights.set(txId, Number(height));
     }
   }
+  return suspects;
 }
 
-/** Entries of a level, for keys that ascend. */
-class EntriesByKey {
-  readonly #entries: Generator<TableEntry>;
-  #next: TableEntry | undefined;
-
-  constructor(entries: Generator<TableEntry>) {
-    this.#entries = entries;
-    this.#advance();
+/** Returns all entries with a key. Keys ascend from call to call. */
+async function entriesWith(key: number, entries: Cursor<TableEntry>): Promise<readonly TableEntry[]> {
+  const found: TableEntry[] = [];
+  if (entries.current === undefined) entries.next();
+  for (let read = 0; entries.current !== undefined && entries.current.key <= key; read += 1) {
+    if (entries.current.key === key) found.push(entries.current);
+    entries.next();
+    if (read % ENTRIES_PER_BLOCK === 0) await yieldNow();
   }
-
-  #advance(): void {
-    const { value, done } = this.#entries.next();
-    this.#next = done === true ? undefined : value;
-  }
-
-  /** Returns all entries with this key. */
-  async at(key: number): Promise<readonly TableEntry[]> {
-    const found: TableEntry[] = [];
-    for (let read = 0; this.#next !== undefined && this.#next.key <= key; read += 1) {
-      if (this.#next.key === key) found.push(this.#next);
-      this.#advance();
-      if (read % ENTRIES_PER_BLOCK === 0) await yieldNow();
-    }
-    return found;
-  }
-
-  close(): void {
-    this.#entries.return(undefined);
-  }
+  return found;
 }
 
 const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString('latin1');
@@ -142,12 +109,11 @@ const inflateLocally: ArchiveFiles['inflate'] = async (member, most) => gunzipSy
 /** Opens the archive for reading from the disk. Its errors become a ChangedArchiveError. */
 function openLocally(old: StoredArchive, inflate: ArchiveFiles['inflate']): Promise<Archive> {
   const read: ArchiveFiles['read'] = async (file, offset, length) => {
-    const handle = old.open(file);
+    const content = old.open(file);
     try {
-      const part = Buffer.allocUnsafeSlow(length);
-      return readSync(handle, part, 0, length, offset) === length ? part : undefined;
+      return content.read(offset, length);
     } finally {
-      closeSync(handle);
+      content.close();
     }
   };
   return Archive.open(old.name, { read, inflate }, new PartCache());

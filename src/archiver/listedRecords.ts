@@ -5,7 +5,7 @@
  * joins them to longer ones; only the records of other blocks are listed: those that were rendered, and few that
  * are read back from the pages of the last build, because their level was divided or one of its blocks replaced.
  */
-import { closeSync, existsSync, openSync, readSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
@@ -14,12 +14,12 @@ import { countCrossing, type WorkLimits } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
 import { TABLES } from '../store/tables.ts';
+import { SpoolReader } from '../write/blockSpool.ts';
 import { inflate } from '../write/compress.ts';
-import { LineFile } from '../write/lineFile.ts';
+import { type LineFile, writeLines } from '../write/lineFile.ts';
 import type { ArchivedBlocks } from './segments.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
-/** How a level is made. */
 export interface LevelPlan extends LevelRange {
   /** Levels of the last build whose entries belong to this level; the other blocks of its range are in `listed_records`. */
   readonly reused: readonly LevelRange[];
@@ -46,7 +46,8 @@ export function planLevels(
   });
 }
 
-function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
+/** True if any of these heights is in a range. */
+export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange): boolean {
   for (const height of heights) if (height >= first && height <= last) return true;
   return false;
 }
@@ -64,14 +65,11 @@ export async function listRecords(
   store: Store,
 ): Promise<void> {
   await makeListedRecords(store);
-  const pages = new LineFile(recalledFile(scratch));
-  try {
-    const recalled = old === undefined ? [] : await recalledHeights(plans, blocks, store);
-    // JSON in a file would need buffers of its longest line in each thread of DuckDB.
-    await store.append('listed_pages', TABLES.listed_pages.columns, placesOf(blocks, recalled, old, pages));
-  } finally {
-    pages.close();
-  }
+  const recalled = old === undefined ? [] : await recalledHeights(plans, blocks, store);
+  // JSON in a file would need buffers of its longest line in each thread of DuckDB.
+  const pages = await writeLines(recalledFile(scratch), (to) =>
+    store.append('listed_pages', TABLES.listed_pages.columns, placesOf(blocks, recalled, old, to)),
+  );
   if (pages.count > 0) await insertRecalled(scratch, pageSize, store);
   else rmSync(pages.file);
   await insertWritten(pageSize, blocks.limits, store);
@@ -137,17 +135,12 @@ function* placed(height: number, first: number, begin: number, lengths: readonly
 
 /** Yields the blocks that this build rendered, from their lines of the directory. */
 function* entriesOf(spooled: ArchivedBlocks['spooled']): Generator<{ readonly height: number; readonly pages: readonly number[] }> {
-  const handles = new Map<string, number>();
+  const spools = new SpoolReader();
   try {
-    for (const { file, offset, bytes, entry } of spooled.values()) {
-      const handle = handles.get(file) ?? openSync(file, 'r');
-      handles.set(file, handle);
-      const line = Buffer.allocUnsafe(entry);
-      if (readSync(handle, line, 0, entry, offset + bytes) !== entry) throw new Error(`${file} is too short`);
-      yield JSON.parse(line.toString()) as { height: number; pages: number[] };
-    }
+    for (const { file, offset, bytes, entry } of spooled.values())
+      yield JSON.parse(spools.read(file, offset + bytes, entry).toString()) as { height: number; pages: number[] };
   } finally {
-    for (const handle of handles.values()) closeSync(handle);
+    spools.close();
   }
 }
 

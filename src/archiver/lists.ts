@@ -15,9 +15,8 @@ import { MOST_ETCHINGS, writeNames } from './names.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from './outputs.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
 import type { StoredArchive } from './storedArchive.ts';
-import { LevelWriter } from './tables.ts';
+import { TableWriter } from './tables.ts';
 
-/** How lists are written. */
 export interface ListForm {
   readonly site: Site;
   /** False for nothing but etchings and names. */
@@ -68,7 +67,7 @@ export async function writeLists(
     now === undefined ? plans : etchingPlans,
     areNamesKnown ? (tables?.names ?? []) : [],
     now !== undefined,
-    () => new LevelWriter(objectSize, limits, put),
+    () => new TableWriter(objectSize, limits, put),
     store,
   );
   const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
@@ -76,9 +75,9 @@ export async function writeLists(
 
   await listRecords(plans, blocks, old, maximumLimit(site), scratch, store);
   const activity = await writeActivity(plans, old, { objectSize, limits, scratch }, put, store);
-  const balances = hasBalances ? await writeBalances(plans, { tip, limits, old, writer, scratch }, store) : undefined;
-  if (hasOutputs)
-    return { ...common, activity, balances, outputs: await writeOutputs(plans, { tip, limits, old, writer, scratch }, store) };
+  const levels = { limits, old, writer, scratch };
+  const balances = hasBalances ? await writeBalances(plans, { ...levels, tip }, store) : undefined;
+  if (hasOutputs) return { ...common, activity, balances, outputs: await writeOutputs(plans, levels, store) };
   await forgetSpent(store);
   return { ...common, activity, balances };
 }

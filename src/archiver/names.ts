@@ -4,11 +4,11 @@
 import type { LevelRange } from '../archive/levels.ts';
 import { NAME_PREFIX } from '../archive/names.ts';
 import type { Level } from '../archive/sortedTable.ts';
-import { readDoubles } from '../store/columns.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
+import { makeLevels } from './changes.ts';
 import type { LevelPlan } from './listedRecords.ts';
-import type { LevelWriter } from './tables.ts';
+import { entryChunks, type TableWriter } from './tables.ts';
 
 /** Ordinals have 3 bytes in the table. */
 export const MOST_ETCHINGS = 2 ** 24;
@@ -23,23 +23,13 @@ export const isRuneId = (id: string): string =>
  * Writes the levels that the last build, whose levels are `old`, does not have. Needs the table `etchings` if the mirror
  * has etchings.
  */
-export async function writeNames(
+export const writeNames = (
   plans: readonly LevelPlan[],
   old: readonly Level[],
   hasEtchings: boolean,
-  writer: () => LevelWriter,
+  writer: () => TableWriter,
   store: Store,
-): Promise<Level[]> {
-  const levels: Level[] = [];
-  for (const plan of plans) {
-    const { first, last } = plan;
-    const level = plan.isSame
-      ? old.find((one) => one.first === first && one.last === last)
-      : await writeLevel(plan, runesOf(plan, hasEtchings), writer(), store);
-    if (level !== undefined) levels.push(level);
-  }
-  return levels;
-}
+): Promise<Level[]> => makeLevels(plans, old, (plan) => writeLevel(plan, runesOf(plan, hasEtchings), writer(), store));
 
 /** Returns SQL of the runes of a level: `id`, `number`, `name`, `ordinal`. */
 function runesOf({ first, last }: LevelRange, hasEtchings: boolean): string {
@@ -49,20 +39,16 @@ function runesOf({ first, last }: LevelRange, hasEtchings: boolean): string {
     : `SELECT DISTINCT rune_id AS id, number, name, 0 AS ordinal FROM state.block_runes WHERE ${isIn}`;
 }
 
-async function writeLevel({ first, last }: LevelRange, runes: string, writer: LevelWriter, store: Store): Promise<Level | undefined> {
+async function writeLevel(range: LevelRange, runes: string, writer: TableWriter, store: Store): Promise<Level | undefined> {
   // Requests have no names of other forms. A rune with another id is only found by its ordinal.
   const part = (number: 1 | 2) => `CASE WHEN ${isRuneId('id')} THEN ${numberIn('id', number)} ELSE 0 END`;
   const sql = `SELECT DISTINCT ('0x' || left(sha256('${NAME_PREFIX}' || rune_name), 12))::UBIGINT::DOUBLE AS key, height, first, count
     FROM (SELECT unnest([id, number::VARCHAR, name]) AS rune_name, ${part(1)}::DOUBLE AS height, ${part(2)}::DOUBLE AS first, ordinal::DOUBLE AS count
       FROM (${runes}))
     WHERE regexp_full_match(rune_name, '[0-9]+(:[0-9]+)?|[A-Z]+') ORDER BY key, height, first, count`;
-  for await (const chunk of store.stream(sql)) {
-    const columns = [0, 1, 2, 3].map((column) => readDoubles(chunk, column));
-    for (let row = 0; row < (columns[0]?.length ?? 0); row += 1) {
-      const [key = 0, height = 0, index = 0, count = 0] = columns.map((column) => column[row] ?? 0);
-      writer.add({ key, height, first: index, count });
-    }
+  for await (const entries of entryChunks(sql, store)) {
+    for (const entry of entries) writer.add(entry);
     await yieldNow();
   }
-  return writer.finish(first, last);
+  return writer.finish(range);
 }

@@ -9,11 +9,10 @@ import { type OutputTables, parseOutput, SPENT } from '../archive/outputTables.t
 import { countCrossing, type Limits } from '../limits.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
-import { sortedRows } from '../store/sortedRows.ts';
-import { LineFile } from '../write/lineFile.ts';
-import { AddressOutputs, type LevelRows, OutputRunes, sortKeySql, writeRemoved } from './addressOutputs.ts';
-import { joinLevel, type LevelForm, reusedLevels } from './changes.ts';
-import type { JoinValues, StoredDocument } from './documents.ts';
+import { type LineFile, writeLines } from '../write/lineFile.ts';
+import { AddressOutputs, type LevelRows, runesOf, sortKeySql, writeRemoved } from './addressOutputs.ts';
+import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from './changes.ts';
+import { documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from './documents.ts';
 import { hasRecalledPages, type LevelPlan, recalledPages } from './listedRecords.ts';
 import { ChangedArchiveError } from './storedArchive.ts';
 import { unitsOf } from './unitSql.ts';
@@ -29,16 +28,10 @@ export async function knowsSpent(store: Store): Promise<boolean> {
 }
 
 /** Kinds of documents of outputs. */
-type OutputKind = 'outputs' | 'addresses' | 'starts';
+const KINDS = ['outputs', 'addresses', 'starts'] as const;
+type OutputKind = (typeof KINDS)[number];
 
-/** How outputs are written. */
-interface OutputForm extends LevelForm<OutputKind> {
-  /** The last block that was read. */
-  readonly tip: number;
-  readonly limits: Limits;
-  /** Folder for temporary files. */
-  readonly scratch: string;
-}
+type OutputForm = LevelForm<OutputKind>;
 
 /**
  * Writes the levels that the last build does not have, and updates the spent outputs in the state. Needs the tables of
@@ -47,38 +40,33 @@ interface OutputForm extends LevelForm<OutputKind> {
  */
 export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm, store: Store): Promise<OutputTables> {
   const { old, scratch, limits, writer } = form;
-  const { outputs: byOutpoint = [], addresses: byAddress = [], starts: pages = [] } = old?.root.lists?.outputs ?? {};
+  const before = old?.root.lists?.outputs;
   await listSpent(old !== undefined, limits, store);
   await listReceived(scratch, store);
-  const known = plans.flatMap((plan) => reusedLevels(plan, byOutpoint));
+  const known = plans.flatMap((plan) => reusedLevels(plan, before?.outputs));
   const lists = await AddressOutputs.begin(
     { old, known, writer, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
     store,
   );
   const levels: Record<OutputKind, DocumentLevel[]> = { outputs: [], addresses: [], starts: [] };
-  const add = (kind: OutputKind, added: readonly (DocumentLevel | undefined)[]) => {
-    for (const level of added) if (level !== undefined) levels[kind].push(level);
-  };
   for (const plan of plans) {
+    const reused = (kind: OutputKind) => reusedLevels(plan, before?.[kind]);
+    let level: Record<OutputKind, DocumentLevel | undefined>;
     if (plan.isSame) {
-      add('outputs', reusedLevels(plan, byOutpoint));
-      add('addresses', reusedLevels(plan, byAddress));
-      const same = reusedLevels(plan, pages);
-      add('starts', same);
-      await lists.reuse(same[0]);
-      continue;
+      level = { outputs: reused('outputs')[0], addresses: reused('addresses')[0], starts: reused('starts')[0] };
+      await lists.reuse(level.starts);
+    } else {
+      await selectOutputs(plan, store);
+      let outputs: DocumentLevel | undefined;
+      const cancelled = await writeLines(join(scratch, 'cancelled-outputs.ndjson'), async (lines) => {
+        const stored = old === undefined ? [] : reused('outputs').map((one) => documentsOf(old, one));
+        const joined = mergeDocuments([newOutputs(limits, store), ...stored], joinOutput(lines));
+        outputs = await writeDocuments(writer('outputs', plan), plan, joined);
+      });
+      const byAddress = reused('addresses');
+      level = { outputs, ...(await lists.write(plan, byAddress, await rowsOf(plan, plan === plans[0], cancelled, byAddress, form))) };
     }
-    await selectOutputs(plan, store);
-    const cancelled = new LineFile(join(scratch, 'cancelled-outputs.ndjson'));
-    try {
-      add('outputs', [await joinLevel('outputs', plan, byOutpoint, form, newOutputs(limits, store), joinOutput(cancelled))]);
-    } finally {
-      cancelled.close();
-    }
-    const reused = reusedLevels(plan, byAddress);
-    const { addresses, starts } = await lists.write(plan, reused, rowsOf(plan, plan === plans[0], cancelled, reused, form));
-    add('addresses', [addresses]);
-    add('starts', [starts]);
+    for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
   }
   const { hash } = await store.row('SELECT block_hash AS hash FROM state.tip', { hash: text });
   return { tipHash: hash, ...levels };
@@ -150,40 +138,31 @@ const RECORDS = `SELECT "output", address, block_height AS height,
   FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM state.blocks) USING (block_height)
     JOIN (SELECT id, number, name, spaced_name, divisibility FROM state.runes) ON id = rune_id`;
 
-async function* newOutputs(limits: Limits, store: Store): AsyncGenerator<StoredDocument> {
+/** Yields the documents by outpoint of the blocks of a level. */
+function newOutputs(limits: Limits, store: Store): AsyncGenerator<StoredDocument> {
   const rows = `SELECT "output", head, rune, units, number, id FROM (
       SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${RECORDS})
       UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)`;
-  let [key, head, runes] = ['', '', new OutputRunes()];
-  for await (const chunk of sortedRows({ rows, key: '"output"', within: 'number, id' }, limits, store)) {
-    for (const [output, first, rune, units] of chunk.getRows()) {
-      if (output !== key) {
-        if (key !== '') yield { key, values: [head, ...runes.texts()] };
-        [key, head, runes] = [String(output), String(first), new OutputRunes()];
-      }
-      if (rune !== null) runes.add(String(rune), String(units));
-    }
-  }
-  if (key !== '') yield { key, values: [head, ...runes.texts()] };
+  return documentsIn({ rows, key: '"output"', within: 'number, id' }, limits, store, (group) => [
+    String(group[0]?.[1]),
+    ...runesOf(group.map(([, , rune, units]) => [rune, units])),
+  ]);
 }
 
 /**
  * Returns what `AddressOutputs` needs for a level. The lowest level removes no outputs. `cancelled` has the outputs that
  * the level both makes and spends, if a reused level has one of both.
  */
-function rowsOf(
+async function rowsOf(
   plan: LevelPlan,
   isLowest: boolean,
   cancelled: LineFile,
   reused: readonly DocumentLevel[],
   { old, scratch, limits }: OutputForm,
-): LevelRows {
-  const removed = new LineFile(join(scratch, 'removed-outputs.ndjson'));
-  try {
-    if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, removed);
-  } finally {
-    removed.close();
-  }
+): Promise<LevelRows> {
+  const removed = await writeLines(join(scratch, 'removed-outputs.ndjson'), (lines) => {
+    if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, lines);
+  });
   const columns = `key: 'VARCHAR', "output": 'VARCHAR'`;
   const both = cancelled.count === 0 ? undefined : readLines(cancelled.file, `${columns}, height: 'BIGINT'`);
   const others = both === undefined ? '' : `ANTI JOIN (FROM ${both}) USING ("output")`;

@@ -2,12 +2,11 @@
  * Writes the segments of an archive: joins the pages of new blocks with those of the last build. Pages are copied as
  * they are, never compressed again.
  */
-import { closeSync, openSync, readSync } from 'node:fs';
 import { countBefore } from '../archive/bisect.ts';
 import { cut, type Piece } from '../archive/cut.ts';
 import { type DirectoryEntry, renderEntry, type Segment } from '../archive/directory.ts';
 import type { Limits } from '../limits.ts';
-import type { SpooledBlock } from '../write/blockSpool.ts';
+import { type SpooledBlock, SpoolReader } from '../write/blockSpool.ts';
 import { gzipMember } from '../write/compress.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { StoredArchive } from './storedArchive.ts';
@@ -39,10 +38,10 @@ interface Source extends Piece {
 
 /** Writes all segments that the last build does not have. Returns all segments, in ascending order. */
 export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive | undefined, put: PutFile): Promise<Segment[]> {
-  const handles = new Map<string, number>();
+  const spools = new SpoolReader();
   const segments: Segment[] = [];
   try {
-    const pieces = [...newPieces(blocks, handles), ...(await oldPieces(blocks, old))].sort((a, b) => a.first - b.first);
+    const pieces = [...newPieces(blocks, spools), ...(await oldPieces(blocks, old))].sort((a, b) => a.first - b.first);
     for (const { first, last, pieces: inside } of cut(pieces, blocks.tip, { objectSize: blocks.objectSize, ...blocks.limits })) {
       await yieldNow();
       const [only] = inside;
@@ -59,24 +58,17 @@ export async function writeSegments(blocks: ArchivedBlocks, old: StoredArchive |
     }
     return segments;
   } finally {
-    for (const handle of handles.values()) closeSync(handle);
+    spools.close();
   }
 }
 
-function newPieces({ spooled }: ArchivedBlocks, handles: Map<string, number>): Source[] {
+function newPieces({ spooled }: ArchivedBlocks, spools: SpoolReader): Source[] {
   return [...spooled].map(([height, { file, offset, bytes, entry }]) => ({
     first: height,
     last: height,
     bytes,
     read: () => {
-      const handle = handles.get(file) ?? openSync(file, 'r');
-      handles.set(file, handle);
-      const content = Buffer.allocUnsafe(bytes + entry);
-      for (let read = 0; read < content.length; ) {
-        const length = readSync(handle, content, read, content.length - read, offset + read);
-        if (length === 0) throw new Error(`${file} is too short`);
-        read += length;
-      }
+      const content = spools.read(file, offset, bytes + entry);
       return { pages: content.subarray(0, bytes), entries: [content.toString('utf8', bytes)] };
     },
   }));

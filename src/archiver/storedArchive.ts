@@ -40,6 +40,13 @@ interface OpenedSegment {
   readonly blocks: Map<number, PlacedBlock>;
 }
 
+/** An opened file of the archive. */
+export interface StoredFile {
+  /** Reads a part. `check` throws an ArchiveError when it is damaged. Throws a ChangedArchiveError then, and for a file that is too short. */
+  readonly read: (offset: number, length: number, check?: (part: Uint8Array) => void) => Buffer;
+  readonly close: () => void;
+}
+
 type TableLimits = Pick<WorkLimits, 'tableBlocksAtOnce'>;
 
 export class StoredArchive {
@@ -98,32 +105,35 @@ export class StoredArchive {
     });
   }
 
-  /** Opens a file for reading in parts. The caller closes the handle. */
-  open(file: string): number {
-    return this.#orChanged(file, () => openRegularFile(this.#pathOf(file)));
+  /** Opens a file for reading in parts. The caller closes it. */
+  open(file: string): StoredFile {
+    const handle = this.#orChanged(file, () => openRegularFile(this.#pathOf(file)));
+    let isOpen = true;
+    return {
+      read: (offset, length, check) =>
+        this.#orChanged(file, () => {
+          const part = Buffer.allocUnsafeSlow(length);
+          if (readSync(handle, part, 0, length, offset) !== length) throw new ArchiveError('is too short');
+          check?.(part);
+          return part;
+        }),
+      close: () => {
+        if (isOpen) closeSync(handle);
+        isOpen = false;
+      },
+    };
   }
 
   /** Yields the blocks of a table's file of `size` bytes, some at once. Throws a ChangedArchiveError when one is damaged. */
   *blocksOf(file: string, size: number): Generator<Buffer> {
-    const handle = this.open(file);
+    const content = this.open(file);
     const isLong = exceeds(this.#limits, 'tableBlocksAtOnce', size / BLOCK_BYTES);
     const most = isLong ? this.#limits.tableBlocksAtOnce * BLOCK_BYTES : size;
     try {
-      for (let offset = 0; offset < size; offset += most)
-        yield this.readPart(handle, file, offset, Math.min(most, size - offset), checkBlocks);
+      for (let offset = 0; offset < size; offset += most) yield content.read(offset, Math.min(most, size - offset), checkBlocks);
     } finally {
-      closeSync(handle);
+      content.close();
     }
-  }
-
-  /** Reads a part of an opened file. `check` throws an ArchiveError when it is damaged. */
-  readPart(handle: number, file: string, offset: number, length: number, check: (part: Uint8Array) => void): Buffer {
-    return this.#orChanged(file, () => {
-      const part = Buffer.allocUnsafe(length);
-      if (readSync(handle, part, 0, length, offset) !== length) throw new ArchiveError('is too short');
-      check(part);
-      return part;
-    });
   }
 
   #pathOf(file: string): string {

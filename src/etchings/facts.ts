@@ -3,7 +3,6 @@
  */
 import { int, type Store } from '../store/duckdb.ts';
 
-/** The etchings of a build. */
 export interface EtchingFacts {
   /** Number of etchings: the runes of the runes table up to the tip. */
   readonly total: number;

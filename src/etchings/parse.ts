@@ -38,7 +38,6 @@ export function parseEtching(text: string, dialect: Dialect): Omit<Etching, 'cou
   };
 }
 
-/** Returns the smallest units of an amount. */
 const unitsOf = (amount: string | null): Term => (amount === null ? null : BigInt(amount.replace('.', '')).toString());
 
 /** Returns the digits of a term, which may be too many for a number. */

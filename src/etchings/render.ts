@@ -20,7 +20,6 @@ export interface Counts {
 /** A term is an integer of up to 128 bits in decimal digits; null if the rune has none. */
 export type Term = string | null;
 
-/** An etched rune. */
 export interface Etching {
   readonly id: string;
   readonly name: string;

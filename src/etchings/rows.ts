@@ -18,7 +18,6 @@ export interface EtchingForm {
 
 /** A row of the query below, as JSON. Large integers are texts, and what a rune does not have is null. */
 interface Row extends Omit<Etching, 'counts'> {
-  readonly ordinal: number;
   readonly mints: number;
   readonly burns: number;
   readonly minted_upper: string;
@@ -35,15 +34,15 @@ const SUMS = ['minted_upper', 'minted_lower', 'burned_upper', 'burned_lower'] as
 const ROW_BYTES = 6000;
 
 /**
- * Yields the JSON of etchings as they are after the block `tip`, ascending by ordinal. `ordinals` is SQL that selects those
- * of etchings up to `tip`. Needs the table `etchings` (etchings/facts.ts). No other query may run before the last one.
+ * Yields the documents (archive/etchings.ts) of etchings as they are after the block `tip`, ascending. `ordinals` is SQL
+ * that selects the ordinals of etchings up to `tip`. Needs the table `etchings` (etchings/facts.ts). No other query may run before the last one.
  */
 export async function* renderEtchings(
   ordinals: string,
   tip: number,
   { hasCounts, dialect, limits }: EtchingForm,
   store: Store,
-): AsyncGenerator<{ readonly ordinal: number; readonly json: string }> {
+): AsyncGenerator<{ readonly key: string; readonly values: readonly [json: string] }> {
   const wanted = `(SELECT ordinal, id FROM etchings WHERE ordinal IN (${ordinals}))`;
   const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
       ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
@@ -60,10 +59,8 @@ export async function* renderEtchings(
   const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
     FROM (SELECT ${columns.join(', ')} FROM ${wanted} JOIN state.runes USING (id) LEFT JOIN ${sums} ON rune_id = id) AS e`;
   for await (const chunk of sortedRows({ rows, key: 'key', within: 'key', rowBytes: ROW_BYTES }, limits, store)) {
-    for (const [, json] of chunk.getRows()) {
-      const row = JSON.parse(String(json)) as Row;
-      yield { ordinal: row.ordinal, json: renderEtching(etchingOf(row), dialect, tip) };
-    }
+    for (const [key, json] of chunk.getRows())
+      yield { key: String(key), values: [renderEtching(etchingOf(JSON.parse(String(json)) as Row), dialect, tip)] };
   }
 }
 

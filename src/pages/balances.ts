@@ -16,7 +16,7 @@ import {
   parseTotal,
   runeKey,
 } from '../archive/balanceTables.ts';
-import { findDocuments, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
+import { type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
@@ -74,23 +74,20 @@ function windowOf<Item extends Entry>(
 
 async function balancesOf(address: string, window: Window, { balances, page }: Lists, archive: Archive): Promise<string> {
   const key = keyOfAddress(address);
-  const documents = key === undefined ? [] : await Promise.all(balances.addresses.map((level) => readAddress(key, level, archive)));
+  if (key === undefined) return renderEnvelope(window, 0, []);
+  const documents = (await findInLevels(archive, balances.addresses, key)).map(({ level, values }) =>
+    orDamaged(() => {
+      const total = parseTotal(values[0] ?? '');
+      return { level, total, items: (total === undefined ? values : values.slice(1)).map(parseBalance) };
+    }),
+  );
   const form = [parseBalance, (a: Balance, b: Balance) => a.other - b.other] as const;
-  const { total, items } = await windowOf(window, key ?? '', documents.flat(), page, form, archive);
+  const { total, items } = await windowOf(window, key, documents, page, form, archive);
   const results = items.map(
     ({ id, number, name, spacedName, divisibility, units }) =>
       `{"rune":${JSON.stringify({ id, number, name, spaced_name: spacedName })},"balance":"${shiftDecimals(units, divisibility)}","address":${ascii(address)}}`,
   );
   return renderEnvelope(window, total, results);
-}
-
-async function readAddress(key: string, level: DocumentLevel, archive: Archive): Promise<ListDocument<Balance>[]> {
-  const [values] = await findDocuments(archive, level, [key]);
-  if (values === undefined) return [];
-  return orDamaged(() => {
-    const total = parseTotal(values[0] ?? '');
-    return [{ level, total, items: (total === undefined ? values : values.slice(1)).map(parseBalance) }];
-  });
 }
 
 /** Writes a text as JSON without characters beyond ASCII, which hosts may encode in different ways. */
@@ -120,24 +117,21 @@ async function holderOf(rune: string, address: string, { balances, names }: List
   return undefined;
 }
 
-interface RuneDocument {
-  readonly level: DocumentLevel;
+interface RuneDocument extends ListDocument<Holder> {
   readonly head: HoldersHead;
-  readonly items: readonly Holder[];
 }
 
 async function holdersOf(rune: string, window: Window, lists: Lists, archive: Archive): Promise<string> {
   const { balances, names, page, tip } = lists;
   for (const { ordinal } of await lookUpName(archive, names, rune)) {
     const key = runeKey(ordinal);
-    const levels = await Promise.all(balances.holders.map((level) => readRune(key, level, archive)));
-    const documents = levels.flat().filter(({ head }) => isNamed(head, rune));
+    const found = await findInLevels(archive, balances.holders, key);
+    const documents = found.map(runeDocument).filter(({ head }) => isNamed(head, rune));
     const divisibility = documents[0]?.head.divisibility;
     if (divisibility === undefined) continue;
     const { height, used } = exactDocuments(documents, page, lastRanked(tip, lists));
-    const stored = used.map(({ level, head, items }) => ({ level, total: head.total ?? undefined, items }));
     const form = [parseHolder, (a: Holder, b: Holder) => compareAddresses(a.other, b.other)] as const;
-    const { total, items } = await windowOf(window, key, stored, page, form, archive);
+    const { total, items } = await windowOf(window, key, used, page, form, archive);
     const results = items.map(
       ({ other, units }) => `{"balance":"${shiftDecimals(units, divisibility)}","address":${JSON.stringify(other)}}`,
     );
@@ -147,11 +141,11 @@ async function holdersOf(rune: string, window: Window, lists: Lists, archive: Ar
   return renderEnvelope(window, 0, []);
 }
 
-async function readRune(key: string, level: DocumentLevel, archive: Archive): Promise<RuneDocument[]> {
-  const [values] = await findDocuments(archive, level, [key]);
-  if (values === undefined) return [];
-  return orDamaged(() => [{ level, head: parseHoldersHead(values[0] ?? ''), items: values.slice(1).map(parseHolder) }]);
-}
+const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
+  orDamaged(() => {
+    const head = parseHoldersHead(values[0] ?? '');
+    return { level, head, total: head.total ?? undefined, items: values.slice(1).map(parseHolder) };
+  });
 
 /**
  * Returns the documents to use: all, or those below a mark. Then `height` is the block after which they are exact. A list

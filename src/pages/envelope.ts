@@ -23,6 +23,17 @@ export interface ReadPage extends Window {
 const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 const BETWEEN = '},{"rune":';
 
+/** Finds the window, the total and the records of a page. Undefined for text that does not begin and end as a page. */
+function openEnvelope(text: string) {
+  const head = HEAD.exec(text);
+  if (head === null || !text.endsWith(ENVELOPE_TAIL)) return undefined;
+  const [limit = 0, offset = 0, total = 0] = head.slice(1).map(Number);
+  const [begin, end] = [head[0].length, text.length - ENVELOPE_TAIL.length];
+  const isEmpty = begin === end;
+  if (!isEmpty && (!text.startsWith('{"rune":', begin) || text[end - 1] !== '}')) return undefined;
+  return { limit, offset, total, begin, end, isEmpty };
+}
+
 /** Returns how many records a page has in a list of `total` records. */
 const recordsOf = (page: Window, total: number): number => Math.max(Math.min(page.limit, total - page.offset), 0);
 
@@ -39,12 +50,10 @@ export interface PageFacts extends Window {
  * valid JSON.
  */
 export function factsOf(text: string): PageFacts | undefined {
-  const head = HEAD.exec(text);
-  if (head === null || !text.endsWith(ENVELOPE_TAIL)) return undefined;
-  const [limit = 0, offset = 0, total = 0] = head.slice(1).map(Number);
-  const [begin, end] = [head[0].length, text.length - ENVELOPE_TAIL.length];
-  if (begin !== end && (!text.startsWith('{"rune":', begin) || text[end - 1] !== '}')) return undefined;
-  let [count, last] = [begin === end ? 0 : 1, begin];
+  const page = openEnvelope(text);
+  if (page === undefined) return undefined;
+  const { limit, offset, total, begin, end, isEmpty } = page;
+  let [count, last] = [isEmpty ? 0 : 1, begin];
   for (let at = text.indexOf(BETWEEN, begin); at >= 0; at = text.indexOf(BETWEEN, at + BETWEEN.length)) {
     count += 1;
     last = at + 2;
@@ -63,13 +72,11 @@ function isJson(text: string): boolean {
 
 /** Splits a page into records. Throws a PageFormatError for text that is not a complete page of this program. */
 export function readPage(text: string): ReadPage {
-  const head = HEAD.exec(text);
-  if (head === null || !text.endsWith(ENVELOPE_TAIL)) throw new PageFormatError(text);
-  const [limit = 0, offset = 0, total = 0] = head.slice(1).map(Number);
-  const body = text.slice(head[0].length, -ENVELOPE_TAIL.length);
-  const isList = body === '' || (body.startsWith('{"rune":') && body.endsWith('}'));
-  const parts = body === '' ? [] : body.split(BETWEEN);
-  if (!isList || parts.length !== recordsOf({ limit, offset }, total)) throw new PageFormatError(text);
+  const page = openEnvelope(text);
+  if (page === undefined) throw new PageFormatError(text);
+  const { limit, offset, total } = page;
+  const parts = page.isEmpty ? [] : text.slice(page.begin, page.end).split(BETWEEN);
+  if (parts.length !== recordsOf(page, total)) throw new PageFormatError(text);
   const records = parts.map((part, i) => {
     const from = i === 0 ? part : `{"rune":${part}`;
     return i === parts.length - 1 ? from : `${from}}`;
@@ -84,11 +91,10 @@ export function readPage(text: string): ReadPage {
  * PageFormatError for text that is not a page of this program.
  */
 export function cutRecords(text: string, from: number, count: number): { readonly text: string; readonly count: number } {
-  const head = HEAD.exec(text);
-  if (head === null || !text.endsWith(ENVELOPE_TAIL)) throw new PageFormatError(text);
-  const [begin, end] = [head[0].length, text.length - ENVELOPE_TAIL.length];
-  if (begin === end || count === 0) return { text: '', count: 0 };
-  if (!text.startsWith('{"rune":', begin) || text[end - 1] !== '}') throw new PageFormatError(text);
+  const page = openEnvelope(text);
+  if (page === undefined) throw new PageFormatError(text);
+  const { begin, end, isEmpty } = page;
+  if (isEmpty || count === 0) return { text: '', count: 0 };
   // Returns where the next record begins; undefined after the last.
   const after = (at: number): number | undefined => {
     const next = text.indexOf(BETWEEN, at);

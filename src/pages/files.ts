@@ -2,7 +2,6 @@
  * How the page map reads the files of a build. Each host has its own implementation.
  */
 
-/** An opened file of a build. */
 export interface OpenFile {
   /**
    * Returns the content. ASCII characters must be themselves. A host may decode other bytes in any way that it reverses

@@ -6,6 +6,7 @@
 import type { Entry } from '../archive/balanceTables.ts';
 import { countBefore } from '../archive/bisect.ts';
 import { ArchiveError } from '../archive/error.ts';
+import { overlapping } from '../archive/overlap.ts';
 import type { Window } from './query.ts';
 
 /** A list without changes. */
@@ -13,13 +14,10 @@ export interface WholeList<Item extends Entry> {
   readonly total: number;
   /** The first entry of each page. */
   readonly firsts: readonly Item[];
-  /** Reads the pages with these numbers. */
   readonly read: (pages: readonly number[]) => Promise<readonly (readonly Item[])[]>;
 }
 
-/** A window of a list. */
 export interface FoundWindow<Item extends Entry> {
-  /** Length of the list. */
   readonly total: number;
   readonly items: readonly Item[];
 }
@@ -59,22 +57,16 @@ export async function findWindow<Item extends Entry>(
     if (item.units > 0n) pageOf(item)?.inserted.push(item);
   }
 
-  const wanted: number[] = [];
-  let [total, first] = [0, 0];
-  for (const [i, { size, removed, inserted }] of pages.entries()) {
-    const length = size - removed.size + inserted.length;
-    if (length < 0) throw new ArchiveError('a list of the archive has other entries than its changes say');
-    if (total < offset + limit && total + length > offset && length > 0) {
-      if (wanted.length === 0) first = total;
-      wanted.push(i);
-    }
-    total += length;
-  }
-  const stored = wanted.filter((i) => (pages[i]?.size ?? 0) > 0);
+  const lengths = pages.map(({ size, removed, inserted }) => size - removed.size + inserted.length);
+  if (lengths.some((length) => length < 0)) throw new ArchiveError('a list of the archive has other entries than its changes say');
+  const total = lengths.reduce((sum, length) => sum + length, 0);
+  const wanted = overlapping(lengths, (length) => length, offset, offset + limit);
+  const first = wanted[0]?.before ?? 0;
+  const stored = wanted.map(({ index }) => index).filter((i) => (pages[i]?.size ?? 0) > 0);
   const read = new Map((await whole.read(stored)).map((items, i) => [stored[i], items]));
-  const items = wanted.flatMap((i) => {
-    const { size = 0, removed, inserted = [] } = pages[i] ?? {};
-    const page = read.get(i) ?? [];
+  const items = wanted.flatMap(({ index }) => {
+    const { size = 0, removed, inserted = [] } = pages[index] ?? {};
+    const page = read.get(index) ?? [];
     const kept = page.filter(({ other }) => removed?.has(other) !== true);
     if (page.length !== size || kept.length !== size - (removed?.size ?? 0))
       throw new ArchiveError('a page of a list of the archive has other entries than its head says');

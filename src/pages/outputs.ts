@@ -2,7 +2,7 @@
  * Answers requests for unspent outputs with runes from an archive (archive/outputTables.ts). Every answer tells the
  * block for which it is true, because a wallet may ask for an output that is newer.
  */
-import { damaged, findDocuments, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
+import { damaged, type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
 import type { DocumentLevel } from '../archive/levels.ts';
 import {
@@ -16,6 +16,7 @@ import {
   removalKey,
   type UnspentOutput,
 } from '../archive/outputTables.ts';
+import { overlapping } from '../archive/overlap.ts';
 import type { Archive } from '../archive/reader.ts';
 import { shiftDecimals } from './amounts.ts';
 import type { FurtherRequest } from './further.ts';
@@ -39,12 +40,8 @@ export async function answerOutputs({ output, address, window }: FurtherRequest,
 }
 
 async function findOutput(output: string, { outputs }: OutputTables, archive: Archive): Promise<UnspentOutput | undefined> {
-  const found = await Promise.all(outputs.map((level) => findDocuments(archive, level, [output])));
-  const newest = found
-    .flat()
-    .reverse()
-    .find((values) => values !== undefined);
-  return newest && orDamaged(() => parseOutput(output, newest));
+  const newest = (await findInLevels(archive, outputs, output)).at(-1);
+  return newest && orDamaged(() => parseOutput(output, newest.values));
 }
 
 /** The list of an address in a level. */
@@ -54,12 +51,11 @@ interface LevelList extends AddressDocument {
   readonly counts: number[];
 }
 
-/** A page with outputs of a window, and how many outputs of the window are before it, or begin before the window if negative. */
-interface WantedPage {
+/** A page of a list, and the number of its unspent outputs. */
+interface LevelPage {
   readonly list: LevelList;
   readonly page: number;
   readonly count: number;
-  readonly at: number;
 }
 
 /**
@@ -75,31 +71,29 @@ async function outputsOf(
 ): Promise<{ total: number; outputs: UnspentOutput[] }> {
   const key = keyOfAddress(address);
   if (key === undefined) return { total: 0, outputs: [] };
-  const found = await Promise.all(addresses.map((level) => findDocuments(archive, level, [key])));
-  const lists = found.flatMap(([values], i): LevelList[] => {
-    const level = addresses[i];
-    return values === undefined || level === undefined ? [] : [orDamaged(() => listOf(level, values, page))];
-  });
-  lists.reverse();
+  const lists = (await findInLevels(archive, addresses, key)).map((found) => orDamaged(() => listOf(found, page))).reverse();
   const removed = new Set(lists.flatMap((list) => list.removed));
-  const wanted: WantedPage[] = [];
-  let total = 0;
   for (const list of lists) {
     if (list.outputs !== undefined) list.counts[0] = list.outputs.filter((value) => !removed.has(outpointOf(value))).length;
     for (const newer of lists) subtract(newer.removals, list);
-    for (const [number, count] of list.counts.entries()) {
-      if (!(count >= 0)) throw damaged();
-      const at = total - offset;
-      if (count > 0 && at < limit && at + count > 0) wanted.push({ list, page: number, count, at });
-      total += count;
-    }
   }
-  const outputs = await readPages(key, wanted, lists, removed, archive);
-  const values = wanted.flatMap(({ at }, i) => outputs[i]?.slice(Math.max(-at, 0), limit - at) ?? []);
+  const pages = lists.flatMap((list) => list.counts.map((count, number) => ({ list, page: number, count })));
+  if (!pages.every(({ count }) => count >= 0)) throw damaged();
+  const total = pages.reduce((sum, { count }) => sum + count, 0);
+  const wanted = overlapping(pages, ({ count }) => count, offset, offset + limit);
+  const outputs = await readPages(
+    key,
+    wanted.map(({ item }) => item),
+    lists,
+    removed,
+    archive,
+  );
+  const from = offset - (wanted[0]?.before ?? 0);
+  const values = outputs.flat().slice(from, from + limit);
   return { total, outputs: values.map((value) => orDamaged(() => parseAddressOutput(value, address))) };
 }
 
-function listOf(level: DocumentLevel, values: readonly string[], page: number): LevelList {
+function listOf({ level, values }: FoundDocument, page: number): LevelList {
   const document = parseAddress(values, page);
   const counts = Array.from({ length: Math.ceil(document.made / page) }, (_, i) => Math.min(document.made - i * page, page));
   return { ...document, level, counts };
@@ -119,7 +113,7 @@ function subtract(removals: readonly Removals[], { level, counts }: LevelList): 
 /** Reads pages without removed outputs. All documents of a level are read at once. */
 async function readPages(
   key: string,
-  wanted: readonly WantedPage[],
+  wanted: readonly LevelPage[],
   lists: readonly LevelList[],
   removed: ReadonlySet<string>,
   archive: Archive,

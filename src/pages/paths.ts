@@ -24,6 +24,7 @@
  *
  *     archive/3fa0….bin                                    a segment, a file of a table, or the root (src/archive)
  */
+import { FILE_NAME } from '../archive/fileName.ts';
 import { isHeight, spellHex } from './ids.ts';
 import type { ActivityList, Operation } from './lists.ts';
 import { type Dialect, defaultLimit, ENCODINGS, type Encoding, type Site } from './site.ts';
@@ -34,7 +35,6 @@ export const MARKER_PATH = '.rune-activity-mirror';
 export const FINISHED = 'This folder is made by rune-activity-mirror. Builds replace and remove files in it.\n';
 
 const API_ROOT = 'runes/v1';
-/** The HTML landing page. */
 export const LANDING_PATH = 'index.html';
 export const STATUS_PATH = `${API_ROOT}/index.json`;
 export const MANIFEST_PATH = `${API_ROOT}/manifest.json`;
@@ -42,7 +42,6 @@ export const DIGESTS_FOLDER = `${API_ROOT}/digests`;
 export const STATS_FOLDER = `${API_ROOT}/stats`;
 /** Stats of all blocks, for charts. */
 export const STATS_PATH = `${API_ROOT}/stats.json`;
-/** The latest blocks. */
 export const LATEST_PATH = `${API_ROOT}/blocks.json`;
 export const FEED_PATH = `${API_ROOT}/feed.json`;
 /** The files with stats of all blocks. */
@@ -57,13 +56,11 @@ export const ARCHIVE_FOLDER = 'archive';
 /** The folders whose files all come from builds. */
 export const LIST_FOLDERS: readonly string[] = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER, STATS_FOLDER, SEARCH_FOLDER];
 
-/** Number of heights in a digests file. */
 export const DIGESTS_PER_FILE = 1000;
 
 /** Returns the digests file that covers this height. */
 export const digestsPath = (height: number): string => `${DIGESTS_FOLDER}/${height - (height % DIGESTS_PER_FILE)}.json`;
 
-/** Number of heights in a stats file. */
 export const STATS_PER_FILE = 100;
 
 /** Returns the stats file that covers this height. */
@@ -78,7 +75,6 @@ export const searchPath = (letters: string): string => {
   return `${SEARCH_FOLDER}/${[first, ...rest].join('/')}.json`;
 };
 
-/** The folder of the Parquet files. */
 export const ACTIVITY_FOLDER = 'activity';
 /** The list of the Parquet files. */
 export const RANGES_PATH = `${ACTIVITY_FOLDER}/index.json`;
@@ -134,7 +130,6 @@ function matched(text: string, rule: RegExp): string {
   return text;
 }
 
-/** Returns the stem of a block's list. */
 export const blockStem = (name: string, operation?: Operation): string =>
   operation === undefined ? `${BLOCKS_FOLDER}/${name}` : `${BLOCKS_FOLDER}/${name}/${operation}`;
 
@@ -183,20 +178,15 @@ export const PAGE_ENDING = `[.]json(?:${SIDECAR_ENDING})?`;
 
 const ENDS_AS_PAGE = new RegExp(`${PAGE_ENDING}$`);
 
-/** True for the path of a page. */
 export const isPagePath = (path: string, site: Site): boolean =>
   site.layout === 'files' && path.endsWith('.json') && [BLOCKS_FOLDER, TRANSACTIONS_FOLDER].some((folder) => path.startsWith(`${folder}/`));
 
-/** True for the path of a compressed file of a page. */
 export const isSidecarPath = (path: string): boolean => ENDS_AS_PAGE.test(path) && !path.endsWith('.json');
 
 /** Removes the extensions from the file name of a first page or its compressed files. */
 export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE, '');
 
-/** Returns the path of an archive's file by its name. */
-export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matched(name, ARCHIVED)}.bin`;
-
-const ARCHIVED = /^[0-9a-f]{32}$/;
+export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matched(name, FILE_NAME)}.bin`;
 
 /**
  * Returns the name of an archive's file from its path, which may be absolute; undefined for other files. The name is the

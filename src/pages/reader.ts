@@ -9,7 +9,6 @@ import { MANIFEST_PATH } from './paths.ts';
 import { type Answer, respond } from './respond.ts';
 import { type BuiltSite, siteOf } from './site.ts';
 
-/** A manifest and its parsed options. */
 interface Known {
   readonly text: string;
   readonly site: BuiltSite;

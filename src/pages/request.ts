@@ -47,7 +47,6 @@ export function parseTarget(target: string, site: BuiltSite): Route {
   return path.kind === 'list' ? withWindow(path.list, query, site) : parseFurther(path, query, site);
 }
 
-/** Parses the path of a request target and ignores its query. */
 export function parsePath(target: string): Path {
   const queryAt = target.indexOf('?');
   const path = queryAt < 0 ? target : target.slice(0, queryAt);

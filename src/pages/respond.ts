@@ -107,9 +107,7 @@ async function fromArchive<File extends OpenFile, Result>(
   }
 }
 
-/** The message of the 404 of a single rune. */
 export const NO_RUNE = 'there is no such rune';
-/** The message of the 404 of a single holder. */
 export const NO_HOLDER = 'there is no such rune, or the address never had any of it';
 
 async function answerFurther<File extends OpenFile>(

@@ -11,14 +11,12 @@ import { searchPath } from './paths.ts';
 /** A rune as these files have it. `symbol` is left out if it is unknown, or if the rune has none of its own. */
 export type FoundRune = readonly [spacedName: string, id: string, number: number, symbol?: string];
 
-/** The content of a file. */
 export interface SearchFile {
   readonly runes: readonly FoundRune[];
   /** The next letters with a file of their own, without separator. */
   readonly more: string;
 }
 
-/** A rune of a build. */
 export interface NamedRune {
   readonly id: string;
   readonly number: number;
@@ -38,7 +36,6 @@ const MOST_OF_MANY = 60;
 
 const NAME = /^[A-Z]+$/;
 const ID = /^[0-9]{1,15}:[0-9]{1,15}$/;
-/** The symbol of a rune without one. */
 const NO_SYMBOL = '¤';
 
 /** Returns the letters of a typed name in upper case, without spacers and spaces. Undefined if it is not a name. */

@@ -49,7 +49,6 @@ export interface BuiltSite extends Site {
 
 /** The further parts of the API that the mirror has (pages/further.ts), by name. */
 interface Lists {
-  /** Number of etchings. */
   readonly etchings?: { readonly total: number };
   /** Newer builds may have other parts. */
   readonly [part: string]: object | undefined;
@@ -123,7 +122,6 @@ function isRootName(value: unknown): value is RootName {
 export const areEncodings = (value: unknown): value is readonly Encoding[] =>
   Array.isArray(value) && value.join() === ENCODINGS.filter((encoding) => value.includes(encoding)).join();
 
-/** The largest page size that a build may have. */
 const MAX_PAGE_SIZE = 100_000;
 
 /** True for distinct page sizes in ascending order. */

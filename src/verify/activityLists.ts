@@ -17,9 +17,8 @@ import {
   type TableEntry,
   totalOf,
 } from '../archive/sortedTable.ts';
-import { pointersOf } from '../archiver/pointers.ts';
 import type { StoredArchive } from '../archiver/storedArchive.ts';
-import { entriesOf } from '../archiver/tables.ts';
+import { entriesOf, pointersOf } from '../archiver/tables.ts';
 import type { Manifest } from '../contract/schemas.ts';
 import { archivePath } from '../pages/paths.ts';
 import { type ArchiveVerification, EntrySum } from './archive.ts';

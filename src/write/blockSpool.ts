@@ -4,7 +4,7 @@
  *
  * For each block, the spool has its pages and then its line of the directory.
  */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { renderEntry } from '../archive/directory.ts';
 import { envelopeHead } from '../pages/envelope.ts';
 import { OPERATIONS } from '../pages/lists.ts';
@@ -82,5 +82,27 @@ export class BlockSpool {
 
   close(): void {
     closeSync(this.#handle);
+  }
+}
+
+/** Reads parts of spools. Each file is opened once. */
+export class SpoolReader {
+  readonly #handles = new Map<string, number>();
+
+  /** Throws system errors. */
+  read(file: string, offset: number, length: number): Buffer {
+    const handle = this.#handles.get(file) ?? openSync(file, 'r');
+    this.#handles.set(file, handle);
+    const content = Buffer.allocUnsafe(length);
+    for (let read = 0; read < length; ) {
+      const bytes = readSync(handle, content, read, length - read, offset + read);
+      if (bytes === 0) throw new Error(`${file} is too short`);
+      read += bytes;
+    }
+    return content;
+  }
+
+  close(): void {
+    for (const handle of this.#handles.values()) closeSync(handle);
   }
 }

@@ -44,3 +44,14 @@ export class LineFile {
     }
   }
 }
+
+/** Writes a file of lines: those that `add` adds. Closes it also when `add` fails. */
+export async function writeLines(file: string, add: (lines: LineFile) => Promise<void> | void): Promise<LineFile> {
+  const lines = new LineFile(file);
+  try {
+    await add(lines);
+  } finally {
+    lines.close();
+  }
+  return lines;
+}

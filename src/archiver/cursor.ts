@@ -1,0 +1,19 @@
+/** Reads a sequence item by item. The current item can be read several times. */
+export class Cursor<Item> {
+  /** Undefined before the first `next`, and after the last item. */
+  current: Item | undefined;
+  readonly #items: Iterator<Item>;
+
+  constructor(items: Iterator<Item>) {
+    this.#items = items;
+  }
+
+  next(): void {
+    const { value, done } = this.#items.next();
+    this.current = done === true ? undefined : value;
+  }
+
+  close(): void {
+    this.#items.return?.();
+  }
+}
