@@ -62,14 +62,9 @@ export async function writeLists(
     total: now.total,
     levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], form, writer, store),
   };
-  const areNamesKnown = (tables?.etchings === undefined) === (now === undefined);
-  const names = await writeNames(
-    now === undefined ? plans : etchingPlans,
-    areNamesKnown ? (tables?.names ?? []) : [],
-    now !== undefined,
-    () => new TableWriter(objectSize, limits, put),
-    store,
-  );
+  // Without etchings, names are those of the records. So a build that lost its etchings has no level to continue.
+  const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
+  const names = await writeNames(namePlans, tables?.names ?? [], now !== undefined, () => new TableWriter(objectSize, limits, put), store);
   const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
   if (!hasActivity) return common;
 

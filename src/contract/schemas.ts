@@ -248,9 +248,7 @@ export const manifest = z
       .optional()
       .describe('True if `activity/` has all records as Parquet files, left out if not. `files` and `bytes` do not count these files.'),
     archive: rootName.optional().describe('The archive with all lists. Only in layout `archive`.'),
-    list_root: rootName
-      .optional()
-      .describe('The archive with etchings and other lists. Only in layout `files`, if it has any.'),
+    list_root: rootName.optional().describe('The archive with etchings and other lists. Only in layout `files`, if it has any.'),
     heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),
     tip: lastRead.optional().describe('The last block that was read, also if it has no activity. Left out without blocks.'),
     blocks: integer.describe('Blocks with activity.'),

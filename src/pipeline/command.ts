@@ -60,7 +60,10 @@ export const BUILD_COMMAND: Command = {
       byDefault: '8MB',
       about: 'Largest size of the files of layout archive, 4KB to 1GB. Up to 1MB, readers need no ranges.',
     },
-    { name: 'no-lists', about: 'Omits all lists but etchings from layout archive: activity by rune and by address, balances, holders, outputs.' },
+    {
+      name: 'no-lists',
+      about: 'Omits all lists but etchings from layout archive: activity by rune and by address, balances, holders, outputs.',
+    },
     { name: 'lists', about: 'Adds these lists to layout files.' },
     { name: 'parquet', about: 'Also writes all records as Parquet files into activity/, one file per 100 heights.' },
     { name: 'no-operation-pages', about: 'Omits the lists of a block by operation.' },

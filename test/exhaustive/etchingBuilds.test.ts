@@ -1,5 +1,5 @@
 /** What a build can say about etchings depends on its input, and what is wrong with their files. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { crc32 } from '../../src/archive/crc32.ts';
@@ -7,13 +7,13 @@ import { type Root, renderRoot } from '../../src/archive/root.ts';
 import { describe as describeArchive } from '../../src/archiver/archive.ts';
 import { DocumentWriter, documentsOf, type StoredDocument } from '../../src/archiver/documents.ts';
 import { nameOf, StoredArchive } from '../../src/archiver/storedArchive.ts';
-import { LIMITS } from '../../src/limits.ts';
+import { LIMITS, limitsWith } from '../../src/limits.ts';
 import { archivePath } from '../../src/pages/paths.ts';
 import { LAYOUTS } from '../../src/pages/site.ts';
 import { VerificationError } from '../../src/verify/findings.ts';
 import { gzipMember } from '../../src/write/compress.ts';
 import { MANIFEST } from '../support/archives.ts';
-import { temporaryFolder, testBuild, writeFiles } from '../support/build.ts';
+import { temporaryFolder, testBuild, tree, writeFiles } from '../support/build.ts';
 import { check } from '../support/outputs.ts';
 import { hex } from '../support/records.ts';
 import { type LocalHost, startServer } from '../support/server.ts';
@@ -112,6 +112,25 @@ describe.each(LAYOUTS)('etchings of layout %s', (layout) => {
     const { get } = await mirrorOf(files, { layout });
     expect((await get('etchings/OLD')).body['supply']).toEqual({ premine: '7.0' });
     expect((await get('etchings/NEW')).body['supply']).toMatchObject({ current: '7.0' });
+  });
+
+  it('that are lost with the runes table leave the names of the records, and come back with it', async () => {
+    const work = temporaryFolder();
+    const [out, input] = [join(work, 'out'), join(work, 'in')];
+    const options = { inputs: [input], layout, lists: true, limits: limitsWith({ listLevels: { steps: [4, 2], unsettled: 1 } }) };
+    const records = [100, 101, 103, 106].map((height) =>
+      record(height, height === 100 ? '90:1' : '100:1', height === 100 ? 'VERYOLD' : 'OLD', '1.5'),
+    );
+    const table = runes(rune(0, 90, 'VERYOLD'), rune(1, 100, 'OLD'));
+    for (const [step, isTabled] of [true, false, true].entries()) {
+      rmSync(join(input, 'runes.csv'), { force: true });
+      writeFiles(input, { 'a.ndjson': records.join(''), ...(isTabled ? { 'runes.csv': table } : {}) });
+      const { manifest, wasFull } = await testBuild(out, options);
+      expect([wasFull, manifest.lists?.etchings !== undefined]).toEqual([step === 0, isTabled]);
+      await testBuild(join(work, `full-${step}`), options);
+      expect(tree(out)).toEqual(tree(join(work, `full-${step}`)));
+      await check(out);
+    }
   });
 
   it.each<[string, Readonly<Record<string, string>>]>([
