@@ -49,8 +49,6 @@ export interface WorkLimits {
   readonly removedAtOnce: number;
   /** Lines about records that a verification collects in files. Above it, it loads them into its store. */
   readonly linesPerLoad: number;
-  /** Balances that a verification sums in memory. Above it, it adds them to its store. */
-  readonly summedAtOnce: number;
   /** Blocks of 4,096 bytes of an old table that are read at once. */
   readonly tableBlocksAtOnce: number;
 }
@@ -138,7 +136,6 @@ export const LIMITS: Limits = {
   recordsAside: 200_000,
   removedAtOnce: 10_000,
   linesPerLoad: 200_000,
-  summedAtOnce: 50_000,
   tableBlocksAtOnce: 64,
   segmentBlocks: 1024,
 };

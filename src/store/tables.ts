@@ -212,7 +212,7 @@ export const TABLES = {
       in_page: 'BIGINT',
     },
     madeBy: 'archiver/listedRecords.ts',
-    changedBy: ['verify/balances.ts'],
+    changedBy: ['verify/records.ts'],
   },
   /** The pages of the blocks in `listed_records`. */
   listed_pages: {

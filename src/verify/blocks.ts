@@ -3,7 +3,6 @@
  */
 import { z } from 'zod';
 import { blockDigest, digestOfRecords } from '../contract/blockDigest.ts';
-import type { envelope } from '../contract/schemas.ts';
 import { messageOf } from '../errors.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { readPage } from '../pages/envelope.ts';
@@ -12,40 +11,39 @@ import { OPERATIONS } from '../pages/lists.ts';
 import { blockStem, type PageId, pagePath, pagesOf } from '../pages/paths.ts';
 import { maximumLimit, type Site } from '../pages/site.ts';
 import { RecordBytes, sliceRecords } from '../render/recordBytes.ts';
-import type { Batch } from '../render/servedOrder.ts';
+import type { Batch, BatchBlock } from '../render/servedOrder.ts';
 import { readRegularFile } from '../write/regularFile.ts';
 import type { ArchiveVerification } from './archive.ts';
-import { type Findings, orFinding } from './findings.ts';
+import { orFinding } from './findings.ts';
+import type { Verification } from './verification.ts';
 
-type Envelope = ReturnType<typeof envelope>;
-export type Activity = z.infer<Envelope>['results'][number];
+export type Activity = z.infer<Verification['schema']>['results'][number];
 
 /** A block and its records, read from its pages. */
 export interface ReadBlock {
   /** The block as input for the page writer. */
   readonly batch: Batch;
+  readonly found: BatchBlock;
   /** The records of the block, in served order. */
   readonly records: readonly Activity[];
 }
 
 /** Reads all records of a block. If its pages are damaged, adds a finding and returns undefined. */
 export function readBlock(
-  root: string,
-  site: Site,
+  { root, site, schema, findings }: Verification,
   archive: ArchiveVerification | undefined,
-  schema: Envelope,
   block: BlockDigest,
-  findings: Findings,
 ): ReadBlock | undefined {
   const records: Activity[] = [];
   const bytes = new RecordBytes(block.records, block.records * 640);
-  const pages = archive === undefined ? largestPages(block, site) : archivedPages(block, site);
-  const texts = archive === undefined ? undefined : orFinding(findings, () => archive.pagesOf(block));
-  if (archive !== undefined && texts === undefined) return undefined;
-  for (const [i, [page, named]] of pages.entries()) {
-    const path = texts?.[i]?.[0] ?? named;
+  const stored = site.layout === 'files' ? [] : orFinding(findings, () => archive?.pagesOf(block));
+  if (stored === undefined) return undefined;
+  for (const [i, page] of largestPages(block, site).entries()) {
+    const path =
+      site.layout === 'files' ? pagePath(blockStem(String(block.height)), page, site) : (stored[i]?.path ?? `block ${block.height}`);
     try {
-      const text = texts === undefined ? readRegularFile(`${root}/${path}`).toString('utf8') : textOf(texts[i]);
+      const text = site.layout === 'files' ? readRegularFile(`${root}/${path}`).toString('utf8') : stored[i]?.text;
+      if (text === undefined) throw new Error('a page is missing in the archive');
       const { results, total, limit, offset } = schema.parse(JSON.parse(text));
       if (total !== block.records) throw new Error(`its total is ${total}, but the block has ${block.records} records`);
       if (limit !== page.limit || offset !== page.offset)
@@ -64,26 +62,16 @@ export function readBlock(
     findings.add(`block ${block.height}: ${wrong}`);
     return undefined;
   }
-  return { batch: toBatch(records, bytes, block, site), records };
-}
-
-/** Lists the pages of a block in an archive. */
-function archivedPages({ height, records }: BlockDigest, site: Site): [page: PageId, path: string][] {
-  const limit = maximumLimit(site);
-  return Array.from({ length: Math.ceil(records / limit) }, (_, i) => [{ limit, offset: i * limit }, `block ${height}`]);
-}
-
-function textOf(page: readonly [path: string, text: string] | undefined): string {
-  if (page === undefined) throw new Error('a page is missing in the archive');
-  return page[1];
+  return { ...toBatch(records, bytes, block, site), records };
 }
 
 /** Lists the block's pages of the largest size. Together they have all of its records. */
-function largestPages(block: BlockDigest, site: Site): [page: PageId, path: string][] {
-  const stem = blockStem(String(block.height));
-  const pages = pagesOf(block.records, site);
-  const largest = pages.filter((page) => page.limit === maximumLimit(site));
-  return (largest.length === 0 ? pages : largest).map((page) => [page, pagePath(stem, page, site)]);
+function largestPages({ records }: BlockDigest, site: Site): PageId[] {
+  const limit = maximumLimit(site);
+  if (site.layout === 'archive') return Array.from({ length: Math.ceil(records / limit) }, (_, i) => ({ limit, offset: i * limit }));
+  const pages = pagesOf(records, site);
+  const largest = pages.filter((page) => page.limit === limit);
+  return largest.length === 0 ? pages : largest;
 }
 
 function firstIssue(error: z.ZodError): string {
@@ -107,7 +95,7 @@ function disorder(records: readonly Activity[], block: BlockDigest, site: Site):
   return undefined;
 }
 
-function toBatch(records: readonly Activity[], bytes: RecordBytes, block: BlockDigest, site: Site): Batch {
+function toBatch(records: readonly Activity[], bytes: RecordBytes, block: BlockDigest, site: Site): Pick<ReadBlock, 'batch' | 'found'> {
   const txIds: string[] = [];
   const txRecords: number[] = [];
   const operations = Uint8Array.from(records, (record) => OPERATIONS.indexOf(record.operation));
@@ -118,7 +106,7 @@ function toBatch(records: readonly Activity[], bytes: RecordBytes, block: BlockD
     }
     txRecords[txRecords.length - 1] = (txRecords.at(-1) ?? 0) + 1;
   }
-  const whole = {
+  const found = {
     ...block,
     first: 0,
     firstTx: 0,
@@ -126,12 +114,13 @@ function toBatch(records: readonly Activity[], bytes: RecordBytes, block: BlockD
     operations: OPERATIONS.map((_, code) => operations.filter((o) => o === code).length),
     digest: site.dialect === 'contract' ? blockDigest(sliceRecords(bytes, 0, records.length)) : digestOfRecords(records),
   };
-  return {
-    blocks: [whole],
+  const batch = {
+    blocks: [found],
     bytes: bytes.bytes,
     offsets: bytes.offsets,
     operations,
     txIds: Buffer.from(txIds.join(''), 'latin1'),
     txRecords: Uint32Array.from(txRecords),
   };
+  return { batch, found };
 }

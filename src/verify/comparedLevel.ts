@@ -7,24 +7,38 @@ import { documentsOf, type StoredDocument } from '../archiver/documents.ts';
 import type { StoredArchive } from '../archiver/storedArchive.ts';
 import type { Findings } from './findings.ts';
 
+/**
+ * Returns a function that begins levels of lists, as the writers of lists take it. `tables` are the levels of the archive by
+ * kind of list, and `what` says what a document of this kind is about, followed by its key.
+ */
+export const comparedLevels =
+  <Kind extends string>(
+    what: Readonly<Record<Kind, string>>,
+    tables: Readonly<Record<NoInfer<Kind>, readonly DocumentLevel[]>>,
+    archive: StoredArchive,
+    findings: Findings,
+  ) =>
+  (kind: Kind, range: LevelRange): LevelWriter => {
+    const level = tables[kind].find(({ first, last }) => first === range.first && last === range.last);
+    const wrong = `in the blocks ${range.first} to ${range.last}, the archive has wrong ${what[kind]}`;
+    return new ComparedLevel(level, archive, (key) => findings.add(`${wrong} ${key.split(' ')[0]}`));
+  };
+
 /** Compares expected documents with those of a level of the archive, up to the first difference. */
-export class ComparedLevel implements LevelWriter {
-  readonly #what: string;
+class ComparedLevel implements LevelWriter {
   readonly #level: DocumentLevel | undefined;
   readonly #documents: Iterator<StoredDocument>;
-  readonly #findings: Findings;
+  readonly #report: (key: string) => void;
   #isDifferent = false;
 
-  /** `what` names what a document is about, followed by its key. */
-  constructor(what: string, { first, last }: LevelRange, levels: readonly DocumentLevel[], archive: StoredArchive, findings: Findings) {
-    this.#what = `in the blocks ${first} to ${last}, the archive has wrong ${what}`;
-    this.#level = levels.find((level) => level.first === first && level.last === last);
-    this.#documents = this.#level === undefined ? [].values() : documentsOf(archive, this.#level);
-    this.#findings = findings;
+  constructor(level: DocumentLevel | undefined, archive: StoredArchive, report: (key: string) => void) {
+    this.#level = level;
+    this.#documents = level === undefined ? [].values() : documentsOf(archive, level);
+    this.#report = report;
   }
 
   #differ(key: string): void {
-    this.#findings.add(`${this.#what} ${key.split(' ')[0]}`);
+    this.#report(key);
     this.#isDifferent = true;
   }
 

@@ -20,6 +20,9 @@ export class ComparingSink implements FileSink {
   /** Number of compressed files that were found. */
   sidecars = 0;
 
+  /** The paths of files that are not pages. */
+  readonly paths: string[] = [];
+
   constructor(root: string, findings: Findings) {
     this.#root = root;
     this.#findings = findings;
@@ -79,6 +82,7 @@ export class ComparingSink implements FileSink {
   }
 
   file(path: string, bytes: Uint8Array): void {
+    this.paths.push(path);
     const present = this.#read(path);
     if (present !== undefined && !present.equals(bytes))
       this.#findings.add(`${path} is not the file that a build makes of the manifest and the blocks`);

@@ -6,20 +6,26 @@
  */
 import { runeKey } from '../archive/balanceTables.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
-import type { EtchingTables } from '../archive/listTables.ts';
+import type { ListTables } from '../archive/listTables.ts';
 import { documentsOf, mergeDocuments } from '../archiver/documents.ts';
+import type { StoredArchive } from '../archiver/storedArchive.ts';
 import type { Manifest } from '../contract/schemas.ts';
+import { joinRuns } from '../contract/sources.ts';
 import { messageOf } from '../errors.ts';
 import { parseEtching } from '../etchings/parse.ts';
-import type { BlockDigest } from '../output/digests.ts';
+import { type Etching, renderEtching } from '../etchings/render.ts';
 import { archivePath } from '../pages/paths.ts';
 import type { NamedRune } from '../pages/search.ts';
-import type { BuiltSite } from '../pages/site.ts';
-import { type ArchiveVerification, EntrySum } from './archive.ts';
 import type { Activity } from './blocks.ts';
-import { type Findings, orFinding } from './findings.ts';
-import { addNames } from './names.ts';
-import { checkEtching, type EtchingChecks, EtchingList, type ReadEtching, SupplyRecount } from './supply.ts';
+import { orFinding } from './findings.ts';
+import { SupplyRecount } from './supply.ts';
+import { addNames, checkTable, Fingerprints } from './tables.ts';
+import type { Verification } from './verification.ts';
+
+type Facts = NonNullable<NonNullable<Manifest['lists']>['etchings']>;
+
+/** An etching as its JSON has it, without the counts. */
+type ReadEtching = Omit<Etching, 'counts'>;
 
 /** A level whose etchings were compared with the records. */
 interface CheckedLevel extends LevelRange {
@@ -30,47 +36,39 @@ interface CheckedLevel extends LevelRange {
 }
 
 export class EtchingsVerification {
-  readonly #archive: ArchiveVerification;
-  readonly #tables: EtchingTables;
-  readonly #total: number;
-  readonly #checks: EtchingChecks;
-  readonly #findings: Findings;
+  readonly #verification: Verification;
+  readonly #archive: StoredArchive;
+  readonly #lists: ListTables;
+  readonly #facts: Facts;
+  readonly #recount = new SupplyRecount();
   /** Levels whose blocks were not all counted. */
   readonly #left: LevelRange[];
   readonly #levels: CheckedLevel[] = [];
 
-  private constructor(archive: ArchiveVerification, tables: EtchingTables, total: number, checks: EtchingChecks, findings: Findings) {
+  private constructor(verification: Verification, archive: StoredArchive, lists: ListTables, facts: Facts) {
+    this.#verification = verification;
     this.#archive = archive;
-    this.#tables = tables;
-    this.#total = total;
-    this.#checks = checks;
-    this.#findings = findings;
-    const { lists } = archive.archive.root;
-    this.#left = lists === undefined ? [] : levelRanges(archive.tip, lists);
+    this.#lists = lists;
+    this.#facts = facts;
+    this.#left = levelRanges(verification.site.tip, lists);
   }
 
   /** Returns undefined for an output without etchings. */
-  static of(
-    site: BuiltSite,
-    { lists, sources = [] }: Manifest,
-    archive: ArchiveVerification | undefined,
-    findings: Findings,
-  ): EtchingsVerification | undefined {
-    const facts = lists?.etchings;
-    const tables = archive?.archive.root.lists?.etchings;
-    if ((facts === undefined) !== (tables === undefined))
-      findings.add('the manifest and the root of the archive differ in whether there are etchings');
-    if (facts === undefined || archive === undefined || tables === undefined) return undefined;
-    const checks = { site, hasCounts: facts.counts === true, recount: new SupplyRecount(), sources };
-    return new EtchingsVerification(archive, tables, facts.total, checks, findings);
+  static of(verification: Verification, archive: StoredArchive | undefined): EtchingsVerification | undefined {
+    const facts = verification.manifest.lists?.etchings;
+    const lists = archive?.root.lists;
+    if ((facts === undefined) !== (lists?.etchings === undefined))
+      verification.findings.add('the manifest and the root of the archive differ in whether there are etchings');
+    if (facts === undefined || archive === undefined || lists?.etchings === undefined) return undefined;
+    return new EtchingsVerification(verification, archive, lists, facts);
   }
 
   /** Yields the etchings as they are now, oldest first. They are read anew, because all of them may not fit into memory. */
   async *all(): AsyncGenerator<ReadEtching> {
-    const levels = this.#tables.levels.map((level) => documentsOf(this.#archive.archive, level));
+    const levels = (this.#lists.etchings?.levels ?? []).map((level) => documentsOf(this.#archive, level));
     for await (const { values } of mergeDocuments(levels, (same) => same.at(-1) ?? [])) {
       const [json = ''] = values;
-      yield parseEtching(json, this.#checks.site.dialect);
+      yield parseEtching(json, this.#verification.site.dialect);
     }
   }
 
@@ -99,36 +97,41 @@ export class EtchingsVerification {
   /** Counts the records of a block. Heights must ascend. */
   add(height: number, records: readonly Activity[]): void {
     this.#checkBelow(height);
-    this.#checks.recount.add(records);
+    this.#recount.add(records);
   }
 
   /** Checks the etchings after all blocks were added. */
-  async finish(blocks: readonly BlockDigest[]): Promise<void> {
+  async finish(): Promise<void> {
+    const { findings } = this.#verification;
     this.#checkBelow(Number.POSITIVE_INFINITY);
-    if (this.#findings.count > 0) return;
-    const levels = this.#levels.map((level) => ({ ...level, sum: new EntrySum(), found: 0, isRight: true }));
-    const list = new EtchingList(this.#checks, blocks, this.#archive.tip, this.#findings);
+    if (findings.count > 0) return;
+    const levels = this.#levels.map((level) => ({ ...level, entries: new Fingerprints(), found: 0, isRight: true }));
+    const list = new EtchingList(this.#verification);
     for await (const etching of this.all()) {
       const { block_height: height } = etching;
       const key = runeKey(list.count);
       for (const level of levels) {
-        if (height >= level.first && height <= level.last) addNames({ ...etching, ordinal: list.count }, level.sum);
+        if (height >= level.first && height <= level.last) addNames(etching, list.count, level.entries);
         if (!this.#hasChanged(etching, level)) continue;
         level.isRight &&= level.keys[level.found] === key;
         level.found += 1;
       }
       list.add(etching);
     }
-    const name = archivePath(this.#archive.archive.name.root);
-    if (this.#tables.total !== this.#total || list.count !== this.#total)
-      this.#findings.add(`${name} has another number of etchings than the manifest`);
+    const name = archivePath(this.#archive.name.root);
+    const { etchings, names } = this.#lists;
+    if (etchings?.total !== this.#facts.total || list.count !== this.#facts.total)
+      findings.add(`${name} has another number of etchings than the manifest`);
     for (const { first, last, keys, found, isRight } of levels)
-      if (!isRight || keys.length !== found) this.#findings.add(`${name} has other etchings for the blocks ${first} to ${last}`);
-    if (this.#tables.levels.length !== levels.filter(({ keys }) => keys.length > 0).length)
-      this.#findings.add(`${name} has etchings of other blocks`);
-    this.#archive.checkTable('table of names', this.#archive.archive.root.lists?.names ?? [], levels);
-    list.finish();
-    this.#checks.recount.clear();
+      if (!isRight || keys.length !== found) findings.add(`${name} has other etchings for the blocks ${first} to ${last}`);
+    if (etchings?.levels.length !== levels.filter(({ keys }) => keys.length > 0).length)
+      findings.add(`${name} has etchings of other blocks`);
+    checkTable('table of names', names, levels, this.#archive, findings);
+    for (const id of this.#recount.ids) if (!list.ids.has(id)) findings.add(`the rune ${id} has records but no etching`);
+    const hasCounts = this.#facts.counts === true;
+    if (list.isComplete() !== hasCounts)
+      findings.add(`the etchings ${hasCounts ? 'have' : 'lack'} counts of mints and burns, against the rule`);
+    this.#recount.clear();
   }
 
   /** Checks the levels that end below a height, whose blocks were all counted. */
@@ -139,28 +142,37 @@ export class EtchingsVerification {
     }
   }
 
-  #checkLevel(range: LevelRange): void {
+  #checkLevel({ first, last }: LevelRange): void {
+    const { findings } = this.#verification;
     const keys: string[] = [];
-    const { archive } = this.#archive;
-    const level = this.#tables.levels.find(({ first, last }) => first === range.first && last === range.last);
-    orFinding(this.#findings, () => {
-      for (const { key, values } of level === undefined ? [] : documentsOf(archive, level)) {
+    const level = this.#lists.etchings?.levels.find((one) => one.first === first && one.last === last);
+    orFinding(findings, () => {
+      for (const { key, values } of level === undefined ? [] : documentsOf(this.#archive, level)) {
         keys.push(key);
         try {
           if (values.length !== 1) throw new Error('has several values');
-          checkEtching(values[0] ?? '', range.last, this.#checks);
+          this.#checkEtching(values[0] ?? '', last);
         } catch (error) {
-          this.#findings.add(`in the blocks ${range.first} to ${range.last}, the etching ${key}: ${messageOf(error)}`);
+          findings.add(`in the blocks ${first} to ${last}, the etching ${key}: ${messageOf(error)}`);
         }
       }
     });
-    this.#levels.push({ ...range, keys, touched: this.#checks.recount.takeTouched() });
+    this.#levels.push({ first, last, keys, touched: this.#recount.takeTouched() });
+  }
+
+  /** Throws when the JSON of an etching is not as the records up to the block `tip` say. */
+  #checkEtching(json: string, tip: number): void {
+    const { dialect } = this.#verification.site;
+    const etching = parseEtching(json, dialect);
+    const counts = this.#facts.counts === true ? this.#recount.countsOf(etching) : undefined;
+    if (renderEtching({ ...etching, counts }, dialect, tip) !== json) throw new Error(`${etching.id} is not as its records say`);
   }
 
   /** True when an etching changed in the blocks of a level. */
   #hasChanged(etching: ReadEtching, { first, last, touched }: CheckedLevel): boolean {
     if (etching.block_height > last) return false;
-    return etching.block_height >= first || (this.#checks.hasCounts && (touched.has(etching.id) || hasMoved(etching, first + 1, last + 1)));
+    if (etching.block_height >= first) return true;
+    return this.#facts.counts === true && (touched.has(etching.id) || hasMoved(etching, first + 1, last + 1));
   }
 }
 
@@ -176,4 +188,58 @@ function hasMoved(etching: ReadEtching, from: number, to: number): boolean {
     [terms_height_start, terms_height_end].some((term) => isIn(term, 0)) ||
     [terms_offset_start, terms_offset_end].some((term) => isIn(term, block_height))
   );
+}
+
+/** Checks the order of etchings, and finds out whether they can have counts. */
+class EtchingList {
+  readonly #verification: Verification;
+  readonly #heights: ReadonlySet<number>;
+  readonly ids = new Set<string>();
+  #last: ReadEtching | undefined;
+  #hasFirst = false;
+  #hasBlocks = true;
+  #lowest: number;
+
+  constructor(verification: Verification) {
+    this.#verification = verification;
+    this.#heights = new Set(verification.blocks.map(({ height }) => height));
+    this.#lowest = verification.site.tip;
+  }
+
+  /** Number of etchings so far. */
+  get count(): number {
+    return this.ids.size;
+  }
+
+  /** Adds the next etching. */
+  add(etching: ReadEtching): void {
+    const { site, findings } = this.#verification;
+    const { id, number, block_height: height } = etching;
+    if (this.#last !== undefined && !isBefore(this.#last, etching)) findings.add(`the etching ${id} is not in order`);
+    if (height > site.tip) findings.add(`the etching ${id} is above the last block that was read`);
+    this.#last = etching;
+    this.ids.add(id);
+    this.#hasFirst ||= number === 0;
+    this.#hasBlocks &&= this.#heights.has(height);
+    this.#lowest = Math.min(this.#lowest, height);
+  }
+
+  /** True if the output has all mints and burns of these etchings, as far as the manifest says which blocks were read. */
+  isComplete(): boolean {
+    const { manifest, blocks, site } = this.#verification;
+    if (!this.#hasFirst || !this.#hasBlocks) return false;
+    const read = joinRuns((manifest.sources ?? []).flatMap((source) => source.blocks));
+    const first = read[0]?.[0];
+    if (first === undefined) return true;
+    const low = Math.max(first, this.#lowest);
+    const known = joinRuns([...read, ...blocks.map(({ height }): [number, number] => [height, height])]);
+    return low > site.tip || known.some(([from, to]) => from <= low && site.tip <= to);
+  }
+}
+
+function isBefore(a: ReadEtching, b: ReadEtching): boolean {
+  if (a.block_height !== b.block_height) return a.block_height < b.block_height;
+  if (a.tx_index !== b.tx_index) return a.tx_index < b.tx_index;
+  if (a.number !== b.number) return a.number < b.number;
+  return Buffer.compare(Buffer.from(a.id), Buffer.from(b.id)) < 0;
 }

@@ -26,6 +26,12 @@ export class Findings {
     if (this.#shown.length < SHOWN) this.#shown.push(finding);
   }
 
+  /** Adds a finding for the error of a damaged file. Throws any other error again. */
+  addDamage(error: unknown): void {
+    if (!(error instanceof ChangedArchiveError) && !(error instanceof ArchiveError)) throw error;
+    this.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));
+  }
+
   /** Throws a VerificationError if there are findings. */
   throwIfAny(dir: string): void {
     if (this.count === 0) return;
@@ -51,8 +57,7 @@ export function orFinding<Result>(findings: Findings, check: () => Result): Resu
   try {
     return check();
   } catch (error) {
-    if (!(error instanceof ChangedArchiveError) && !(error instanceof ArchiveError)) throw error;
-    findings.add(messageOf(error).replace('was changed since the last build', 'is missing or damaged'));
+    findings.addDamage(error);
     return undefined;
   }
 }

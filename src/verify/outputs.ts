@@ -9,58 +9,43 @@ import { type DocumentLevel, levelRanges } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
 import { type OutputTables, parseOutput } from '../archive/outputTables.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
-import { type AddressForm, AddressOutputs, sortKeySql } from '../archiver/addressOutputs.ts';
+import { AddressOutputs, sortKeySql } from '../archiver/addressOutputs.ts';
 import { documentsOf } from '../archiver/documents.ts';
 import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../archiver/unitSql.ts';
+import type { Limits } from '../limits.ts';
 import { archivePath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
 import { LineFile } from '../write/lineFile.ts';
-import type { Activity } from './blocks.ts';
-import { ComparedLevel } from './comparedLevel.ts';
-import { type Findings, PULL_ANEW } from './findings.ts';
+import { comparedLevels } from './comparedLevel.ts';
+import { PULL_ANEW } from './findings.ts';
+import type { Verification } from './verification.ts';
 
-const COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
+/** Columns of outputs, with a row for each of their runes. */
+export const OUTPUT_COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
 
-/** What an output received of a rune, as a line of `received.ndjson`. `amount` has decimals. */
-export const receivedLine = ({ location, address, rune, amount = '0' }: Activity, unprefixed: (hex: string) => string): string =>
-  `${JSON.stringify({
-    output: `${unprefixed(location.tx_id)}:${location.vout}`,
-    height: location.block_height,
-    hash: unprefixed(location.block_hash),
-    tx_index: location.tx_index,
-    timestamp: location.timestamp,
-    address: address ?? null,
-    rune: rune.id,
-    units: amount,
-  })}\n`;
-
-/** Makes the table that `loadReceived` fills. */
+/** Makes the table `received_outputs`, whose units have decimals. */
 export const makeReceived = (store: Store): Promise<void> =>
   store.run(`CREATE TEMP TABLE received_outputs ("output" VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT, "timestamp" BIGINT,
-    address VARCHAR, rune VARCHAR, amount VARCHAR)`);
+    address VARCHAR, rune VARCHAR, units VARCHAR)`);
 
-/** Loads lines of `receivedLine` into the store. */
-export const loadReceived = (file: string, store: Store): Promise<void> =>
-  store.run(`INSERT INTO received_outputs FROM ${readLines(file, COLUMNS)}`);
+/** Adds what outputs received. `records` is SQL of these columns and `operation`; `output` is NULL in other records. */
+export const loadReceived = (records: string, store: Store): Promise<void> =>
+  store.run(`INSERT INTO received_outputs
+    SELECT * EXCLUDE (operation) REPLACE (coalesce(units, '0') AS units) FROM ${records} WHERE "output" IS NOT NULL`);
+
+/** The lists of an archive with outputs. */
+type OutputLists = ListTables & { readonly outputs: OutputTables };
 
 /**
- * Compares the outputs of an archive with the records up to its tip. `lists` are all lists of its root, and `limits`
- * has those with which they were made. Needs the tables
- * `received_outputs`, `listed_records` and `state.runes`. Throws a ChangedArchiveError when a file is damaged.
+ * Compares the outputs of an archive with the records up to its tip. `limits` has those with which its lists were made.
+ * Needs the tables of `RecordTables`, and `state.runes`. Throws a ChangedArchiveError when a file is damaged.
  */
-export async function verifyOutputs(
-  lists: ListTables,
-  tables: OutputTables,
-  limits: AddressForm['limits'],
-  archive: StoredArchive,
-  scratch: string,
-  findings: Findings,
-  store: Store,
-): Promise<void> {
+export async function verifyOutputs(verification: Verification, archive: StoredArchive, lists: OutputLists, limits: Limits): Promise<void> {
+  const { findings } = verification;
   const before = findings.count;
-  if (!(await readOutputs(tables, archive, scratch, store))) {
+  if (!(await readOutputs(verification, archive, lists.outputs))) {
     findings.add('the archive has outputs that are spent but were never made, or that cannot be read');
     return;
   }
@@ -69,15 +54,14 @@ export async function verifyOutputs(
   const digits = digitsOf('upper', 'lower');
   const place = '"output", height, hash, tx_index, "timestamp", address, rune';
   const received = sums(
-    `SELECT ${place}, ${unitsOf('amount', 'divisibility')} AS units FROM received_outputs JOIN (SELECT id, divisibility FROM state.runes) ON id = rune`,
+    `SELECT ${place}, ${unitsOf('received.units', 'divisibility')} AS units FROM received_outputs AS received JOIN (SELECT id, divisibility FROM state.runes) ON id = rune`,
     place,
   );
   await addFirst(
     `SELECT "output" AS name FROM (SELECT ${place}, units FROM read_outputs EXCEPT ALL SELECT ${place}, ${digits} FROM (${received}))`,
     'the output',
     ' has not what its records say',
-    findings,
-    store,
+    verification,
   );
   const held = sums('SELECT address, rune AS id, units FROM read_outputs WHERE address IS NOT NULL', 'id, address');
   await addFirst(
@@ -86,15 +70,14 @@ export async function verifyOutputs(
      WHERE held.units IS DISTINCT FROM balance.units`,
     'the outputs of the address',
     ' do not add up to its balance',
-    findings,
-    store,
+    verification,
     `Build again with the same flags and --full. If that does not help: ${PULL_ANEW}`,
   );
-  if (findings.count === before) await verifyAddresses(lists, tables, limits, archive, scratch, findings, store);
+  if (findings.count === before) await verifyAddresses(verification, archive, lists, limits);
 }
 
 /** Adds a finding about the first row of a query. */
-async function addFirst(sql: string, before: string, after: string, findings: Findings, store: Store, advice?: string): Promise<void> {
+async function addFirst(sql: string, before: string, after: string, { findings, store }: Verification, advice?: string): Promise<void> {
   const [row] = await store.rows(`SELECT min(name) AS name FROM (${sql}) HAVING count(*) > 0`, { name: text });
   if (row !== undefined) findings.add(`${before} ${row.name}${after}`, advice);
 }
@@ -103,7 +86,7 @@ async function addFirst(sql: string, before: string, after: string, findings: Fi
  * Makes the tables `read_outputs` (a row for each rune of the unspent outputs), `read_values` (made outputs) and
  * `read_spent` from the documents by outpoint. Returns false if one is not a document that a build makes.
  */
-async function readOutputs({ outputs }: OutputTables, archive: StoredArchive, scratch: string, store: Store): Promise<boolean> {
+async function readOutputs({ scratch, store }: Verification, archive: StoredArchive, { outputs }: OutputTables): Promise<boolean> {
   const [runes, values, spent] = ['outputs', 'values', 'spent'].map((name) => new LineFile(join(scratch, `${name}.ndjson`)));
   if (runes === undefined || values === undefined || spent === undefined) return false;
   try {
@@ -133,7 +116,7 @@ async function readOutputs({ outputs }: OutputTables, archive: StoredArchive, sc
   await store.run(`CREATE OR REPLACE TEMP TABLE read_spent AS FROM ${readLines(spent.file, `first: 'BIGINT', "output": 'VARCHAR'`)};
     CREATE OR REPLACE TEMP TABLE read_values AS
       FROM ${readLines(values.file, `first: 'BIGINT', "output": 'VARCHAR', height: 'BIGINT', key: 'VARCHAR', place: 'VARCHAR', runes: 'VARCHAR'`, MOST_INFLATED)};
-    CREATE OR REPLACE TEMP TABLE read_outputs AS FROM ${readLines(runes.file, COLUMNS)} ANTI JOIN read_spent USING ("output")`);
+    CREATE OR REPLACE TEMP TABLE read_outputs AS FROM ${readLines(runes.file, OUTPUT_COLUMNS)} ANTI JOIN read_spent USING ("output")`);
   const { wrong } = await store.row(
     `SELECT count(*) AS wrong FROM read_spent AS s LEFT JOIN read_values AS v ON v."output" = s."output" AND v.first < s.first WHERE v.first IS NULL`,
     { wrong: int },
@@ -143,27 +126,17 @@ async function readOutputs({ outputs }: OutputTables, archive: StoredArchive, sc
 
 /** Compares the lists of addresses with those that a build makes of the documents by outpoint. */
 async function verifyAddresses(
-  lists: ListTables,
-  tables: OutputTables,
-  limits: AddressForm['limits'],
-  old: StoredArchive,
-  scratch: string,
-  findings: Findings,
-  store: Store,
+  { findings, scratch, store }: Verification,
+  archive: StoredArchive,
+  lists: OutputLists,
+  limits: Limits,
 ): Promise<void> {
   const before = findings.count;
   const ranges = levelRanges(lists.tip, lists, lists.lowest);
-  const writer: AddressForm['writer'] = (kind, range) => new ComparedLevel(WHAT[kind], range, tables[kind], old, findings);
-  const form: AddressForm = {
-    old: undefined,
-    known: [],
-    writer,
-    limits,
-    heights: HEIGHTS,
-    ranges,
-    scratch,
-  };
-  const addresses = await AddressOutputs.begin(form, store);
+  const { addresses: found, starts } = lists.outputs;
+  const writer = comparedLevels(WHAT, lists.outputs, archive, findings);
+  const heights = 'SELECT "output", height AS block_height FROM read_values';
+  const addresses = await AddressOutputs.begin({ old: undefined, known: [], writer, limits, heights, ranges, scratch }, store);
   const expected: Record<'addresses' | 'starts', DocumentLevel[]> = { addresses: [], starts: [] };
   for (const range of ranges) {
     const made = await addresses.write(range, [], {
@@ -175,11 +148,8 @@ async function verifyAddresses(
     });
     for (const kind of ['addresses', 'starts'] as const) if (made[kind] !== undefined) expected[kind].push(made[kind]);
   }
-  const { addresses: found, starts } = tables;
   if (findings.count === before && JSON.stringify(expected) !== JSON.stringify({ addresses: found, starts }))
-    findings.add(`${archivePath(old.name.root)} has other levels of outputs than a build makes`);
+    findings.add(`${archivePath(archive.name.root)} has other levels of outputs than a build makes`);
 }
-
-const HEIGHTS = 'SELECT "output", height AS block_height FROM read_values';
 
 const WHAT = { addresses: 'outputs of the address', starts: 'starts of pages of the address' } as const;

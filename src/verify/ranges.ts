@@ -5,32 +5,20 @@
 import { join, resolve } from 'node:path';
 import { byRange, type FileStamp, rangesFile, recordsOf, stampOf } from '../bulk/ranges.ts';
 import { COLUMNS } from '../bulk/rows.ts';
-import type { Progress } from '../cli/progress.ts';
 import { BuildError, messageOf } from '../errors.ts';
-import type { WorkLimits } from '../limits.ts';
 import type { BlockDigest } from '../output/digests.ts';
 import { RANGES_PATH, rangePath } from '../pages/paths.ts';
-import type { Site } from '../pages/site.ts';
 import { renderBatches } from '../render/batches.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
-import type { ComparingSink } from './comparingSink.ts';
-import type { Findings } from './findings.ts';
+import type { Verification } from './verification.ts';
 
 /**
- * Compares the Parquet files below `root` and their list with these blocks (heights ascending). The digests of the
- * blocks must already match their pages. Returns the paths of all files that the output must have.
+ * Compares the Parquet files and their list with the blocks, whose digests must already match their pages. Returns the
+ * paths of all Parquet files that the output must have.
  */
-export async function verifyRanges(
-  root: string,
-  site: Site,
-  blocks: readonly BlockDigest[],
-  store: Store,
-  limits: Pick<WorkLimits, 'batchRecords'>,
-  sink: ComparingSink,
-  findings: Findings,
-  progress: Progress,
-): Promise<string[]> {
+export async function verifyRanges(verification: Verification): Promise<string[]> {
+  const { root, blocks, findings, own, progress } = verification;
   const stamps = new Map<number, FileStamp>();
   const ranges = byRange(blocks);
   try {
@@ -42,24 +30,19 @@ export async function verifyRanges(
       const stamp = await stampOf(join(root, path));
       if (stamp === undefined) findings.add(`${path} is missing`);
       else stamps.set(first, stamp);
-      const wrong = stamp === undefined ? undefined : await misfit(resolve(root, path), inRange, site, limits, store);
+      const wrong = stamp === undefined ? undefined : await misfit(resolve(root, path), inRange, verification);
       if (wrong !== undefined) findings.add(`${path}: ${wrong}`);
     }
   } finally {
     progress.end();
   }
-  if (stamps.size === ranges.size) sink.file(RANGES_PATH, rangesFile(blocks, stamps));
-  return [RANGES_PATH, ...[...ranges.keys()].map(rangePath)];
+  if (stamps.size === ranges.size) own.file(RANGES_PATH, rangesFile(blocks, stamps));
+  return [...ranges.keys()].map(rangePath);
 }
 
 /** Describes what is wrong with a Parquet file that must have these blocks. Undefined if it is correct. */
-async function misfit(
-  path: string,
-  blocks: readonly BlockDigest[],
-  site: Site,
-  limits: Pick<WorkLimits, 'batchRecords'>,
-  store: Store,
-): Promise<string | undefined> {
+async function misfit(path: string, blocks: readonly BlockDigest[], verification: Verification): Promise<string | undefined> {
+  const { store } = verification;
   try {
     const columns = await store.rows(`DESCRIBE SELECT * FROM ${readFiles('parquet', [path])}`, {
       column_name: text,
@@ -77,7 +60,7 @@ async function misfit(
       return `it has ${recordsOf(heights)} records of ${heights.length} blocks, expected ${recordsOf(expected)} of ${expected.length}, or the blocks differ`;
     }
     if (await isOutOfOrder(path, store)) return 'its rows are not in order, or its event indexes are wrong';
-    return await otherBlock(path, blocks, site, limits, store);
+    return await otherBlock(path, blocks, verification);
   } catch (error) {
     // A lack of memory or disk space is not a fault of the file.
     if (error instanceof BuildError) throw error;
@@ -104,9 +87,7 @@ async function isOutOfOrder(path: string, store: Store): Promise<boolean> {
 async function otherBlock(
   path: string,
   blocks: readonly BlockDigest[],
-  site: Site,
-  limits: Pick<WorkLimits, 'batchRecords'>,
-  store: Store,
+  { site, limits, store }: Verification,
 ): Promise<string | undefined> {
   const digests = new Map(blocks.map(({ height, digest }) => [height, digest]));
   const rows = `(SELECT *, event_index AS ord FROM ${readFiles('parquet', [path])})`;

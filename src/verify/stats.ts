@@ -25,13 +25,21 @@ export class Recount {
     this.#sink = sink;
   }
 
-  /** Counts a block from all of its records. Blocks must come with ascending heights. */
-  add(records: readonly Activity[]): void {
+  /**
+   * Counts a block from all of its records. Heights must ascend. The stats file of a block that cannot be read, and so has
+   * no records, is not compared.
+   */
+  add(height: number, records: readonly Activity[]): void {
+    const path = statsFilePath(height);
+    if (path !== this.#path) this.#endFile();
+    this.#path = path;
     const [first] = records;
-    if (first === undefined) throw new Error('a block without records');
-    const { block_height: height, block_hash: hash } = first.location;
-    this.#turnTo(height);
-    const block = { height, hash, timestamp: first.location.timestamp, transactions: 0, records: records.length, ...noCounts() };
+    if (first === undefined) {
+      this.#isPartial = true;
+      return;
+    }
+    const { block_hash: hash, timestamp } = first.location;
+    const block = { height, hash, timestamp, transactions: 0, records: records.length, ...noCounts() };
     let txId = '';
     for (const { rune, operation, location } of records) {
       block[operation] += 1;
@@ -43,29 +51,16 @@ export class Recount {
     this.#blocks.push(block);
   }
 
-  /** Skips a block that cannot be read. The stats file of its height is then not compared. */
-  skip(height: number): void {
-    this.#turnTo(height);
-    this.#isPartial = true;
-  }
-
   /** The runes of all records, in any order. Complete after `finish`. */
   get runes(): Iterable<RuneStats> {
     return this.#totals.all;
   }
 
-  /** Sends the last stats file and the documents about all blocks to the sink. No block may have been skipped. */
+  /** Sends the last stats file and the documents about all blocks to the sink. All blocks must have been read. */
   finish(siteUrl: string | undefined): void {
     this.#endFile();
     const stats = { blocks: this.#all, runes: mostActive(this.#totals.all) };
     for (const [path, content] of statsDocuments(stats, siteUrl)) this.#sink.file(path, content);
-  }
-
-  /** Begins the stats file of a height, unless it is the current one. */
-  #turnTo(height: number): void {
-    const path = statsFilePath(height);
-    if (path !== this.#path) this.#endFile();
-    this.#path = path;
   }
 
   #endFile(): void {

@@ -5,43 +5,45 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ListTables } from '../archive/listTables.ts';
+import { describe } from '../archiver/archive.ts';
+import { StoredArchive } from '../archiver/storedArchive.ts';
 import type { Progress } from '../cli/progress.ts';
 import { DEFAULT_MEMORY } from '../contract/memorySize.ts';
 import { envelope, type Manifest, manifest as manifestSchema, misfitOf } from '../contract/schemas.ts';
 import { InputError, messageOf } from '../errors.ts';
-import { LIMITS, type Limits } from '../limits.ts';
+import { LIMITS } from '../limits.ts';
 import { type BlockDigest, digestOfBlocks, digestsFiles, readDigests, runsOf } from '../output/digests.ts';
 import { inspectOutput, LOCK, MARKER } from '../output/folder.ts';
 import { listsOf } from '../output/manifest.ts';
 import { ownFiles } from '../output/ownFiles.ts';
 import {
+  archivePath,
   DIGESTS_FOLDER,
   digestsPath,
   isArchivePath,
   isRangeFile,
   LIST_FOLDERS,
   MANIFEST_PATH,
-  STATS_PATHS,
   sidecarPath,
-  statsFilePath,
 } from '../pages/paths.ts';
 import { searchFiles } from '../pages/search.ts';
-import { type Encoding, type Site, siteOf } from '../pages/site.ts';
+import { type Encoding, siteOf } from '../pages/site.ts';
 import { siteAssets } from '../site/assets.ts';
 import { emitFiles, type FileSink } from '../write/pageFiles.ts';
 import { readRegularFile } from '../write/regularFile.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { ActivityVerification } from './activityLists.ts';
 import { ArchiveVerification } from './archive.ts';
-import { BalancesVerification } from './balances.ts';
+import { verifyBalances } from './balances.ts';
 import { readBlock } from './blocks.ts';
 import { ComparingSink } from './comparingSink.ts';
 import { EtchingsVerification } from './etchings.ts';
 import { Findings, orFinding } from './findings.ts';
-import { LedgerVerification } from './ledger.ts';
+import { isFromNode, TransactionsVerification, type Unbalanced, verifySums } from './ledger.ts';
 import { verifyRanges } from './ranges.ts';
-import { type ScratchStore, withScratchStore } from './scratchStore.ts';
+import { RecordTables } from './records.ts';
 import { Recount } from './stats.ts';
+import { type Verification, withScratchStore } from './verification.ts';
 
 export interface Verified {
   readonly manifest: Manifest;
@@ -50,7 +52,7 @@ export interface Verified {
   /** Heights ascending. */
   readonly blocks: readonly BlockDigest[];
   /** Runes with balances below zero, and one address of each. Only of records that are not from a node. */
-  readonly unbalanced: readonly { readonly rune: string; readonly address: string }[];
+  readonly unbalanced: readonly Unbalanced[];
 }
 
 /** Verifies an output folder. Throws a VerificationError with the findings, or an InputError if it is not an output. */
@@ -60,111 +62,87 @@ export async function verify(root: string, progress: Progress, memoryLimit = DEF
   const site = siteOf(manifest);
   const own = new ComparingSink(root, findings);
   for (const [path, content] of ownFiles(manifest, siteAssets())) own.file(path, content);
-
   const blocks = readBlocks(root, manifest, own, findings);
-  const sink = new ComparingSink(root, findings);
-  const archive = site.listRoot === undefined ? undefined : ArchiveVerification.open(root, site, blocks, findings);
+  const archive = orFinding(findings, () => StoredArchive.find(root, limits));
   if (site.listRoot !== undefined && archive === undefined) findings.throwIfAny(root);
-  return withScratchStore(memoryLimit, async (scratch) => {
-    const balances = await BalancesVerification.of(archive, manifest, scratch, limits, findings);
-    const etchings = EtchingsVerification.of(site, manifest, archive, findings);
-    const ledger = await LedgerVerification.of(manifest, etchings, scratch, limits, findings);
-    return verifyBlocks(root, manifest, blocks, { own, sink, archive, etchings, balances, ledger, scratch, limits }, findings, progress);
-  });
-}
-
-/** What the files of an output are compared with. */
-interface Checks {
-  readonly own: ComparingSink;
-  readonly sink: ComparingSink;
-  readonly archive: ArchiveVerification | undefined;
-  readonly etchings: EtchingsVerification | undefined;
-  readonly balances: BalancesVerification | undefined;
-  readonly scratch: ScratchStore;
-  readonly limits: Limits;
-  readonly ledger: LedgerVerification | undefined;
+  const schema = envelope(site.dialect);
+  const verified = await withScratchStore(memoryLimit, (scratch) =>
+    verifyBlocks({ root, manifest, site, schema, blocks, findings, own, limits, progress, ...scratch }, archive),
+  );
+  findings.throwIfAny(root);
+  return verified;
 }
 
 /** Checks the pages of all blocks, and everything that follows from them. */
-async function verifyBlocks(
-  root: string,
-  manifest: Manifest,
-  blocks: readonly BlockDigest[],
-  { own, sink, archive, etchings, balances, ledger, scratch, limits }: Checks,
-  findings: Findings,
-  progress: Progress,
-): Promise<Verified> {
-  const site = siteOf(manifest);
-  const ownPaths = ownFiles(manifest, siteAssets());
+async function verifyBlocks(verification: Verification, archive: StoredArchive | undefined): Promise<Verified> {
+  const { root, manifest, site, blocks, findings, own, progress } = verification;
+  const sink = new ComparingSink(root, findings);
+  const lists = archive?.root.lists;
+  const isComplete = manifest.lists?.etchings?.counts === true;
+  const hasBalances = isComplete && lists?.activity !== undefined;
+  if (archive !== undefined && lists !== undefined && (lists.balances !== undefined) !== hasBalances)
+    findings.add(`${archivePath(archive.name.root)} ${hasBalances ? 'lacks' : 'has'} balances, against the rule`);
+
   const recount = new Recount(own);
-  const whole = site.layout === 'archive' ? archive : undefined;
-  const activity = ActivityVerification.of(archive, manifest, findings);
+  const etchings = EtchingsVerification.of(verification, archive);
+  const tables = isComplete ? await RecordTables.begin(verification, lists?.outputs !== undefined) : undefined;
+  const transactions = isFromNode(manifest) ? await TransactionsVerification.begin(verification, etchings) : undefined;
+  const pages = archive === undefined ? undefined : new ArchiveVerification(verification, archive);
+  const activity = ActivityVerification.of(verification, archive);
+  const hasPages = site.layout === 'archive' || lists?.activity !== undefined;
   const totals = { blocks: blocks.length, transactions: 0, records: 0 };
-  const schema = envelope(site.dialect);
   for (const [i, block] of blocks.entries()) {
     progress.show(i, blocks.length, 'blocks');
     await yieldNow();
     totals.records += block.records;
-    if (block.records > manifest.records) {
+    const isPossible = block.records <= manifest.records;
+    if (!isPossible)
       findings.add(`${digestsPath(block.height)} lists ${block.records} records for block ${block.height}, more than the whole build has`);
-      recount.skip(block.height);
-      continue;
-    }
-    const read = readBlock(root, site, whole, schema, block, findings);
-    const [found] = read?.batch.blocks ?? [];
-    if (read === undefined || found === undefined) {
-      recount.skip(block.height);
-      continue;
-    }
-    const { batch, records } = read;
-    recount.add(records);
-    etchings?.add(block.height, records);
-    await balances?.add(block.height, records);
-    await ledger?.add(records);
+    const read = isPossible ? readBlock(verification, pages, block) : undefined;
+    recount.add(block.height, read?.records ?? []);
+    if (read === undefined) continue;
+    const { batch, found, records } = read;
+    for (const check of [etchings, tables, transactions]) await check?.add(block.height, records);
     totals.transactions += found.transactions;
     if (found.digest !== block.digest)
       findings.add(`block ${block.height}: its records have the digest ${found.digest}, expected ${block.digest}`);
     if (site.layout === 'files') emitFiles(batch, found, site, sink);
-    if (archive?.hasPages !== true) continue;
+    if (!hasPages) continue;
     orFinding(findings, () => {
-      archive.checkBlock(batch, found);
-      activity?.add(block.height, records, archive.pageLengths(block.height));
+      const lengths = pages?.add(batch, found);
+      if (lengths !== undefined) activity?.add(block.height, records, lengths);
     });
   }
   progress.end();
-  if (findings.count === 0) archive?.finish();
+  if (findings.count === 0) pages?.finish();
   if (findings.count === 0) activity?.finish();
-  const archived = archive?.paths ?? [];
-  let unbalanced: Verified['unbalanced'] = [];
+  const archived = archive === undefined ? [] : [...describe(archive.name, archive.root).paths];
   // The other checks have read every file, so this only counts them.
   const files = sink.files + archived.length;
   const bytes = archived.reduce((sum, path) => sum + (statSync(join(root, path), { throwIfNoEntry: false })?.size ?? 0), sink.bytes);
-  const bulk =
-    site.parquet && findings.count === 0 ? await verifyRanges(root, site, blocks, scratch.store, limits, own, findings, progress) : [];
+  const bulk = site.parquet && findings.count === 0 ? await verifyRanges(verification) : [];
+  let unbalanced: Verified['unbalanced'] = [];
   if (findings.count === 0) {
+    checkTip(manifest, blocks.at(-1), lists, findings);
     const facts = manifest.lists?.etchings;
-    const { lists } = listsOf(facts && { total: facts.total, hasCounts: facts.counts === true }, archive?.archive.root.lists);
-    checkTip(manifest, blocks.at(-1), archive?.archive.root.lists, findings);
-    compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), lists }, manifest, findings);
+    const parts = listsOf(facts && { total: facts.total, hasCounts: facts.counts === true }, lists);
+    compare({ ...totals, files, bytes, digest: digestOfBlocks(blocks), heights: runsOf(blocks), ...parts }, manifest, findings);
     recount.finish(manifest.site_url);
     const before = findings.count;
-    await etchings?.finish(blocks);
-    if (findings.count === before) unbalanced = (await ledger?.finish()) ?? [];
-    // Lists of wrong records are wrong too, so they say nothing more.
-    if (findings.count === before) await balances?.finish(etchings);
-    const search: string[] = [];
-    const runes = etchings === undefined ? recount.runes : await etchings.named();
-    for (const [path, text] of searchFiles(runes ?? [])) {
-      own.file(path, Buffer.from(text));
-      search.push(path);
+    await etchings?.finish();
+    await tables?.load();
+    if (findings.count === before && isComplete) {
+      unbalanced = await verifySums(verification);
+      transactions?.finish();
     }
-    const byHeight = new Set(blocks.flatMap(({ height }) => [digestsPath(height), statsFilePath(height)]));
-    const others = [...ownPaths.map(([path]) => path), ...STATS_PATHS, MARKER, ...byHeight, ...search, ...archived, ...bulk];
+    // Lists of wrong records are wrong too, so they say nothing more.
+    if (findings.count === before && archive !== undefined && lists?.balances !== undefined && etchings !== undefined)
+      await verifyBalances(verification, archive, lists, lists.balances, etchings);
+    const runes = etchings === undefined ? recount.runes : await etchings.named();
+    for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
     // Without the names of runes, nobody can tell which files of the search are of this build.
-    if (runes !== undefined)
-      reportStrangers(root, sink.files + sink.sidecars + others.length, () => expectedPaths(root, site, schema, blocks, others), findings);
+    if (runes !== undefined) reportStrangers(verification, sink, [MARKER, ...archived, ...bulk]);
   }
-  findings.throwIfAny(root);
   return { manifest, files, blocks, unbalanced };
 }
 
@@ -234,48 +212,44 @@ function compare(found: Partial<Manifest>, manifest: Manifest, findings: Finding
 
 const shorten = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text);
 
-/** Lists every path of the output. Slow, so it is called only if the number of files is wrong. */
-function expectedPaths(
-  root: string,
-  site: Site,
-  schema: ReturnType<typeof envelope>,
-  blocks: readonly BlockDigest[],
-  others: readonly string[],
-) {
-  const paths = new Set(others);
-  const add = (path: string, encodings: readonly Encoding[] = []) => {
-    paths.add(path);
-    for (const encoding of encodings) paths.add(sidecarPath(path, encoding));
-    return paths.size;
-  };
-  const sink: FileSink = {
-    page: (path, _head, _records, encodings) => add(path, encodings),
-    file: (path) => add(path),
-    link: (path, _target, _length, encodings) => add(path, encodings),
-  };
-  for (const block of site.layout === 'archive' ? [] : blocks) {
-    const batch = readBlock(root, site, undefined, schema, block, new Findings())?.batch;
-    const [whole] = batch?.blocks ?? [];
-    if (batch !== undefined && whole !== undefined) emitFiles(batch, whole, site, sink);
-  }
-  return paths;
-}
-
 /**
  * Adds a finding for each file that is not part of the build. All expected files were found before, so the paths are
- * compared only if there are more files than expected.
+ * compared only if there are more files than expected: pages that were compared with `sink`, the build's own files, and
+ * `others`.
  */
-function reportStrangers(root: string, expected: number, paths: () => ReadonlySet<string>, findings: Findings): void {
+function reportStrangers(verification: Verification, sink: ComparingSink, others: readonly string[]): void {
+  const { root, own, findings } = verification;
   let count = 0;
   // walk() does not follow links, so a link in place of a folder makes the count wrong.
   for (const { isFile } of walk(root)) if (isFile) count += 1;
-  if (count === expected) return;
-  const known = paths();
+  if (count === sink.files + sink.sidecars + own.files + others.length) return;
+  const known = new Set([...pagesOf(verification), ...own.paths, ...others]);
   for (const { path } of walk(root)) {
     if (known.has(path)) continue;
     const isSwept = isRangeFile(path) || isArchivePath(path) || LIST_FOLDERS.some((folder) => path.startsWith(`${folder}/`));
     findings.add(`${path} is not part of this build${isSwept ? '' : '; builds do not remove it, so remove it yourself'}`);
   }
+}
+
+/** Returns the paths of all pages and their compressed files. Slow, because it reads the blocks again. */
+function pagesOf(verification: Verification): Set<string> {
+  const { site, blocks } = verification;
+  const paths = new Set<string>();
+  const add = (path: string, encodings: readonly Encoding[]) => {
+    paths.add(path);
+    for (const encoding of encodings) paths.add(sidecarPath(path, encoding));
+    return 0;
+  };
+  const sink: FileSink = {
+    page: (path, _head, _records, encodings) => add(path, encodings),
+    file: (path) => add(path, []),
+    link: (path, _target, _length, encodings) => add(path, encodings),
+  };
+  for (const block of site.layout === 'archive' ? [] : blocks) {
+    const read = readBlock({ ...verification, findings: new Findings() }, undefined, block);
+    if (read !== undefined) emitFiles(read.batch, read.found, site, sink);
+  }
+  return paths;
 }
 
 /** Lists everything below the folder except folders and the lock. Does not follow links. */

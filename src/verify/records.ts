@@ -1,0 +1,68 @@
+/**
+ * Tables of the records that change balances, from which the balances and the outputs of an output folder are made again.
+ */
+import { appendFileSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeListedRecords } from '../archiver/listedRecords.ts';
+import { exceeds } from '../limits.ts';
+import { readLines } from '../store/files.ts';
+import type { Activity } from './blocks.ts';
+import { loadReceived, makeReceived, OUTPUT_COLUMNS } from './outputs.ts';
+import type { Verification } from './verification.ts';
+
+const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
+
+/** Fills the tables `listed_records` and, for an archive with outputs, `received_outputs`. Its amounts have decimals. */
+export class RecordTables {
+  readonly #verification: Verification;
+  readonly #hasOutputs: boolean;
+  readonly #file: string;
+  /** Lines that are not loaded yet. */
+  #lines = 0;
+
+  private constructor(verification: Verification, hasOutputs: boolean) {
+    this.#verification = verification;
+    this.#hasOutputs = hasOutputs;
+    this.#file = join(verification.scratch, 'records.ndjson');
+  }
+
+  static async begin(verification: Verification, hasOutputs: boolean): Promise<RecordTables> {
+    const { store } = verification;
+    await makeListedRecords(store);
+    await makeReceived(store);
+    return new RecordTables(verification, hasOutputs);
+  }
+
+  /** Adds the records of a block. */
+  async add(height: number, records: readonly Activity[]): Promise<void> {
+    const lines: string[] = [];
+    for (const record of records) {
+      const { rune, address, operation, amount } = record;
+      // An output without an address changes no balance.
+      const received = this.#hasOutputs && operation === 'receive' ? this.#outputOf(record) : undefined;
+      if (received === undefined && (address === undefined || !CHANGES.has(operation))) continue;
+      lines.push(`${JSON.stringify({ height, rune: rune.id, address, operation, units: amount, ...received })}\n`);
+    }
+    appendFileSync(this.#file, lines.join(''));
+    this.#lines += lines.length;
+    if (exceeds(this.#verification.limits, 'linesPerLoad', this.#lines)) await this.load();
+  }
+
+  #outputOf({ location }: Activity) {
+    const { tx_id, vout, block_hash, tx_index, timestamp } = location;
+    if (vout === undefined) return undefined;
+    return { output: `${tx_id.slice(-64)}:${vout}`, hash: block_hash.slice(-64), tx_index, timestamp };
+  }
+
+  /** Moves all lines into the tables. */
+  async load(): Promise<void> {
+    if (this.#lines === 0) return;
+    const lines = readLines(this.#file, `${OUTPUT_COLUMNS}, operation: 'VARCHAR'`);
+    const { store } = this.#verification;
+    await store.run(`INSERT INTO listed_records (block_height, rune_id, address, operation, amount)
+      SELECT height, rune, address, operation, units FROM ${lines} WHERE address IS NOT NULL`);
+    if (this.#hasOutputs) await loadReceived(lines, store);
+    truncateSync(this.#file);
+    this.#lines = 0;
+  }
+}

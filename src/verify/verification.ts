@@ -1,0 +1,54 @@
+/** What the checks of an output share. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Progress } from '../cli/progress.ts';
+import type { envelope, Manifest } from '../contract/schemas.ts';
+import type { Limits } from '../limits.ts';
+import type { BlockDigest } from '../output/digests.ts';
+import type { BuiltSite } from '../pages/site.ts';
+import { Store } from '../store/duckdb.ts';
+import type { ComparingSink } from './comparingSink.ts';
+import type { Findings } from './findings.ts';
+
+export interface Verification {
+  /** The output folder. */
+  readonly root: string;
+  readonly manifest: Manifest;
+  readonly site: BuiltSite;
+  /** Of pages. */
+  readonly schema: ReturnType<typeof envelope>;
+  /** The blocks of the digests files, heights ascending. */
+  readonly blocks: readonly BlockDigest[];
+  readonly findings: Findings;
+  /** Compares the files that are not pages. */
+  readonly own: ComparingSink;
+  readonly limits: Limits;
+  /** A store for the checks, which follow each other. */
+  readonly store: Store;
+  /** Folder for temporary files, which the store uses too. */
+  readonly scratch: string;
+  readonly progress: Progress;
+}
+
+/** Part of the store's usual memory. A verification has counts of all runes beside it. */
+const PART = 0.83;
+
+/**
+ * Calls `work` with a store that is empty and its folder, and removes both afterwards. `memoryLimit` is a size such as
+ * `1GB`.
+ */
+export async function withScratchStore<T>(
+  memoryLimit: string,
+  work: (scratch: Pick<Verification, 'store' | 'scratch'>) => Promise<T>,
+): Promise<T> {
+  const scratch = mkdtempSync(join(tmpdir(), 'rune-activity-mirror-'));
+  let store: Store | undefined;
+  try {
+    store = await Store.open({ memoryLimit, part: PART, threads: availableParallelism(), scratch });
+    return await work({ store, scratch });
+  } finally {
+    store?.close();
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
