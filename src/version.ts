@@ -5,5 +5,4 @@ import packageJson from '../package.json' with { type: 'json' };
 
 export const VERSION: string = packageJson.version;
 
-/** Returns the value of `server_version` in the status. */
 export const serverVersion = (version: string): string => `rune-activity-mirror v${version}`;

@@ -113,7 +113,6 @@ async function putAside(portion: readonly Due[], store: Store): Promise<string> 
   return 'aside';
 }
 
-/** Makes the list of all ranges in the state. */
 async function listOf(store: Store): Promise<Buffer> {
   const blocks = await store.rows('SELECT block_height AS height, records FROM state.blocks ORDER BY height', {
     height: int,

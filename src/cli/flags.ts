@@ -91,7 +91,6 @@ export class Flags {
     return this.#values.has(name);
   }
 
-  /** Returns all values of a repeatable flag. */
   all(name: string): readonly string[] {
     return this.#values.get(name) ?? [];
   }

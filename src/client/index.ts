@@ -253,7 +253,6 @@ function targetOf({ transaction, block, offset, limit, operation }: MirrorQuery)
   return `/runes/v1/${list}/activity${queryOf({ offset, limit, operation_type: operation })}`;
 }
 
-/** Makes a query from parameters that are set. */
 function queryOf(parameters: Readonly<Record<string, string | number | undefined>>): string {
   const query = Object.entries(parameters)
     .filter(([, value]) => value !== undefined)

@@ -34,6 +34,5 @@ export const refusalBody = ({ status, message, isBare = false }: Refusal): { sta
 /** Shortens a target for an error or a log, so that a long URL is not repeated in full. */
 export const shortTarget = (target: string): string => (target.length > 300 ? `${target.slice(0, 300)}…` : target);
 
-/** Makes the 404 for a path outside the API. */
 export const notFound = (method: string, target: string): { status: number; body: string } =>
   errorBody(404, `Route ${method}:${shortTarget(target)} not found`);

@@ -44,7 +44,6 @@ export interface Source {
   readonly etchings?: EtchingList;
   /** Reads the range of blocks that the source has now. A database source begins a new snapshot. */
   look(): Promise<Extent>;
-  /** Reads the identities of the source's blocks at these heights. */
   identities(heights: readonly number[]): Promise<Map<number, BlockIdentity>>;
   /**
    * Fetches data that block files refer to, before blocks are fetched. `isBehind`: some pulled block is above the

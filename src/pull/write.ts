@@ -29,7 +29,6 @@ export interface Fetched {
   readonly bytes: number;
 }
 
-/** Returns a unique path for a temporary file. */
 export const workFile = (folder: string, ending: string): string => {
   count += 1;
   return join(folder, WORK_FOLDER, `${process.pid}-${count}${ending}`);
@@ -151,7 +150,6 @@ export async function saveStream(folder: string, stream: Readable, path: string,
   }
 }
 
-/** Makes the error for a folder that cannot be written. */
 export const writeError = (folder: string, error: unknown): BuildError =>
   new BuildError(isDiskFull(error) ? `the disk of ${folder} is full` : `${folder} cannot be written: ${messageOf(error)}`, [
     'Free space or change its permissions, then run the same command again: it continues from here.',

@@ -54,7 +54,6 @@ export function commitmentsOf(block: Block, { height, network, ledger }: Pick<In
   });
 }
 
-/** Returns the name that a message wants to etch. */
 const etchedName = (message: Message): bigint | undefined => (message.kind === 'cenotaph' ? message.etching : message.etching?.rune);
 
 const mayBeEtched = (name: bigint, minimum: bigint, ledger: Ledger): boolean =>
@@ -307,7 +306,6 @@ class BlockState {
     }
   }
 
-  /** Returns the address of a script, null for none. */
   addressOf(script: Uint8Array): string | null {
     if (!hasAddress(script)) return null;
     // Many transactions of a block have the same addresses, so cache them. The key is a part of the hash in the script;

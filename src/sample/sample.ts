@@ -24,7 +24,6 @@ function mulberry32(seed: number): () => number {
 
 const random = mulberry32(0x72756e65);
 
-/** Returns an integer from `from` to `to`, both included. */
 const between = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1));
 
 /** Returns an amount of 1 to 36 digits, so that sums of a few stay below 2^128. */

@@ -7,7 +7,6 @@ import { CliError, codeOf, messageOf } from '../errors.ts';
 /** Characters of a message that are shown. Some quote a whole line of a file. */
 const MOST_SHOWN = 300;
 
-/** Returns the first line of an error's message. */
 export const firstLineOf = (error: unknown): string => messageOf(error).split('\n')[0] ?? '';
 
 export const isDuckDBError = (error: unknown): boolean =>

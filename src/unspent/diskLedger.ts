@@ -166,7 +166,6 @@ export class DiskLedger implements Ledger {
     readRecord(record, adding(this.#table, this.#mints));
   }
 
-  /** Writes all added blocks to the disk. */
   sync(): void {
     this.#journal.sync();
   }

@@ -84,7 +84,6 @@ export class Journal {
     return this.size - this.#written;
   }
 
-  /** Writes all records to the disk. */
   sync(): void {
     if (this.#pending.length === 0) return;
     let at = this.#written;

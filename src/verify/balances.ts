@@ -47,7 +47,6 @@ export async function verifyBalances(
 
 const WHAT = { addresses: 'balances of the address', holders: 'holders of the rune with the ordinal' } as const;
 
-/** Makes the tables of runes and etchings. */
 async function loadRunes({ site, store }: Verification, etchings: EtchingsVerification): Promise<void> {
   const state = await State.attach(store, undefined, {}, undefined);
   await state.begin();

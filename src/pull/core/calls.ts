@@ -193,7 +193,6 @@ export class Calls {
     if (status === 200 && /^text\/html\b/.test(headers['content-type'] ?? '')) throw this.wrongServer('answers with a web page');
   }
 
-  /** Returns the error for a server that is something else. */
   wrongServer(why: string): WrongServerError {
     const { protocol, host } = this.#options.url;
     return new WrongServerError(`the server at ${protocol}//${host} is not Bitcoin Core: it ${why}`, [
