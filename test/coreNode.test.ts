@@ -1,6 +1,7 @@
 /** The client of a Bitcoin Core node, against a node that answers and fails as Core does. */
 import { getEventListeners } from 'node:events';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -595,6 +596,20 @@ it('stops reading an answer that comes a byte at a time for too long', async () 
   const question = { url: new URL('/rest/chaininfo.json', fake.url), limit: 10_000 };
   await expect(transport.send(question)).rejects.toThrow(/^did not complete within 0.1 s$/);
   expect((await transport.send(question)).status).toBe(200);
+});
+
+it('is asked twice at most when it closes each connection within the head of its answer', async () => {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.on('error', () => undefined).once('data', () => socket.end('HTTP/1.1 20'));
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const transport = new Transport({ timeoutMs: 5000, signal: new AbortController().signal });
+  open.push(transport, server);
+  const { port } = server.address() as AddressInfo;
+  await expect(transport.send({ url: new URL(`http://127.0.0.1:${port}/`), limit: 10 })).rejects.toThrow(/^failed: /);
+  expect(connections).toBeLessThanOrEqual(2);
 });
 
 it('with answers of JSON-RPC 2.0 is understood: errors have status 200, and a field is missing', async () => {

@@ -80,9 +80,10 @@ export class Transport {
 
   /**
    * Sends a request and reads the answer, whatever its status. Throws a PassingError for failures of the network and for
-   * answers that are cut short, too large or too slow, and the signal's reason when it aborts.
+   * answers that are cut short, too large or too slow, and the signal's reason when it aborts. `isSecond` tells that the
+   * same request failed on a kept connection.
    */
-  async send(question: Question): Promise<Answer> {
+  async send(question: Question, isSecond = false): Promise<Answer> {
     const [signal, { url, headers = {}, body = null, limit, sink }] = [this.#signal, question];
     signal.throwIfAborted();
     // AbortSignal.any() would leak memory: each request would stay attached to the signal of the whole pull.
@@ -126,7 +127,8 @@ export class Transport {
       const isDamaged = /^(?:Z_DATA_ERROR|ERR_)/.test(code);
       if (size !== undefined && !isDamaged) throw new PassingError(`was cut off after ${size} bytes`);
       // The server closed a kept connection before it read the request. Another connection may work.
-      if (error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0) return this.send(question);
+      const wasKept = error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0;
+      if (wasKept && !isSecond) return this.send(question, true);
       // The message of a refusal by all addresses of a host is empty.
       throw new PassingError(`failed: ${messageOf(error) || code}`);
     } finally {
