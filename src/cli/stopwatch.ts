@@ -30,7 +30,6 @@ export class Stopwatch {
   }
 }
 
-/** Returns the rows of a summary for time and memory. */
 export function costRows(clock: Stopwatch): SummaryRow[] {
   const stages = Object.entries(clock.seconds).map(([stage, seconds]) => `${stage} ${seconds}`);
   return [

@@ -96,7 +96,6 @@ export const errorPageHeaders = (): Readonly<Record<string, string>> => ({ ...fi
 /** Makes the strong ETag of a body from its SHA-256 in hex. */
 export const etagOfDigest = (sha256: string): string => `"${sha256.slice(0, 32)}"`;
 
-/** Makes the strong ETag of the compressed form of a body. */
 export const compressedEtag = (etag: string): string => `${etag.slice(0, -1)}-gz"`;
 
 /**
