@@ -45,16 +45,7 @@ export const TINY_SERVER = {
 const SERVED = ['cachedBytes', 'fileBytes', 'streamedBytes', 'openFiles', 'folders', 'freeParts'] as const;
 
 export const CROSSED: Readonly<Record<string, readonly LimitName[]>> = {
-  histories: [
-    'batchRecords',
-    'filesPerScan',
-    'unsortedRecords',
-    'segmentBlocks',
-    'tableLevels',
-    'entriesPerCount',
-    'entriesPerLookUp',
-    'removedAtOnce',
-  ],
+  histories: ['batchRecords', 'unsortedRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount', 'entriesPerLookUp', 'removedAtOnce'],
   outputHistories: ['batchRecords', 'listPage', 'documentMember', 'listLevels', 'listedAtOnce', 'sortedAtOnce', 'linesPerLoad'],
   etchingHistories: ['batchRecords', 'segmentBlocks', 'tableLevels', 'entriesPerCount', 'documentMember'],
   archiveFaults: ['segmentBlocks', 'tableLevels'],
