@@ -2,19 +2,11 @@
  * Finds lists of activity in an archive, and the pages with their records. A window takes three rounds of reads: heads,
  * pointers, pages.
  */
-import {
-  type ActivityLevel,
-  headOf,
-  type ListHead,
-  listKeyOf,
-  POINTERS_PER_BLOCK,
-  type Pointer,
-  pointerOffset,
-  readPointer,
-} from './activityTables.ts';
+import { headOf, type ListHead, listKeyOf, POINTERS_PER_BLOCK, type Pointer, pointerOffset, readPointer } from './activityTables.ts';
 import { countBefore } from './bisect.ts';
 import type { Segment } from './directory.ts';
 import { ArchiveError } from './error.ts';
+import type { ActivityLevel } from './listTables.ts';
 import { overlapping } from './overlap.ts';
 import type { Archive } from './reader.ts';
 import type { Root } from './root.ts';

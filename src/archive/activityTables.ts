@@ -16,16 +16,7 @@
  */
 import { ArchiveError } from './error.ts';
 import { sha256, utf8Of } from './sha256.ts';
-import { entryOffset, type Level, readKey, type TableEntry } from './sortedTable.ts';
-
-/** One level of the lists. Both tables have the same range of heights. */
-export interface ActivityLevel {
-  /** Size of the pages of all blocks below the level, in bytes. */
-  readonly begin: number;
-  readonly heads: Level;
-  /** `counts` has only the number of all pointers. */
-  readonly pointers: Level;
-}
+import { entryOffset, readKey, type TableEntry } from './sortedTable.ts';
 
 /** The texts whose SHA-256 begins with the key. */
 export const LISTED = {

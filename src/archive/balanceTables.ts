@@ -16,30 +16,6 @@
  * the key has their number and the first balance of each page, and the pages follow it. A reader joins the newest whole list
  * with the entries of the levels above it, of which there is at most a page for each level.
  */
-import type { DocumentLevel } from './levels.ts';
-
-/** Runes with a balance below zero, which only wrong data has. */
-export interface Unbalanced {
-  /** Ids of some of them, the oldest first. */
-  readonly runes: readonly string[];
-  /** Number of others. */
-  readonly more: number;
-}
-
-/** A level of holders. */
-export interface HolderLevel extends DocumentLevel {
-  /** For runes by their ordinals: how many more balances are below zero after the level than before it. Left out if there are none. */
-  readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
-}
-
-export interface BalanceTables {
-  /** Balances of addresses, ascending by height. */
-  readonly addresses: readonly DocumentLevel[];
-  /** Ascending by height. */
-  readonly holders: readonly HolderLevel[];
-  /** Left out if there are none. */
-  readonly unbalanced?: Unbalanced | undefined;
-}
 
 /** Returns the key of the document of a rune. Keys ascend with ordinals. */
 export const runeKey = (ordinal: number): string => String(ordinal).padStart(8, '0');

@@ -1,10 +1,7 @@
 /**
  * The lists of an archive. All are in levels (levels.ts) that end at the same heights.
  */
-import type { ActivityLevel } from './activityTables.ts';
-import type { BalanceTables } from './balanceTables.ts';
 import type { DocumentFile, DocumentLevel, LevelSteps } from './levels.ts';
-import type { OutputTables } from './outputTables.ts';
 import type { Level } from './sortedTable.ts';
 
 /** The etchings (etchings.ts). */
@@ -12,6 +9,49 @@ export interface EtchingTables {
   readonly total: number;
   /** Ascending by height. */
   readonly levels: readonly DocumentLevel[];
+}
+
+/** One level of the lists. Both tables have the same range of heights. */
+export interface ActivityLevel {
+  /** Size of the pages of all blocks below the level, in bytes. */
+  readonly begin: number;
+  readonly heads: Level;
+  /** `counts` has only the number of all pointers. */
+  readonly pointers: Level;
+}
+
+/** Runes with a balance below zero, which only wrong data has. */
+export interface Unbalanced {
+  /** Ids of some of them, the oldest first. */
+  readonly runes: readonly string[];
+  /** Number of others. */
+  readonly more: number;
+}
+
+/** A level of holders. */
+export interface HolderLevel extends DocumentLevel {
+  /** For runes by their ordinals: how many more balances are below zero after the level than before it. Left out if there are none. */
+  readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
+}
+
+export interface BalanceTables {
+  /** Balances of addresses, ascending by height. */
+  readonly addresses: readonly DocumentLevel[];
+  /** Ascending by height. */
+  readonly holders: readonly HolderLevel[];
+  /** Left out if there are none. */
+  readonly unbalanced?: Unbalanced | undefined;
+}
+
+export interface OutputTables {
+  /** Hash of the highest block: 64 hex digits, no prefix. */
+  readonly tipHash: string;
+  /** Documents by outpoint, ascending by height. */
+  readonly outputs: readonly DocumentLevel[];
+  /** Documents by address, ascending by height. */
+  readonly addresses: readonly DocumentLevel[];
+  /** Starts of pages, ascending by height. Only levels with pages. */
+  readonly starts: readonly DocumentLevel[];
 }
 
 export interface ListTables extends LevelSteps {

@@ -18,18 +18,6 @@
  *
  * Outputs that are created and spent in the blocks of one level are in none of its documents.
  */
-import type { DocumentLevel } from './levels.ts';
-
-export interface OutputTables {
-  /** Hash of the highest block: 64 hex digits, no prefix. */
-  readonly tipHash: string;
-  /** Documents by outpoint, ascending by height. */
-  readonly outputs: readonly DocumentLevel[];
-  /** Documents by address, ascending by height. */
-  readonly addresses: readonly DocumentLevel[];
-  /** Starts of pages, ascending by height. Only levels with pages. */
-  readonly starts: readonly DocumentLevel[];
-}
 
 /** The value of an output that is spent. */
 export const SPENT = '"spent"';

@@ -3,7 +3,8 @@
  * listed (listedRecords.ts) with the levels of the last build that belong to a level.
  */
 
-import { type ActivityLevel, headEntries, POINTERS_PER_BLOCK, type Pointer } from '../archive/activityTables.ts';
+import { headEntries, POINTERS_PER_BLOCK, type Pointer } from '../archive/activityTables.ts';
+import type { ActivityLevel } from '../archive/listTables.ts';
 import type { TableEntry } from '../archive/sortedTable.ts';
 import type { Limits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';

@@ -4,8 +4,9 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type HolderLevel, isPairKey, pairKey, parseHoldersHead, parseTotal, runeKey } from '../archive/balanceTables.ts';
+import { isPairKey, pairKey, parseHoldersHead, parseTotal, runeKey } from '../archive/balanceTables.ts';
 import type { DocumentLevel, LevelRange } from '../archive/levels.ts';
+import type { HolderLevel } from '../archive/listTables.ts';
 import { countCrossing } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';

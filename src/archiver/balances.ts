@@ -1,8 +1,9 @@
 /**
  * Writes balances of addresses and holders of runes (archive/balanceTables.ts).
  */
-import type { BalanceTables, HolderLevel, Unbalanced } from '../archive/balanceTables.ts';
+
 import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
+import type { BalanceTables, HolderLevel, Unbalanced } from '../archive/listTables.ts';
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import { type Store, text } from '../store/duckdb.ts';
 import type { UnsortedRows } from '../store/sortedRows.ts';

@@ -5,7 +5,8 @@
 import { join } from 'node:path';
 import { keyOfAddress } from '../archive/documents.ts';
 import type { DocumentLevel } from '../archive/levels.ts';
-import { type OutputTables, parseOutput, SPENT } from '../archive/outputTables.ts';
+import type { OutputTables } from '../archive/listTables.ts';
+import { parseOutput, SPENT } from '../archive/outputTables.ts';
 import { countCrossing, type Limits } from '../limits.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';

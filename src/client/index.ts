@@ -7,7 +7,7 @@
  */
 import { errorBody, notFound, RETRY_LATER, refusalBody } from '../http/errors.ts';
 import { MissingFileError } from '../pages/files.ts';
-import type { AnswerFromLists } from '../pages/listAnswers.ts';
+import type { AnswerFromLists } from '../pages/further.ts';
 import { MirrorReader } from '../pages/reader.ts';
 import { isBuiltFile } from '../pages/siteFiles.ts';
 import type {

@@ -3,10 +3,9 @@
  * the same input always makes the same bytes.
  */
 
-import type { BalanceTables } from '../archive/balanceTables.ts';
 import { FORMAT } from '../archive/format.ts';
 import { lastRanked } from '../archive/levels.ts';
-import type { ListTables } from '../archive/listTables.ts';
+import type { BalanceTables, ListTables } from '../archive/listTables.ts';
 import type { RootName } from '../archive/reader.ts';
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';

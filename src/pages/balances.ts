@@ -3,7 +3,6 @@
  */
 import {
   type Balance,
-  type BalanceTables,
   balanceStart,
   compareAddresses,
   type Entry,
@@ -19,7 +18,7 @@ import {
 import { type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
-import type { ListTables } from '../archive/listTables.ts';
+import type { BalanceTables, ListTables } from '../archive/listTables.ts';
 import { lookUpName } from '../archive/names.ts';
 import type { Archive } from '../archive/reader.ts';
 import { shiftDecimals } from './amounts.ts';

@@ -3,9 +3,10 @@
  * those that its manifest names in `lists`. A request for any other gets 501 before its parameters are checked, because
  * an empty list or a 404 would say that there is nothing.
  */
+import type { Archive } from '../archive/reader.ts';
 import { parseRune, withoutZeros } from './ids.ts';
 import { decode, decodeStrictly, parseQuery, type Window, windowIn } from './query.ts';
-import type { BuiltSite } from './site.ts';
+import type { BuiltSite, Dialect } from './site.ts';
 
 /** The parts by their names in the manifest, and how messages name them. */
 const PARTS = {
@@ -43,6 +44,9 @@ export interface FurtherRequest {
   /** Undefined for a single object, which ignores `limit` and `offset`. */
   readonly window: Window | undefined;
 }
+
+/** Returns the body of an answer; undefined when there is no such object. Rejects with an ArchiveError for damaged files. */
+export type AnswerFromLists = (request: FurtherRequest, dialect: Dialect, archive: Archive) => Promise<string | undefined>;
 
 /** Parses the segments below `/runes/v1`, still percent-encoded. Undefined for a path of no part. */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {

@@ -5,9 +5,9 @@
 import { damaged, type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
 import type { DocumentLevel } from '../archive/levels.ts';
+import type { OutputTables } from '../archive/listTables.ts';
 import {
   type AddressDocument,
-  type OutputTables,
   outpointOf,
   parseAddress,
   parseAddressOutput,

@@ -4,7 +4,7 @@
  */
 import { PartCache } from '../archive/partCache.ts';
 import { type Files, MissingFileError, type OpenFile } from './files.ts';
-import type { AnswerFromLists } from './listAnswers.ts';
+import type { AnswerFromLists } from './further.ts';
 import { MANIFEST_PATH } from './paths.ts';
 import { type Answer, respond } from './respond.ts';
 import { type BuiltSite, siteOf } from './site.ts';

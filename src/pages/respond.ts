@@ -17,8 +17,7 @@ import {
   renderEnvelope,
 } from './envelope.ts';
 import { type Files, MissingFileError, type OpenFile } from './files.ts';
-import type { FurtherRequest } from './further.ts';
-import type { AnswerFromLists } from './listAnswers.ts';
+import type { AnswerFromLists, FurtherRequest } from './further.ts';
 import type { ActivityList } from './lists.ts';
 import { ARCHIVE_FOLDER, archivePath, type PageId, pagePath, STATUS_PATH, stemOf } from './paths.ts';
 import type { Window } from './query.ts';

@@ -3,11 +3,11 @@
  * the blocks. Sums of fingerprints stand for the pointers of a level, because they may not fit into memory.
  */
 import { createHash } from 'node:crypto';
-import { type ActivityLevel, LISTED, type ListKey, MOST_IN_ENTRY, POINTERS_PER_BLOCK, type Pointer } from '../archive/activityTables.ts';
+import { LISTED, type ListKey, MOST_IN_ENTRY, POINTERS_PER_BLOCK, type Pointer } from '../archive/activityTables.ts';
 import { countBefore } from '../archive/bisect.ts';
 import { ArchiveError } from '../archive/error.ts';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
-import type { ListTables } from '../archive/listTables.ts';
+import type { ActivityLevel, ListTables } from '../archive/listTables.ts';
 import type { TableEntry } from '../archive/sortedTable.ts';
 import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { pointersOf } from '../archiver/tables.ts';

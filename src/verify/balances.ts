@@ -2,9 +2,9 @@
  * Verifies balances and holders: makes all their documents again from the records of the blocks and from the etchings, as
  * a full build does, and compares them with those of the archive.
  */
-import type { BalanceTables } from '../archive/balanceTables.ts';
+
 import { levelRanges } from '../archive/levels.ts';
-import type { ListTables } from '../archive/listTables.ts';
+import type { BalanceTables, ListTables } from '../archive/listTables.ts';
 import { writeBalances } from '../archiver/balances.ts';
 import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { listEtchings } from '../etchings/facts.ts';

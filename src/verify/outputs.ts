@@ -6,8 +6,8 @@
 import { join } from 'node:path';
 import { keyOfAddress } from '../archive/documents.ts';
 import { type DocumentLevel, levelRanges } from '../archive/levels.ts';
-import type { ListTables } from '../archive/listTables.ts';
-import { type OutputTables, parseOutput } from '../archive/outputTables.ts';
+import type { ListTables, OutputTables } from '../archive/listTables.ts';
+import { parseOutput } from '../archive/outputTables.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
 import { AddressOutputs, sortKeySql } from '../archiver/addressOutputs.ts';
 import { documentsOf } from '../archiver/documents.ts';

@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { BalanceTables } from '../../src/archive/balanceTables.ts';
+import type { BalanceTables } from '../../src/archive/listTables.ts';
 import { filesOfLists } from '../../src/archive/listTables.ts';
 import { parseRoot, type Root, renderRoot } from '../../src/archive/root.ts';
 import { nameOf } from '../../src/archiver/storedArchive.ts';
