@@ -1,6 +1,4 @@
-/**
- * `npm start`: defines the local server's flags and listens until a signal arrives.
- */
+/** `npm start`: defines the local server's flags and listens until a signal arrives. */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import type { Server } from 'node:http';

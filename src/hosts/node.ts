@@ -1,6 +1,4 @@
-/**
- * The local server: serves the page map over node:http.
- */
+/** The local server: serves the page map over node:http. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { FormatError } from '../archive/format.ts';
 import { PartCache } from '../archive/partCache.ts';

@@ -1,6 +1,4 @@
-/**
- * Checks who made the output folder, locks it, and marks whether its last build finished.
- */
+/** Checks who made the output folder, locks it, and marks whether its last build finished. */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

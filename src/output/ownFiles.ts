@@ -1,6 +1,4 @@
-/**
- * Files of a build that follow from the manifest alone: site, API description, error page, status.
- */
+/** Files of a build that follow from the manifest alone: site, API description, error page, status. */
 
 import type { Manifest } from '../contract/schemas.ts';
 import { errorBody } from '../http/errors.ts';

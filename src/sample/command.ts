@@ -1,6 +1,4 @@
-/**
- * The sample command: writes the sample as two CSV files.
- */
+/** The sample command: writes the sample as two CSV files. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';

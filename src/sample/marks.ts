@@ -1,6 +1,4 @@
-/**
- * Recognises the invented blocks of the sample, so that no mirror passes them off as data.
- */
+/** Recognises the invented blocks of the sample, so that no mirror passes them off as data. */
 
 /** Height of the first invented block. Far above the tip of the chain, so that nobody mistakes it for a real block. */
 export const FIRST_INVENTED = 2_000_001;

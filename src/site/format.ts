@@ -1,6 +1,4 @@
-/**
- * Formats numbers, ids and times for the explorer. It needs no browser, because builds also use it for the HTML.
- */
+/** Formats numbers, ids and times for the explorer. It needs no browser, because builds also use it for the HTML. */
 
 /**
  * Adds thousands separators to the integer part of a decimal string: `1234567.50` becomes `1,234,567.50`. It does not

@@ -1,6 +1,4 @@
-/**
- * The operations of the API's description that return files of the build.
- */
+/** The operations of the API's description that return files of the build. */
 import { RANGES_PATH } from '../pages/paths.ts';
 import type { BuiltSite } from '../pages/site.ts';
 import { serverVersion } from '../version.ts';

@@ -1,6 +1,4 @@
-/**
- * Turns system errors of a build into errors that say what to do.
- */
+/** Turns system errors of a build into errors that say what to do. */
 import { BuildError, CliError, codeOf, messageOf } from '../errors.ts';
 
 const ADVICE: Readonly<Record<string, string>> = {

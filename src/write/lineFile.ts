@@ -1,6 +1,4 @@
-/**
- * Writes files of lines.
- */
+/** Writes files of lines. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 
 /** Writes all bytes to an open file. A single write may be short, for example when the disk is nearly full. */

@@ -1,6 +1,4 @@
-/**
- * Makes folders of the output and the cache. They are never symbolic links, so nothing is written outside them.
- */
+/** Makes folders of the output and the cache. They are never symbolic links, so nothing is written outside them. */
 import { lstatSync, mkdirSync, rmSync } from 'node:fs';
 
 /**

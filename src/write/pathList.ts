@@ -1,6 +1,4 @@
-/**
- * Writes lists of the paths that a build added or removed, one path per line.
- */
+/** Writes lists of the paths that a build added or removed, one path per line. */
 import { closeSync, constants, fsyncSync, openSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
 import { writeAll } from './lineFile.ts';

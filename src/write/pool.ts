@@ -40,9 +40,7 @@ export class WriterPool {
   /** Set when a thread ended by itself. */
   #failure: BuildError | undefined;
 
-  /**
-   * Starts at most one thread per target, when needed. With one target, everything is written in this thread.
-   */
+  /** Starts at most one thread per target, when needed. With one target, everything is written in this thread. */
   constructor(site: Site, targets: readonly [WriterTarget, ...WriterTarget[]], limits: Pick<WorkLimits, 'batchRecords'>) {
     this.#site = site;
     this.#limits = limits;

@@ -1,6 +1,4 @@
-/**
- * Reads regular files only. Never follows a symbolic link and never waits for a pipe: a build makes neither.
- */
+/** Reads regular files only. Never follows a symbolic link and never waits for a pipe: a build makes neither. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 

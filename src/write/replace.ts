@@ -1,6 +1,4 @@
-/**
- * Replaces files atomically, and links files that have the same content.
- */
+/** Replaces files atomically, and links files that have the same content. */
 import { closeSync, constants, copyFileSync, linkSync, lstatSync, openSync, readSync, renameSync, rmSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../errors.ts';

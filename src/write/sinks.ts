@@ -1,6 +1,4 @@
-/**
- * The two implementations of FileSink: one writes files, the other only counts them.
- */
+/** The two implementations of FileSink: one writes files, the other only counts them. */
 import { rmSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';

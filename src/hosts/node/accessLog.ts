@@ -1,6 +1,4 @@
-/**
- * The access log of the local server: one entry for each request, when its response has ended.
- */
+/** The access log of the local server: one entry for each request, when its response has ended. */
 import type { Server } from 'node:http';
 import type { Log } from '../../cli/log.ts';
 import { shortTarget } from '../../http/errors.ts';

@@ -1,6 +1,4 @@
-/**
- * Limits for clients of the local server: timeouts, connections, and answers to malformed HTTP.
- */
+/** Limits for clients of the local server: timeouts, connections, and answers to malformed HTTP. */
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';

@@ -1,6 +1,4 @@
-/**
- * Sends answers: headers, ETags, 304 and compression.
- */
+/** Sends answers: headers, ETags, 304 and compression. */
 import { closeSync, createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';

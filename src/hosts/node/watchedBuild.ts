@@ -1,6 +1,4 @@
-/**
- * Watches the manifest of a build for the local server.
- */
+/** Watches the manifest of a build for the local server. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FormatError } from '../../archive/format.ts';

@@ -1,6 +1,4 @@
-/**
- * `npm start -- --workers N`: several processes answer on one port, and a primary process restarts them.
- */
+/** `npm start -- --workers N`: several processes answer on one port, and a primary process restarts them. */
 import cluster, { type Address, type Worker } from 'node:cluster';
 import type { Log } from '../../cli/log.ts';
 import { program } from '../../program.ts';

@@ -1,6 +1,4 @@
-/**
- * Amounts whose decimal points are below each other.
- */
+/** Amounts whose decimal points are below each other. */
 import { groupDigits } from '../format.ts';
 import { el } from './dom.ts';
 

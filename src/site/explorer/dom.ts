@@ -1,6 +1,4 @@
-/**
- * Helpers that create elements. They insert text only as text, so data never becomes markup.
- */
+/** Helpers that create elements. They insert text only as text, so data never becomes markup. */
 
 export type Child = Node | string | undefined;
 export type Attributes = Readonly<Record<string, string | number | undefined>>;

@@ -1,6 +1,4 @@
-/**
- * The view of a failed look-up: the mirror's error message and what to do next.
- */
+/** The view of a failed look-up: the mirror's error message and what to do next. */
 import { MirrorError } from '../../client/index.ts';
 import { el } from './dom.ts';
 import { elsewhere, linkTo } from './parts.ts';

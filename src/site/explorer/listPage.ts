@@ -1,6 +1,4 @@
-/**
- * The view of a list: its heading, filters, records and links to other pages.
- */
+/** The view of a list: its heading, filters, records and links to other pages. */
 import type { Activity, ActivityPage } from '../../client/index.ts';
 import { isHeight, parseHexId } from '../../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';

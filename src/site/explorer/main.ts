@@ -1,6 +1,4 @@
-/**
- * Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks.
- */
+/** Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks. */
 
 import { count, shorten } from '../format.ts';
 import { byId, el } from './dom.ts';

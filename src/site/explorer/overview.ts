@@ -1,6 +1,4 @@
-/**
- * The overview: adds charts and newest blocks to the page's HTML. A part that fails to load is omitted.
- */
+/** The overview: adds charts and newest blocks to the page's HTML. A part that fails to load is omitted. */
 import { OPERATIONS } from '../../pages/lists.ts';
 import { groupDigits } from '../format.ts';
 import { byId, el, plainTable } from './dom.ts';

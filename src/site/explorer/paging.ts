@@ -1,6 +1,4 @@
-/**
- * Paging of a list: links to the first, previous, next and last page, and the page sizes.
- */
+/** Paging of a list: links to the first, previous, next and last page, and the page sizes. */
 
 import { groupDigits } from '../format.ts';
 import { el } from './dom.ts';

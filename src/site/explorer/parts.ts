@@ -1,6 +1,4 @@
-/**
- * Small parts that several views share.
- */
+/** Small parts that several views share. */
 
 import type { Rune } from '../../client/index.ts';
 import { groupDigits, isoTime, relativeTime, utc } from '../format.ts';

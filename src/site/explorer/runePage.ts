@@ -1,6 +1,4 @@
-/**
- * The page of a rune: its names, supply and mint, its holders and its activity.
- */
+/** The page of a rune: its names, supply and mint, its holders and its activity. */
 import type { Etching, Holder, RuneActivityPage } from '../../client/index.ts';
 import { type FoundRune, lettersOf } from '../../pages/search.ts';
 import { count, formatHeights, groupDigits } from '../format.ts';

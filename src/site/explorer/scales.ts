@@ -1,6 +1,4 @@
-/**
- * Columns and scales of the charts, and runs of entries. Needs no browser.
- */
+/** Columns and scales of the charts, and runs of entries. Needs no browser. */
 
 import type { ActivityEntry, Stats } from '../../contract/stats.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';

@@ -1,6 +1,4 @@
-/**
- * Options of the build, read from the page, and the URL of the mirror.
- */
+/** Options of the build, read from the page, and the URL of the mirror. */
 import type { Site } from '../../pages/site.ts';
 import { byId } from './dom.ts';
 

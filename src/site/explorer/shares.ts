@@ -1,6 +1,4 @@
-/**
- * Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser.
- */
+/** Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser. */
 import type { Etching } from '../../client/index.ts';
 import { type MintWindow, mintWindow } from '../../runes/mint.ts';
 import { groupDigits } from '../format.ts';

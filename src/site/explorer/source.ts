@@ -1,6 +1,4 @@
-/**
- * Requests of the explorer to the mirror.
- */
+/** Requests of the explorer to the mirror. */
 import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '../../client/index.ts';
 import type { LatestBlocks, Stats } from '../../contract/stats.ts';
 import type { Operation } from '../../pages/lists.ts';

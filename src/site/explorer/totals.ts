@@ -1,6 +1,4 @@
-/**
- * Sums of a transaction's amounts, by rune and operation. Needs no browser.
- */
+/** Sums of a transaction's amounts, by rune and operation. Needs no browser. */
 
 import type { Activity, Rune } from '../../client/index.ts';
 import type { Operation } from '../../pages/lists.ts';

@@ -1,6 +1,4 @@
-/**
- * Views of the explorer and their query strings. Needs no browser.
- */
+/** Views of the explorer and their query strings. Needs no browser. */
 import { withoutZeros } from '../../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 import { lettersOf } from '../../pages/search.ts';
