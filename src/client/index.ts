@@ -31,12 +31,12 @@ import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './fil
 
 export type * from './client.d.ts';
 
-/** Error of a request that has no list as its answer: the mirror refuses the request or cannot be read. */
+/** Thrown if the mirror refuses a request or cannot be read. */
 export class MirrorError extends Error {
   override readonly name = 'MirrorError';
   /**
-   * 400 for an invalid request. 501 if the mirror lacks this part of the API. Then `message` is the message of the API.
-   * 503 if the mirror cannot be read. Then `cause` may be the reason.
+   * 400 for an invalid request, 501 if the mirror lacks this part of the API: `message` is the message of the API.
+   * 503 if the mirror cannot be read: `cause` may be the reason.
    */
   readonly statusCode: number;
   /** Reason phrase of the status, such as `Bad Request`. */
