@@ -11,14 +11,17 @@ import { areLevelSteps, type LevelSteps } from './archive/levels.ts';
 
 /** Limits that change no published byte. */
 export interface WorkLimits {
-  /** Bytes of a pull's journal. Above it, settled blocks move to sorted files, because each pull reads the journal. */
+  /**
+   * Bytes of a pull's journal. Above them, settled blocks move to sorted files, because each pull reads the journal.
+   */
   readonly journalBytes: number;
-  /** Bytes of journal records in memory. Above it, they are written to disk, with the rows before them. */
+  /** Bytes of journal records in memory. Above this size, the rows of the blocks and then the records go to disk. */
   readonly pendingBytes: number;
   /** Bytes of a page of a sorted file, which a look-up reads. A longer entry gets its own page. */
   readonly sortedPageBytes: number;
   /**
-   * A sorted file is merged with newer ones if it is smaller than this multiple of them. Few files speed up look-ups.
+   * A sorted file is merged with newer files if it is smaller than this multiple of them. Few files are faster to
+   * search.
    */
   readonly mergeBelow: number;
   /** Blocks between two commits of a pull from a node. A killed pull reads at most as many again. */
@@ -41,17 +44,17 @@ export interface WorkLimits {
    */
   readonly spentBlocks: number;
   /**
-   * Entries of a table of ids per new transaction. Above it, a build looks up each transaction. Below it, a build reads
-   * the complete table, because a look-up takes as long as reading this many entries.
+   * Entries of a table of ids per new transaction. Above this number, a build looks up each transaction. Below it, a
+   * build reads the complete table, because a look-up takes as long as reading this many entries.
    */
   readonly entriesPerLookUp: number;
   /** Records per table that joins neighbouring Parquet files. Without this table, each file would scan all records. */
   readonly recordsAside: number;
-  /** Paths of outdated files in memory. Above it, the paths are listed as removed, and the files are removed. */
+  /** Paths of outdated files in memory. Above this number, paths are listed as removed, and the files are removed. */
   readonly removedAtOnce: number;
-  /** Lines about records that a verification collects in files. Above it, the lines are loaded into the store. */
+  /** Lines about records that a verification collects in files. Above this number, they are loaded into the store. */
   readonly linesPerLoad: number;
-  /** Blocks of 4,096 bytes of an old table per read. */
+  /** Blocks (of 4,096 bytes) per read of an old table. */
   readonly tableBlocksAtOnce: number;
 }
 
@@ -99,7 +102,7 @@ export interface ServerLimits {
   readonly openFiles: number;
   /** Folders for which the server remembers for a second that they are inside the build. */
   readonly folders: number;
-  /** Requests of a connection that wait for earlier answers. Above it, the connection is closed. */
+  /** Requests of a connection that wait for earlier answers. One more request closes the connection. */
   readonly pending: number;
   /** Open connections. Further connections are closed immediately. */
   readonly connections: number;

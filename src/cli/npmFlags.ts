@@ -6,7 +6,7 @@ import { UsageError } from '../errors.ts';
 import { variableOf } from './environment.ts';
 import { type Command, type Flag, HELP } from './flags.ts';
 
-/** npm always sets `npm_config_cache`, and shows its own help for `--help`. */
+/** Flags that cannot be detected: npm always sets `npm_config_cache`, and shows its own help for `--help`. */
 const NOT_SEEN = ['cache', HELP.name];
 
 /**

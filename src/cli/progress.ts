@@ -10,7 +10,7 @@ import { isTerminal, statusLine } from './terminal.ts';
 const TERMINAL_MS = 200;
 /** Milliseconds between lines without a terminal. */
 const LINES_MS = 10_000;
-/** Share of the work from which the time left is shown, because the start of a stage says little about its speed. */
+/** Least share of finished work for which the time left is shown. The start of a stage says little about its speed. */
 const LEAST_SHARE = 0.01;
 
 export interface Measure {

@@ -1,2 +1,2 @@
-/** Bundle of its own for the part of the client that answers from lists of an archive. */
+/** Separate bundle for the part of the client that answers from lists of an archive. */
 export { answerFromLists } from '../pages/listAnswers.ts';

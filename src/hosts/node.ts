@@ -64,7 +64,7 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
 interface Source {
   readonly site: WatchedBuild;
   readonly files: BuiltFiles;
-  /** The same files, for this request only. */
+  /** The same files as `files`, for this request only. */
   readonly fair: FairFiles;
   readonly cache: PartCache;
   readonly limits: ServerLimits;

@@ -50,7 +50,7 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   'access-control-max-age': '86400',
 };
 
-/** Further headers of the HTML pages: they load scripts and data only from the mirror and cannot be framed. */
+/** Further headers of HTML pages. The pages load scripts and data only from the mirror and cannot be framed. */
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -91,7 +91,7 @@ export function fileHeaders(path: string): Readonly<Record<string, string>> {
 /** Returns the headers of an error page for people. */
 export const errorPageHeaders = (): Readonly<Record<string, string>> => ({ ...fileHeaders('404.html'), 'cache-control': 'no-store' });
 
-/** Makes the strong ETag of a body from its SHA-256 in hex. */
+/** Returns the strong ETag of a body from its SHA-256 in hex. */
 export const etagOfDigest = (sha256: string): string => `"${sha256.slice(0, 32)}"`;
 
 export const compressedEtag = (etag: string): string => `${etag.slice(0, -1)}-gz"`;

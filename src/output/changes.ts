@@ -89,7 +89,10 @@ export class Changes {
     return new PathList(this.#removed);
   }
 
-  /** Merges the lists and renames them. Must be called after all writers have ended. `root` is the output folder. */
+  /**
+   * Merges the lists and gives them their final names. Must be called after all writers have ended. `root` is the
+   * output folder.
+   */
   async finish(root: string): Promise<void> {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
     const added = join(this.#folder, `added.txt${PART}`);

@@ -46,7 +46,7 @@ export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'di
   return hash.digest('hex');
 }
 
-/** Returns the first and last height of each range of consecutive heights, as in the manifest. */
+/** Returns the ranges of consecutive heights, each as its first and last height, as in the manifest. */
 export const runsOf = (blocks: readonly { readonly height: number }[]): [number, number][] =>
   joinRuns(blocks.map(({ height }) => [height, height]));
 

@@ -28,8 +28,7 @@ export interface ArchiveFacts {
 }
 
 /**
- * Returns the manifest of all blocks in the state. In layout `files`, `archive` is undefined if the mirror has none.
- * `etchings` is undefined for a mirror without etchings.
+ * Returns the manifest of all blocks in the state. `archive` and `etchings` are undefined for a mirror without these.
  */
 export async function manifestOf(
   site: Site,

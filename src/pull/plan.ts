@@ -32,7 +32,7 @@ export interface Plan {
   readonly outgrown: readonly PulledFile[];
 }
 
-/** Throws an InputError if the source has more blocks to fetch than a pull may fetch at once. */
+/** Throws an InputError if the source has more blocks to fetch than one pull may fetch. */
 export function plan({ wanted, source, confirmations, perFile, files, stale }: PlanInput): Plan {
   const last = Math.min(wanted.to ?? Number.MAX_SAFE_INTEGER, source.last);
   const range = { first: firstOf(wanted, source, perFile, files), last };

@@ -192,7 +192,7 @@ async function findStale(
   };
   const different: number[] = [];
   for (const file of files) {
-    // Heights ascend, so this is the lowest block that differs.
+    // `different[0]` is the lowest block that differs, because heights ascend.
     if (source.knowsDigests && (different[0] ?? Number.POSITIVE_INFINITY) <= settled) break;
     const asked = heightsOf(file).filter(compared);
     if (asked.length === 0) continue;

@@ -128,7 +128,7 @@ async function openSource(request: PullRequest & { readonly from: URL }, folder:
   return manifest === undefined ? new HttpSource(base, client, folder) : new MirrorSource(base, manifest, client, folder);
 }
 
-/** Makes the folder for temporary files and the lock. Returns its path. */
+/** Creates the folder for temporary files and the lock. Returns the folder's path. */
 function openWork(folder: string): string {
   const work = resolve(folder, WORK_FOLDER);
   try {

@@ -9,8 +9,8 @@ import type { Fetched } from './write.ts';
 export const HIGHEST = 10_000_000;
 
 /**
- * Most blocks that a source may list, and that a pull fetches at once. Each takes some 300 bytes of memory. The main
- * chain has 137,000 blocks with runes in 2026, and gets 53,000 more a year.
+ * Most blocks that a source may list, and that one pull fetches. Each takes some 300 bytes of memory. The main chain
+ * has 137,000 blocks with runes in 2026, and gets 53,000 more a year.
  */
 export const MOST_BLOCKS = 1_000_000;
 

@@ -14,7 +14,7 @@ export interface LentBytes {
 /** Marks a part of a buffer that its owner reuses. */
 export const lend = (bytes: Uint8Array, from = 0, to = bytes.length): LentBytes => bytes.subarray(from, to) as unknown as LentBytes;
 
-/** Returns lent bytes for a call that reads them immediately and does not keep them. */
+/** Returns lent bytes as a Uint8Array, for a call that reads them immediately and does not keep them. */
 export const peek = (bytes: LentBytes): Uint8Array => bytes as unknown as Uint8Array;
 
 /**

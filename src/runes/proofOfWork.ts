@@ -14,7 +14,10 @@ export interface DifficultyRules {
    * A new target follows from the target of the period's first block.
    */
   readonly hasEasyBlocks: boolean;
-  /** Hash of the first block with runes, which vouches for the work below it. Undefined if pulls begin at height 0. */
+  /**
+   * Hash of the first block with runes. Its check replaces the proof of work of earlier blocks. Undefined if pulls
+   * begin at height 0.
+   */
   readonly firstHash: string | undefined;
 }
 
@@ -78,7 +81,7 @@ export class WorkChecker {
   #first: Work | undefined;
   /** Last header. */
   #last: Work | undefined;
-  /** Target of the last block that did not use the exception for an easiest target. */
+  /** Target of the last block without the exception that allows the easiest target. */
   #usual: number | undefined;
 
   constructor(rules: DifficultyRules) {
@@ -104,7 +107,7 @@ export class WorkChecker {
     if (target > targetOf(limit)) throw new WorkError(`its target ${bitsText(header.bits)} is easier than the easiest, ${bitsText(limit)}`);
     const expected = this.#expected(height, header.time);
     if (expected !== undefined && header.bits !== expected)
-      throw new WorkError(`its target is ${bitsText(header.bits)}, and the blocks before it ask for ${bitsText(expected)}`);
+      throw new WorkError(`its target is ${bitsText(header.bits)}, and the blocks before it require ${bitsText(expected)}`);
     if (BigInt(`0x${header.hash}`) > target) throw new WorkError(`its hash is above its target ${bitsText(header.bits)}`);
     this.add(height, header);
   }

@@ -62,7 +62,7 @@ export interface Event {
 /** Most rows of a transaction. Above this number, rows are summed (docs/rows.md). */
 const MAX_ROWS = 10_000;
 
-/** Data of a transaction that the rows of its moves need. */
+/** Functions for one transaction that the rows of its moves need. */
 export interface RowTarget {
   /** Returns the address of a script, null for none. */
   addressOf(script: Uint8Array): string | null;

@@ -46,7 +46,7 @@ export function relativeTime(seconds: number, now: number): string {
   return unit === 'second' ? 'just now' : format.format(Math.trunc(difference / length), unit);
 }
 
-/** Formats ranges of heights, ends included: `840,000 and 2,000,001 to 2,000,030`. Shortens more than eight. */
+/** Formats ranges of heights, ends included: `840,000 and 2,000,001 to 2,000,030`. Abbreviates above eight ranges. */
 export function formatHeights(runs: readonly (readonly [first: number, last: number])[]): string {
   const each = runs.map(([first, last]) => (first === last ? groupDigits(first) : `${groupDigits(first)} to ${groupDigits(last)}`));
   const shown = each.length > 8 ? [...each.slice(0, 4), '…', ...each.slice(-3)] : each;

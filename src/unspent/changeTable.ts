@@ -12,7 +12,7 @@ const SPENT = 0xffffffff;
 /** Marks an output that was created and spent after the newest file. Not written to files. */
 const GONE = 0xfffffffe;
 
-/** Creation or spending of an output. `value` is undefined for a spent output. */
+/** A created or spent output. `value` is undefined for a spent output. */
 export interface Change {
   readonly bytes: LentBytes;
   /** Offset of the key in `bytes`. */
@@ -46,7 +46,7 @@ export class ChangeTable {
     this.#add(key, at, value, value.length);
   }
 
-  /** Marks an output as spent, which is in the table or in a file. */
+  /** Marks an output as spent. The output may be in the table or in a file. */
   spend(key: Uint8Array, at: number): void {
     const slot = this.#slots[this.#slotOf(key, at)] ?? 0;
     if (slot === 0) this.#add(key, at, undefined, SPENT);

@@ -146,7 +146,7 @@ export class DiskSink implements FileSink {
     return !isKept;
   }
 
-  /** Creates the folder of a path. Returns the path with the root. */
+  /** Creates the folder of a path. Returns the path with the output folder in front. */
   #prepare(path: string): string {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
     if (folder !== this.#folder && !this.#folders.has(folder)) {
@@ -158,7 +158,7 @@ export class DiskSink implements FileSink {
     return `${this.#root}/${path}`;
   }
 
-  /** Creates a folder and its parents. Replaces a link in place of one of them. */
+  /** Creates a folder and its parents. Replaces a symbolic link in place of a folder. */
   #makeFolder(folder: string): void {
     if (folder === '' || this.#folders.has(folder)) return;
     this.#makeFolder(folder.slice(0, Math.max(folder.lastIndexOf('/'), 0)));

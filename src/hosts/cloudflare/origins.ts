@@ -100,7 +100,7 @@ function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
   return async (path, range) => {
     const wanted = wantedRange(range);
     if (wanted?.kind === 'from' && wanted.end !== undefined) {
-      // Layout `archive` requests such ranges. They need one request instead of two.
+      // Layout `archive` requests such ranges. For these, one request is enough.
       const part = await partAt(bucket, prefix + path, wanted.start, wanted.end);
       if (part !== undefined) return part;
     }

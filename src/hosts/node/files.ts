@@ -59,8 +59,8 @@ export class BuiltFile implements OpenFile {
   }
 
   /**
-   * Returns the content with one character per byte. Decoding and encoding would take a third of the time of a window.
-   * They are not needed, because pages are cut and joined only at ASCII characters.
+   * Returns the content with one character per byte. Real decoding is not needed, because pages are cut and joined only
+   * at ASCII characters. It would take a third of the time of a window.
    */
   async text(): Promise<string> {
     if (this.bytes === undefined) return readFile(this.path, 'latin1');
@@ -108,7 +108,7 @@ export interface LargeFile {
 
 async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
-  // Does not use a pipeline, because in Deno a pipeline ends the hash. An empty range would be an error.
+  // A stream pipeline would end the hash in Deno. An empty range would be an error.
   if (size > 0) for await (const chunk of createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 })) hash.update(chunk);
   return etagOfDigest(hash.digest('hex'));
 }

@@ -100,7 +100,7 @@ export class JsonPicker {
     if (this.#inString) this.#add(chunk, from, chunk.length);
   };
 
-  /** Ends the text. Throws a PassingError if the text was cut off. */
+  /** Must be called after the last bytes. Throws a PassingError if the JSON was cut off. */
   end(): void {
     if (this.#inString || this.#open.length > 1 || this.#root.index === 0) throw damaged();
   }

@@ -287,7 +287,7 @@ export class NodePull {
     return blocks < height - this.#options.confirmations || this.#ledger.hashAt(blocks) === bestHash;
   }
 
-  /** Removes the blocks that are not in the node's chain. Throws an InputError if they are too many. */
+  /** Removes the blocks that are not in the node's chain. Throws an InputError if there are too many such blocks. */
   async #followReorganisation(): Promise<void> {
     const { confirmations, folder } = this.#options;
     const top = this.#ledger.height;

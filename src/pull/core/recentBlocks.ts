@@ -1,6 +1,6 @@
 /**
- * Transaction ids of the last blocks. They tell which outputs are too young to be the commitment to a name. The node
- * need not be asked for the heights of these outputs.
+ * Transaction ids of the last blocks. From these ids a pull knows which outputs are too young to be the commitment to a
+ * name, without asking the node for their heights.
  */
 import type { Block, BlockLink } from '../../runes/block.ts';
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';

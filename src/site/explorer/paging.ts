@@ -62,7 +62,7 @@ export const stepTo = (href: string, arrow: string, title: string, key?: string)
 export const deadStep = (arrow: string, title?: string): HTMLElement =>
   el('span', { class: 'step', 'aria-disabled': 'true', title }, arrow);
 
-/** Returns links to the same offset with other page sizes. They are links, so that they can be opened in a new tab. */
+/** Returns links to the same offset with other page sizes. Links, unlike a menu, can be opened in a new tab. */
 function sizes(view: FoundView, limit: number, offset: number): HTMLElement {
   const [smallest] = settings.pageSizes;
   const each = settings.pageSizes.map((size) => {

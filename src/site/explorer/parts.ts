@@ -100,7 +100,7 @@ async function copy(text: string): Promise<boolean> {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // The browser's settings refused it. The older command may still be allowed.
+      // The browser's settings refused the clipboard. The older command below may still be allowed.
     }
   }
   const area = el('textarea', { class: 'unseen', 'aria-hidden': 'true', tabindex: '-1' });

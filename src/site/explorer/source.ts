@@ -23,7 +23,7 @@ export interface Extent {
   readonly tip: number | undefined;
 }
 
-/** Fetches the ranges of the mirror. None on failure, because then only links to neighbour blocks are missing. */
+/** Fetches the heights that the mirror covers. Empty on failure, because only links to neighbour blocks need them. */
 export const fetchExtent = (): Promise<Extent> =>
   mirror.manifest().then(
     ({ heights, tip }) => ({ heights, tip: tip?.height ?? heights.at(-1)?.[1] }),
