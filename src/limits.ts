@@ -12,7 +12,7 @@ import { areLevelSteps, type LevelSteps } from './archive/levels.ts';
 /** Limits that change no published byte. */
 export interface WorkLimits {
   /**
-   * Bytes of a pull's journal. Above them, settled blocks move to sorted files, because each pull reads the journal.
+   * Bytes of a pull's journal. Above this, settled blocks move to sorted files, because each pull reads the journal.
    */
   readonly journalBytes: number;
   /** Bytes of journal records in memory. Above this size, the rows of the blocks and then the records go to disk. */
@@ -20,8 +20,8 @@ export interface WorkLimits {
   /** Bytes of a page of a sorted file, which a look-up reads. A longer entry gets its own page. */
   readonly sortedPageBytes: number;
   /**
-   * A sorted file is merged with newer files if it is smaller than this multiple of them. Few files are faster to
-   * search.
+   * A sorted file is merged with newer files if it is smaller than this multiple of their total size. Fewer files are
+   * faster to search.
    */
   readonly mergeBelow: number;
   /** Blocks between two commits of a pull from a node. A killed pull reads at most as many again. */

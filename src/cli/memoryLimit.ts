@@ -15,7 +15,7 @@ export const MEMORY_LIMIT: Flag = {
   about: 'Memory of the process, give or take 200 MB. Before it is reached, DuckDB moves data to temporary files.',
 };
 
-/** Smallest limit in bytes. Node.js alone needs more than a smaller one. */
+/** Smallest accepted limit, in bytes. Below it, Node.js alone would exceed the limit. */
 const LEAST = 50e6;
 
 /** Returns the value of the flag. Throws a UsageError if it is not a size, or too small for any work. */
@@ -34,7 +34,7 @@ const MOST_OF_HEAP = 0.6;
 /** Part of the limit above which garbage is collected. DuckDB has most of the rest. */
 const COLLECTED = 0.25;
 
-/** Growth factor since the last collection from which the next one is worth its time. */
+/** Growth since the last collection, as a factor, from which another collection is worth its time. */
 const GROWTH = 1.4;
 
 /** Returns V8's garbage collector. On its own, V8 lets garbage grow to the size of the live data, or to gigabytes. */

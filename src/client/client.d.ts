@@ -133,7 +133,7 @@ export interface MirrorManifest {
     /** Version of the files. This module reads only the version that it was built for. */
     readonly format: 1;
     readonly version: string;
-    /** Set if the mirror has made-up blocks from the sample of this program. */
+    /** Set if the mirror has invented blocks from the sample of this program. */
     readonly sample?: true;
     readonly layout: 'files' | 'archive';
     readonly dialect: 'contract' | 'hiro';

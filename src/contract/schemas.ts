@@ -223,7 +223,7 @@ export const manifest = z
     sample: z
       .literal(true)
       .optional()
-      .describe('True if the mirror has the made-up blocks of the sample of this program. Left out otherwise.'),
+      .describe('True if the mirror has the invented blocks of the sample of this program. Left out otherwise.'),
     layout: z.enum(LAYOUTS).describe('Layout of the files. All layouts give the same responses.'),
     dialect: z.enum(DIALECTS).describe('Dialect of responses: in `contract`, hashes begin with `0x`.'),
     page_sizes: pageSizes.describe('Page sizes, ascending. The first is the default limit, the last the largest.'),

@@ -25,7 +25,7 @@ export const ERROR_HEADERS: Readonly<Record<string, string>> = { ...API_HEADERS,
 /** Clients revalidate every answer, because an unknown id may exist after the next block (docs/api.md, "Requests"). */
 const CACHE_CONTROL = 'public, no-cache, must-revalidate';
 
-/** Seconds for which a CDN may cache settled records. It may serve corrected data late by as much. */
+/** Seconds for which a CDN may cache settled records. A correction of old data may reach clients that much later. */
 const CDN_SECONDS = 86_400;
 
 /**

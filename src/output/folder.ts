@@ -12,7 +12,7 @@ import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
 import { replaceDurably } from '../write/replace.ts';
 
 export const MARKER = MARKER_PATH;
-// This is a second line, because hosting/upload.sh counts the lines, so that it does not depend on the words.
+// A second line marks an unfinished build, because hosting/upload.sh counts lines instead of comparing words.
 const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. The next build completes the folder.\n`;
 
 /** Lock file of a running build. It is a database for the reason given at attachDatabase. */

@@ -79,13 +79,14 @@ export const PULL_COMMAND: Command = {
 };
 
 /**
- * Most blocks that a pull may replace. Each unsettled block costs a pull some hundred kilobytes of memory from a node,
- * and a request to a server. A week has a thousand blocks, and no reorganisation was ever deeper than a hundred.
+ * Most blocks that a pull may replace. A pull from a node keeps some hundred kilobytes per unsettled block in memory. A
+ * pull from a server sends a request per unsettled block. A week has a thousand blocks, and no reorganisation was ever
+ * deeper than a hundred.
  */
 const MOST_CONFIRMATIONS = 10_000;
 
 export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<void> {
-  // The environment variable has one header per line. It hides keys from other users, who can read a command line.
+  // The environment variable has one header per line. Unlike a command line, it is hidden from other users.
   const [variable, given] = [process.env[SECRETS.headers] ?? '', flags.all('header')];
   const progress = Progress.of(flags, log);
   const from = parseFrom(flags.one('from'));

@@ -207,7 +207,8 @@ async function readNew(
 }
 
 /**
- * True if table and list have equally many runes up to this one. Old servers do not count theirs: true without a check.
+ * True if table and list have equally many runes up to this one. Not checked for old servers, which do not count their
+ * runes.
  */
 async function isSameBelow(source: EtchingList, listed: number, height: number, index: number, store: Store): Promise<boolean> {
   if (!source.isCounted) return true;

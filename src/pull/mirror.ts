@@ -26,7 +26,10 @@ import { type Fetched, writeBlock } from './write.ts';
 /** Most bytes of a manifest. A range of heights takes some 18, so a testnet with a gap after each block needs 9 MB. */
 const MANIFEST_BYTES = 16 * 1024 * 1024;
 
-/** Most ranges of heights that a source may list as read: joining two lists takes the product of their lengths. */
+/**
+ * Most ranges of heights that a source may list as read. The time to join two lists grows with the product of their
+ * lengths.
+ */
 const MOST_RUNS = 10_000;
 
 /** Most bytes of a digest file. Each of its 1,000 lines has some 190. */

@@ -18,7 +18,8 @@ export interface Question {
   /** Largest body of an answer with status 200, in bytes. Does not apply if a sink receives the body. */
   readonly limit: number;
   /**
-   * Receives the body of an answer with status 200 in parts; `Answer.body` is then empty. Its errors end the request.
+   * Receives the body of an answer with status 200 in parts. Then `Answer.body` is empty. An error of the sink ends the
+   * request.
    */
   readonly sink?: ((chunk: Uint8Array) => void) | undefined;
 }

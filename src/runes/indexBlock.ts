@@ -79,7 +79,9 @@ export function indexBlock(block: Block, indexing: Indexing): Changes {
 
 const NO_SCRIPT = new Uint8Array();
 
-/** Returns a hash of the outpoint at `at`, which differs for all outputs of a transaction. There may be thousands. */
+/**
+ * Returns a hash of the outpoint at `at`. The outputs of a transaction, perhaps thousands, all get different hashes.
+ */
 const bucketOf = (bytes: Uint8Array, at: number): number => (uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1)) >>> 0;
 
 /** Output of this block that has runes. */

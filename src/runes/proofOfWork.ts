@@ -93,7 +93,10 @@ export class WorkChecker {
     return this.#last?.hash;
   }
 
-  /** Adds a header that follows the last one, without a check: a checked block, or an ancestor of one. */
+  /**
+   * Adds the header after the last one without a check. The block was checked before, or is an ancestor of a checked
+   * block.
+   */
   add(height: number, header: Work): void {
     if (height % PERIOD === 0) this.#first = header;
     if (height % PERIOD === 0 || header.bits !== this.#rules.limit) this.#usual = header.bits;

@@ -41,7 +41,7 @@ const MAX = 2n ** 128n - 1n;
 
 interface Rune {
   readonly spaced: string;
-  /** Number of a real rune. Made-up runes are numbered from 9000000 on, which no real rune has. */
+  /** Number of a real rune. Invented runes are numbered from 9000000 on, which no real rune has. */
   readonly number?: number;
   readonly turbo?: true;
   readonly divisibility: number;
@@ -196,7 +196,7 @@ interface Block {
   readonly transactions: readonly Transfers[];
 }
 
-/** Returns all blocks, ascending. Made-up blocks follow the real block in time, one every ten minutes. */
+/** Returns all blocks, ascending. Invented blocks follow the real block in time, one every ten minutes. */
 function allBlocks(): Block[] {
   const invented = blocks().map((transactions, i): Block => {
     const height = FIRST_INVENTED + i;

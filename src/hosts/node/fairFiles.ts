@@ -62,8 +62,8 @@ export class FairFiles implements Files<BuiltFile> {
   }
 
   /**
-   * Runs `work` unless the client has disconnected. A client that closed only its sending side may still read. Both
-   * look the same until the server sends something. Such a client gets a short answer, but not a long one.
+   * Runs `work` unless the client has disconnected. A client that closed only its sending side may still read, but
+   * looks like a disconnected client until the server sends something. It gets a short answer, but not a long one.
    */
   async #unlessLeft<Result>(isLong: boolean, work: () => Promise<Result>): Promise<Result> {
     const { destroyed, socket } = this.#response;

@@ -4,7 +4,7 @@ import type { Hash256 } from '../../runes/bytes.ts';
 
 type OneCallHash = (algorithm: string, bytes: Uint8Array, encoding: 'binary') => string;
 
-/** Uses `crypto.hash`, which Node has since 20.12, if it exists: createHash() allocates an object per hash. */
+/** Uses `crypto.hash` if it exists (Node 20.12 and newer), because createHash() allocates an object per hash. */
 export function hash256With(hash: OneCallHash | undefined): Hash256 {
   const sha256 = hash
     ? // A short string costs much less than a buffer with memory of its own.

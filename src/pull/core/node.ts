@@ -179,8 +179,8 @@ export class BitcoinNode {
 
   /**
    * Returns the outputs that inputs of a block spend, in the order of `wanted`. `recentHeight` returns the height of a
-   * transaction in the last blocks, which is too young for a commitment, and undefined for an older transaction. The
-   * returned height of an older output may be too high, but is never too young for a commitment.
+   * transaction in the last blocks, which is too young for a commitment, and undefined for an older transaction. An
+   * older output may get a height above its own, but never one that is too young for a commitment.
    */
   async previousOutputs(
     block: Block,

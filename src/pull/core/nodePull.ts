@@ -39,7 +39,7 @@ const MOST_MOVES = 5;
 export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly folder: string;
   readonly limits: WorkLimits;
-  /** Replaces the rules of the network in tests, whose chains have made-up headers. No flag sets it. */
+  /** Replaces the rules of the network in tests, whose chains have invented headers. No flag sets it. */
   readonly difficulty?: DifficultyRules;
 }
 
@@ -340,8 +340,8 @@ export class NodePull {
   /** Moves settled blocks from a long journal to sorted files, which may take a minute. */
   async settle(): Promise<void> {
     if (!this.#ledger.isJournalLong) return;
-    // A fork inside a file of a hundred blocks rewinds to the block before the file, so it settles only complete
-    // hundreds.
+    // Settles only complete hundreds, because a fork inside a file of a hundred blocks rewinds to the block before the
+    // file.
     try {
       await this.#ledger.settle(hundredOf(this.#settled).first - 1);
     } catch (error) {

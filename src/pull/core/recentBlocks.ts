@@ -5,10 +5,10 @@
 import type { Block, BlockLink } from '../../runes/block.ts';
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
 
-/** Number of the last blocks, including the etching's own, in which its commitment cannot be. */
+/** Number of last blocks, including the etching's own block, that cannot have the commitment of an etching. */
 const TOO_YOUNG = CONFIRMATIONS - 1;
 
-/** Hash of the block before in the header of the first block of a chain. */
+/** Hash that the header of a chain's first block gives as its previous block. */
 const NO_BLOCK = '0'.repeat(64);
 
 /** Number of blocks to keep below the highest one. Blocks that are read ahead need the blocks before them. */

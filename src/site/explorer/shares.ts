@@ -6,7 +6,7 @@ import { groupDigits } from '../format.ts';
 export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
   amounts.reduce((most, amount) => Math.max(most, amount?.split('.')[1]?.length ?? 0), 0);
 
-/** Returns an amount in units of 10^-decimals. Ignores further digits. */
+/** Returns an amount in units of 10^-decimals. Ignores digits beyond these decimals. */
 export function unitsOf(amount: string, decimals: number): bigint {
   const [whole = '', fraction = ''] = amount.split('.');
   return BigInt(`${whole}${fraction.slice(0, decimals).padEnd(decimals, '0')}`);
@@ -34,7 +34,9 @@ export interface Mint extends MintWindow {
   readonly cap: bigint | undefined;
 }
 
-/** Returns the mint of a rune. Undefined if the rune was etched without terms. A cap depends on the dialect. */
+/**
+ * Returns the mint of a rune. Undefined if the rune was etched without terms. The form of a cap depends on the dialect.
+ */
 export function mintOf({ mint_terms: terms, divisibility, location }: Etching, dialect: 'contract' | 'hiro'): Mint | undefined {
   if (Object.values(terms).every((term) => term === null)) return undefined;
   return {

@@ -82,8 +82,8 @@ export function totalsTable(records: readonly Activity[]): HTMLElement {
 }
 
 /**
- * Renders a table of the class `kind`. Puts the row that `headOf` creates from a group's first entry above the group.
- * An index counts from the start of its group.
+ * Renders a table of the class `kind`. `headOf` creates the row above a group from the group's first entry. An index
+ * counts from the start of its group.
  */
 export function tableOf<T>(
   kind: string,
