@@ -161,7 +161,7 @@ export function responseSchemas(dialect: Dialect) {
   return { Rune: rune, Location: location, Activity: activity, ActivityList: list, RuneActivity: ofRune, RuneActivityList: runeList };
 }
 
-/** Returns the schema of a page, the response of both list operations. */
+/** Returns the schema of a page of activity records. */
 export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityList;
 
 export const errorResponse = z

@@ -158,7 +158,7 @@ export async function pullEtchings(
 }
 
 /**
- * Adds the runes of the list to the file, each once: from the newest rune to the first settled one that the table has.
+ * Adds each rune of the list to the file once: from the newest rune to the first settled one that the table has.
  * Returns the SQL condition for the table's rows to keep: that settled rune and all older runes. Returns undefined if
  * the source has no list.
  */

@@ -57,7 +57,10 @@ export class TooLargeError extends PassingError {
   }
 }
 
-/** Longest time for a complete answer, as a multiple of `timeoutMs`: a server could send a byte at a time forever. */
+/**
+ * Longest time for a complete answer, as a multiple of `timeoutMs`. Without this limit, a server could send a byte at a
+ * time forever.
+ */
 const LONGEST_ANSWER = 20;
 
 /** Most bytes that are read of a body if the status is not 200. Enough for any error message. */

@@ -29,7 +29,7 @@ export interface Piece {
   readonly begins: boolean;
 }
 
-/** Entries of one rune. Moves take from the first entry that has a rest. */
+/** Entries of one rune. Moves take from the first entry that has an amount left. */
 export interface Queue {
   readonly rune: RuneId;
   readonly entries: Entry[];
@@ -175,7 +175,7 @@ function add(sums: Map<number, bigint>, key: number, amount: bigint): void {
   sums.set(key, (sums.get(key) ?? 0n) + amount);
 }
 
-/** Returns the first entry that has a rest. The caller must check that one exists. */
+/** Returns the first entry that has an amount left. The caller must check that one exists. */
 function frontOf(queue: Queue): Entry {
   for (; ; queue.front++) {
     const entry = queue.entries[queue.front];

@@ -122,7 +122,7 @@ export class DiskLedger implements Ledger {
     return this.#state.base;
   }
 
-  /** Hash of the block at a height from `base` to the last one, undefined at others and before the first block. */
+  /** Returns the hash of the block at a height. Undefined below `base`, above the last block, and without a block. */
   hashAt(height: number): string | undefined {
     return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
   }

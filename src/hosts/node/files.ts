@@ -59,8 +59,8 @@ export class BuiltFile implements OpenFile {
   }
 
   /**
-   * Returns the content with one character per byte. Real decoding is not needed, because pages are cut and joined only
-   * at ASCII characters. It would take a third of the time of a window.
+   * Returns the content with one character per byte. Pages are cut and joined only at ASCII characters, so no other
+   * decoding is needed. It would take a third of the time of an answer.
    */
   async text(): Promise<string> {
     if (this.bytes === undefined) return readFile(this.path, 'latin1');
