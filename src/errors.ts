@@ -1,6 +1,4 @@
-/**
- * Errors that commands show to users, each with an exit code. Any other error is a bug of this program.
- */
+/** Errors that commands show to users, each with an exit code. Any other error is a bug of this program. */
 export const EXIT = { done: 0, usage: 1, badInput: 2, buildFailed: 3, verificationFailed: 4, interrupted: 130 } as const;
 export type Exit = keyof typeof EXIT;
 
@@ -14,10 +12,7 @@ export const EXIT_MEANINGS: Readonly<Record<Exit, string>> = {
   interrupted: 'stopped by Ctrl-C or SIGTERM; run the same command again to continue',
 };
 
-/**
- * Ends a command with a message: what is wrong, where, and what to do. Each of the `details` is printed on a line below
- * the message.
- */
+/** Ends a command with a message: what is wrong, where, and what to do. Each of the `details` gets its own line. */
 export class CliError extends Error {
   override readonly name: string = 'CliError';
   constructor(
@@ -53,7 +48,7 @@ export class BuildError extends CliError {
   }
 }
 
-/** Another process is using the same folder. */
+/** Thrown if another process is using the same folder. */
 export class LockedError extends BuildError {}
 
 /** Returns the message of a caught value, which need not be an Error. */
@@ -63,10 +58,10 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 
-/** True for the error of a path that does not exist. */
+/** True if the error means that a path does not exist. */
 export const isAbsence = (error: unknown): boolean => ['ENOENT', 'ENOTDIR'].includes(codeOf(error) ?? '');
 
-/** Lists the content of a folder with `list`. Returns nothing when the folder does not exist. */
+/** Lists the content of a folder with `list`. Returns an empty list if the folder does not exist. */
 export function emptyIfMissing<Entry>(list: () => Entry[]): Entry[] {
   try {
     return list();

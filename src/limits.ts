@@ -1,108 +1,114 @@
 /**
- * Every size, count and depth at which the program changes what it does. They are parameters, so that tests cross each of
- * them with little data. They are not flags: an operator has no reason to change them.
+ * Every size, count and depth at which the program changes its behaviour. They are parameters, so that tests can cross
+ * them with little data. They are not flags, because an operator has no reason to change them.
  *
- * A limit is a number that is still within it: work changes above it. Limits that change published bytes are in the root
- * of an archive or in the state of a build, so readers and later builds use those of the files. Constants of formats
- * and of the runes protocol are where the format or the rule is.
+ * A limit is inclusive: behaviour changes above it. Limits that change published bytes are stored in the root of an
+ * archive or in the state of a build. Readers and later builds use the stored limits. Constants of formats and of the
+ * runes protocol are defined beside the format or the rule.
  */
 
 import { areLevelSteps, type LevelSteps } from './archive/levels.ts';
 
 /** Limits that change no published byte. */
 export interface WorkLimits {
-  /** Bytes of a pull's journal. Above it, settled blocks move to sorted files. Each pull reads the whole journal when it begins. */
+  /**
+   * Bytes of a pull's journal. Above this, settled blocks move to sorted files, because each pull reads the journal.
+   */
   readonly journalBytes: number;
-  /** Bytes of journal records in memory. Above it, they are written to the disk with the rows before them. */
+  /** Bytes of journal records in memory. Above this size, the rows of the blocks and then the records go to disk. */
   readonly pendingBytes: number;
-  /** Bytes of a page of a sorted file. An entry that does not fit begins a page, and may be longer than one. Look-ups read a page. */
+  /** Bytes of a page of a sorted file, which a look-up reads. A longer entry gets its own page. */
   readonly sortedPageBytes: number;
-  /** A sorted file is merged with newer ones if it is smaller than this multiple of their size. Fewer files make look-ups faster. */
+  /**
+   * A sorted file is merged with newer files if it is smaller than this multiple of their total size. Fewer files are
+   * faster to search.
+   */
   readonly mergeBelow: number;
-  /** Blocks between two commits of a pull from a node. A killed pull reads at most these again. */
+  /** Blocks between two commits of a pull from a node. A killed pull reads at most as many again. */
   readonly blocksPerCommit: number;
-  /** Numbers of runes in a text. A pull that begins reads its runes as texts, because a row for each takes 1.7 times as long. */
+  /** Runes per text. A pull first reads its runes as texts, because one row per rune takes 1.7 times as long. */
   readonly runesPerText: number;
-  /** Text files of a scan. More are read in several scans, because DuckDB allocates buffers for every file of one. */
+  /** Text files per scan. More files need several scans, because DuckDB allocates buffers for every file of a scan. */
   readonly filesPerScan: number;
-  /** Records of a source. A larger one whose blocks are scattered is sorted, because every batch of blocks scans it. */
+  /** Records of a source. A larger source with scattered blocks is sorted, because every batch of blocks scans it. */
   readonly unsortedRecords: number;
-  /** Records in a batch of whole blocks, about 5 MB of JSON. A larger build renders several, and writes them in threads. */
+  /** Records in a batch of complete blocks, about 5 MB of JSON. Larger builds render several and write in threads. */
   readonly batchRecords: number;
-  /** Rows of lists that are sorted at once. More are divided by key first, which reads and writes each once more. */
+  /** Rows of lists per sort. More rows are first divided by key, so each is read and written once more. */
   readonly sortedAtOnce: number;
-  /** Records that are numbered and joined with their pages at once, which takes memory. */
+  /** Records that are numbered and joined with their pages in one step, which takes memory. */
   readonly listedAtOnce: number;
   /**
-   * The newest blocks whose spent outputs the state keeps. A level of lists that has to be made again needs those of its
-   * blocks. A reorganisation that reaches below the newest two levels makes a full build.
+   * Number of the newest blocks whose spent outputs the state keeps. A level of lists that has to be built again needs
+   * the spent outputs of its blocks. A reorganisation below the newest two levels causes a full build.
    */
   readonly spentBlocks: number;
   /**
-   * Entries of a table of ids for each new transaction. Above it, a build looks the transactions up one by one. Below it,
-   * it reads the whole table next to them: a look-up takes as long as reading this many entries.
+   * Entries of a table of ids per new transaction. Above this number, a build looks up each transaction. Below it, a
+   * build reads the complete table, because a look-up takes as long as reading this many entries.
    */
   readonly entriesPerLookUp: number;
-  /** Records of neighbouring Parquet files that one table has. Without such a table, each file would scan all records that were read. */
+  /** Records per table that joins neighbouring Parquet files. Without this table, each file would scan all records. */
   readonly recordsAside: number;
-  /** Paths of outdated files in memory. Above it, they are listed as removed, and the files are removed. */
+  /** Paths of outdated files in memory. Above this number, paths are listed as removed, and the files are removed. */
   readonly removedAtOnce: number;
-  /** Lines about records that a verification collects in files. Above it, it loads them into its store. */
+  /** Lines about records that a verification collects in files. Above this number, they are loaded into the store. */
   readonly linesPerLoad: number;
-  /** Blocks of 4,096 bytes of an old table that are read at once. */
+  /** Blocks (of 4,096 bytes) per read of an old table. */
   readonly tableBlocksAtOnce: number;
 }
 
 /** Limits that change published bytes. */
 export interface PublishedLimits {
-  /** Heights of a segment of an archive. Readers keep the directory of a segment, which has a line for each block. */
+  /** Heights of a segment of an archive. Readers keep a segment's directory, which has a line per block. */
   readonly segmentBlocks: number;
-  /** Entries in a page of a list of documents. A page takes a reader a few milliseconds. Holders of runes with fewer are exact at the tip. */
+  /** Entries per page of a list. Readers take milliseconds per page. Shorter lists of holders are exact at the tip. */
   readonly listPage: number;
-  /** Characters of the lines in a member of a file of documents. A longer document is alone in one. Readers inflate a member to find a document. */
+  /** Characters per member of a document file. Readers inflate a member. A longer document gets its own member. */
   readonly documentMember: number;
   /**
-   * Entries of a sorted table for each number in the root that says how many have the same first bits. Above it, the root
-   * has twice as many numbers. Readers compute the place of a key from them: with these, one read of 16 KB finds it.
+   * Entries of a sorted table per count in the root. A count is the number of entries with the same first bits. Above
+   * the limit, the root has twice as many counts. From the counts, readers compute the position of a key, so that one
+   * read of 16 KB finds the key.
    */
   readonly entriesPerCount: number;
-  /** Levels of the table of ids, in blocks. Finer steps write less with each block, and give readers more levels. */
+  /** Levels of the table of ids, in blocks. Finer steps write less per block, but give readers more levels. */
   readonly tableLevels: LevelSteps;
-  /** Levels of lists, in blocks. Lists have more entries for each block than tables, so a finer newest level keeps a block's files small. */
+  /** Levels of lists, in blocks. Lists have more entries per block than tables, so their newest level is finer. */
   readonly listLevels: LevelSteps;
 }
 
-/** Limits of readers. They change no published byte. The client has nothing else of this file. */
+/** Limits of readers. They change no published byte. The client uses no other part of this file. */
 export interface ReaderLimits {
-  /** Bytes of parsed directories, blocks of tables and small files in memory: well below the 128 MB of a worker. The root comes on top. */
+  /** Bytes of parsed directories, table blocks and small files in memory, without the root. A worker has 128 MB. */
   readonly cachedBytes: number;
-  /** Size of an archive's files in bytes up to which readers fetch them whole and keep them, so hosts need no ranges. */
+  /** Size of an archive up to which readers fetch its files completely and keep them, so that hosts need no ranges. */
   readonly readWhole: number;
-  /** Bytes between two pages up to which both are one read. A request costs more than to read these bytes. */
+  /** Bytes between two pages up to which one request reads both, because a second request costs more. */
   readonly nearBytes: number;
 }
 
 /** Limits of the local server. They change no published byte. */
 export interface ServerLimits {
-  /** Bytes of parsed directories and blocks of tables in memory. The root comes on top. */
+  /** Bytes of parsed directories and table blocks in memory, without the root. */
   readonly partBytes: number;
-  /** Bytes of answers from an archive in memory. An answer of more than a quarter is not kept. */
+  /** Bytes of answers from an archive in memory. An answer of more than a quarter is not cached. */
   readonly answerBytes: number;
-  /** Bytes of files of pages in memory. */
+  /** Bytes of page files in memory. */
   readonly fileBytes: number;
-  /** Bytes of a file above which it is streamed. To read a smaller file at once costs less. */
+  /** Bytes of a file above which it is streamed. A smaller file costs less in one read. */
   readonly streamedBytes: number;
-  /** Files of an archive that stay open, of the thousand that a process may usually have. */
+  /** Open files of an archive. A process may usually have a thousand open files. */
   readonly openFiles: number;
-  /** Folders of which the server remembers for a second that they are inside the build. */
+  /** Folders for which the server remembers for a second that they are inside the build. */
   readonly folders: number;
-  /** Requests of a connection that wait for earlier answers. One more closes the connection. */
+  /** Requests of a connection that wait for earlier answers. One more request closes the connection. */
   readonly pending: number;
-  /** Open connections. Further ones are closed at once. */
+  /** Open connections. Further connections are closed immediately. */
   readonly connections: number;
-  /** Bytes of the request line and headers together. It equals Node's default, but the documents promise it. */
+  /** Bytes of request line and headers together. Equal to Node's default, but set because the documents promise it. */
   readonly headerBytes: number;
-  /** Parts of files that an answer reads or inflates before it goes on in turns with others. An answer of 60 records has at most 132. */
+  /** Parts that an answer reads or inflates without waiting for others. An answer of 60 records has at most 132. */
   readonly freeParts: number;
 }
 
@@ -113,7 +119,7 @@ export type LimitName = keyof Limits | keyof ReaderLimits | keyof ServerLimits;
 const KB = 1024;
 const MB = 1024 * KB;
 
-/** The limits of all commands. */
+/** Limits of all commands. */
 export const LIMITS: Limits = {
   journalBytes: 128 * MB,
   pendingBytes: 32 * MB,
@@ -140,10 +146,10 @@ export const LIMITS: Limits = {
   segmentBlocks: 1024,
 };
 
-/** The limits of all readers, except where a host has its own. */
+/** Limits of all readers, except for hosts with their own limits. */
 export const READER_LIMITS: ReaderLimits = { cachedBytes: 16 * MB, readWhole: MB, nearBytes: 64 * KB };
 
-/** The limits of the local server. */
+/** Limits of the local server. */
 export const SERVER_LIMITS: ServerLimits = {
   partBytes: 64 * MB,
   answerBytes: 64 * MB,
@@ -157,7 +163,7 @@ export const SERVER_LIMITS: ServerLimits = {
   freeParts: 200,
 };
 
-/** Returns the default limits with some changes. Throws when a limit is not above zero, or limits contradict each other. */
+/** Returns the default limits with changes. Throws if a limit is not above zero or limits contradict each other. */
 export function limitsWith(changes: Partial<Limits>): Limits {
   const limits = { ...LIMITS, ...changes };
   for (const [name, value] of Object.entries(limits)) {
@@ -171,7 +177,7 @@ export function limitsWith(changes: Partial<Limits>): Limits {
   return limits;
 }
 
-/** Returns the limits that change published bytes. A build with others is a full one. */
+/** Returns the limits that change published bytes. A build with other limits than the last one is a full build. */
 export const publishedLimits = ({
   segmentBlocks,
   listPage,
@@ -188,13 +194,13 @@ export const publishedLimits = ({
   listLevels,
 });
 
-/** How often each limit was crossed in this process. Tests require that small limits are crossed. */
+/** Number of times that each limit was crossed in this process. Tests require that small limits are crossed. */
 export const crossings = new Map<LimitName, number>();
 
 /** Counts that a limit was crossed. */
 export const countCrossing = (name: LimitName): void => void crossings.set(name, (crossings.get(name) ?? 0) + 1);
 
-/** True when a value is above a limit, which is counted. */
+/** True if a value is above a limit. Counts the crossing. */
 export function exceeds<Name extends LimitName>(limits: Readonly<Record<Name, number>>, name: Name, value: number): boolean {
   if (value <= limits[name]) return false;
   countCrossing(name);

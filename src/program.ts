@@ -1,7 +1,4 @@
-/**
- * Where the parts of this program are, and how it is called. In a package, packaging/program.ts takes the place of this
- * file.
- */
+/** Paths of the program's parts, and its command lines. In a package, packaging/program.ts replaces this file. */
 import { fileURLToPath } from 'node:url';
 
 export interface Program {

@@ -1,6 +1,4 @@
-/**
- * The version of this program, read from package.json.
- */
+/** Version of this program, from package.json. */
 import packageJson from '../package.json' with { type: 'json' };
 
 export const VERSION: string = packageJson.version;

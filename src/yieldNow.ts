@@ -1,6 +1,4 @@
-/**
- * Lets signals, timers and other requests run while a loop works through all blocks, ids or pages.
- */
+/** Lets signals, timers and other requests run during a long loop over blocks, ids or pages. */
 import { setImmediate } from 'node:timers/promises';
 
 /** Milliseconds of work between two pauses. A pause takes microseconds. */
@@ -8,7 +6,7 @@ const TURN_MS = 20;
 
 let since = 0;
 
-/** Pauses if the last pause was 20 ms ago. Otherwise it only awaits, which lets no signal through but is cheap. */
+/** Pauses if the last pause was 20 ms ago. Otherwise returns without a real pause, which is cheap. */
 export async function yieldNow(): Promise<void> {
   if (performance.now() - since < TURN_MS) return;
   await setImmediate();

@@ -350,13 +350,13 @@ describe('a pull from a node', () => {
         'a target that does not fit its network',
         changed((header) => header.writeUInt32LE(0x1d00ffff, 72)),
         {},
-        /0x1d00ffff, and the blocks before it ask for 0x207fffff$/,
+        /0x1d00ffff, and the blocks before it require 0x207fffff$/,
       ],
       [
         'a target that does not fit the block before',
         changed((header) => header.writeUInt32LE(0x207ffffe, 72)),
         { difficulty: retargeting },
-        /0x207ffffe, and the blocks before it ask for 0x207fffff$/,
+        /0x207ffffe, and the blocks before it require 0x207fffff$/,
       ],
       [
         'a chain that does not begin as mainnet does',

@@ -26,7 +26,7 @@ it.each([
   work.add(0, header(first, before));
   work.add(PERIOD - 1, header(last, before));
   expect(() => work.check(PERIOD, header(last + 600, after - 1))).toThrow(
-    /its target is 0x1[cd].*, and the blocks before it ask for 0x1[cd]/,
+    /its target is 0x1[cd].*, and the blocks before it require 0x1[cd]/,
   );
   work.check(PERIOD, header(last + 600, after));
   work.check(PERIOD + 1, header(last + 1200, after));
@@ -61,7 +61,7 @@ describe.each(['849236', '866342'])('the real block %s', (name) => {
     const easier = Buffer.from(bytes);
     easier.writeUInt32LE(LIMIT, 72);
     expect(() => known().check(Number(name), readHeader(easier, hash256))).toThrow(
-      /its target is 0x1d00ffff, and the blocks before it ask for 0x170/,
+      /its target is 0x1d00ffff, and the blocks before it require 0x170/,
     );
     easier.writeUInt32LE(LIMIT + 1, 72);
     expect(() => known().check(Number(name), readHeader(easier, hash256))).toThrow(/is easier than the easiest, 0x1d00ffff/);
@@ -71,7 +71,7 @@ describe.each(['849236', '866342'])('the real block %s', (name) => {
 it('a checker that knows no header before asks for valid work only', () => {
   const work = new WorkChecker(main.difficulty);
   work.check(840_000, header(1_713_571_767, 0x17034219));
-  expect(() => work.check(840_001, header(1_713_572_000, LIMIT))).toThrow(/ask for 0x17034219/);
+  expect(() => work.check(840_001, header(1_713_572_000, LIMIT))).toThrow(/require 0x17034219/);
   // The first header of the period is not known, so neither is the next target.
   work.add(840_671, header(1_714_000_000, 0x17034219));
   work.check(840_672, header(1_714_000_600, 0x17033000));
@@ -83,10 +83,10 @@ it('regtest has one target, and the others begin with the easiest', () => {
   work.check(0, header(1, 0x207fffff, easiest));
   work.check(PERIOD, header(1, 0x207fffff, easiest));
   expect(() => work.check(5, header(1, 0x207fffff, `7fffff${'00'.repeat(28)}01`))).toThrow(/its hash is above its target/);
-  expect(() => work.check(5, header(1, 0x1d00ffff))).toThrow(/ask for 0x207fffff/);
+  expect(() => work.check(5, header(1, 0x1d00ffff))).toThrow(/require 0x207fffff/);
   for (const { difficulty } of [signet, testnet4]) {
     new WorkChecker(difficulty).check(0, header(1, difficulty.limit));
-    expect(() => new WorkChecker(difficulty).check(0, header(1, 0x1c00ffff))).toThrow(/ask for/);
+    expect(() => new WorkChecker(difficulty).check(0, header(1, 0x1c00ffff))).toThrow(/require/);
     expect(() => new WorkChecker(difficulty).check(0, header(1, 0x1e0377af))).toThrow(/is easier than the easiest/);
   }
 });
@@ -101,11 +101,11 @@ describe('testnet4', () => {
 
   it('has the easiest target 20 minutes after the block before, and then the usual one again', () => {
     const work = checker();
-    expect(() => work.check(PERIOD + 1, header(2200, LIMIT))).toThrow(/ask for 0x1c00ffff/);
-    expect(() => work.check(PERIOD + 1, header(2201, USUAL))).toThrow(/ask for 0x1d00ffff/);
+    expect(() => work.check(PERIOD + 1, header(2200, LIMIT))).toThrow(/require 0x1c00ffff/);
+    expect(() => work.check(PERIOD + 1, header(2201, USUAL))).toThrow(/require 0x1d00ffff/);
     work.check(PERIOD + 1, header(2201, LIMIT));
     work.check(PERIOD + 2, header(3402, LIMIT));
-    expect(() => work.check(PERIOD + 3, header(3403, LIMIT))).toThrow(/ask for 0x1c00ffff/);
+    expect(() => work.check(PERIOD + 3, header(3403, LIMIT))).toThrow(/require 0x1c00ffff/);
     work.check(PERIOD + 3, header(3403, USUAL));
   });
 
@@ -113,7 +113,7 @@ describe('testnet4', () => {
     const work = checker();
     const last = 1000 + 14 * 24 * 3600;
     work.add(2 * PERIOD - 1, header(last, LIMIT));
-    expect(() => work.check(2 * PERIOD, header(last + 9000, LIMIT))).toThrow(/ask for 0x1c00ffff/);
+    expect(() => work.check(2 * PERIOD, header(last + 9000, LIMIT))).toThrow(/require 0x1c00ffff/);
     work.check(2 * PERIOD, header(last + 9000, USUAL));
   });
 });

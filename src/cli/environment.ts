@@ -1,4 +1,4 @@
-/** Environment variables with passwords and keys, which only pulls need. */
+/** Environment variables with passwords and keys. Only pulls need them. */
 export const SECRETS = {
   rpcUser: 'CORE_RPC_USER',
   rpcPassword: 'CORE_RPC_PASSWORD',
@@ -10,7 +10,7 @@ export const SECRETS = {
 export const withoutSecrets = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(env).filter(([name]) => !Object.values<string>(SECRETS).includes(name)));
 
-/** Returns a variable of the environment. Undefined where a runtime may not read it, as Deno without `--allow-env`. */
+/** Returns an environment variable. Undefined if the runtime may not read it, such as Deno without `--allow-env`. */
 export function variableOf(name: string, env: NodeJS.ProcessEnv): string | undefined {
   try {
     return env[name];

@@ -1,31 +1,31 @@
 /**
- * Parses command-line flags. Each command has one table of flags, from which help.ts also makes the help. Unknown
- * flags, repeated flags and invalid values are UsageErrors.
+ * Parses command-line flags by a command's table of flags. help.ts prints the help from the same table. Unknown flags,
+ * repeated flags and invalid values are UsageErrors.
  */
 import { parseArgs } from 'node:util';
 import { type Exit, UsageError } from '../errors.ts';
 import { didYouMean } from './suggest.ts';
 
-/** One row of a command's table of flags. */
+/** Row of a command's table of flags. */
 export interface Flag {
   readonly name: string;
-  /** Name of its value in the help. A flag without it is a switch. */
+  /** Name of the flag's value in the help. A flag without this name is a switch. */
   readonly value?: string;
   readonly repeatable?: boolean;
-  /** Default, as the help shows it. */
+  /** Default value as shown in the help. */
   readonly byDefault?: string;
   readonly about: string;
-  /** Heading above this flag in the help, for it and the flags that follow. */
+  /** Heading in the help above this flag and the flags after it. */
   readonly heading?: string;
 }
 
-/** Everything that the help of a command shows. */
+/** Data for the help of a command. */
 export interface Command {
   /** Command line without arguments, such as `npm run build --`. */
   readonly call: string;
   readonly about: string;
   readonly flags: readonly Flag[];
-  /** Name of the arguments besides flags, and their least number. Undefined when the command takes none. */
+  /** Name and least number of arguments besides flags. Undefined if the command takes none. */
   readonly positionals?: { readonly name: string; readonly least: number };
   readonly examples: readonly { readonly args: string; readonly about: string }[];
   readonly exits: readonly Exit[];
@@ -51,7 +51,7 @@ export class Flags {
   }
 
   /**
-   * Parses arguments. Throws a UsageError for the first one that the table does not allow. With `--help`, required
+   * Parses arguments. Throws a UsageError for the first argument that the table does not allow. With `--help`, required
    * arguments may be missing.
    */
   static parse(command: Command, args: readonly string[]): Flags {
@@ -95,7 +95,7 @@ export class Flags {
     return this.#values.get(name) ?? [];
   }
 
-  /** Returns the value; undefined when the flag is not given. Throws a UsageError for an empty value. */
+  /** Returns the value of a flag. Undefined if the flag is not given. Throws a UsageError for an empty value. */
   one(name: string): string | undefined {
     const value = this.#values.get(name)?.[0];
     if (value === '') throw new UsageError(`--${name} has no value`);
@@ -122,7 +122,7 @@ export class Flags {
   }
 }
 
-/** Turns `--blocks -2016..` into `--blocks=-2016..`, because parseArgs would read the value as a flag. */
+/** Converts `--blocks -2016..` to `--blocks=-2016..`, because parseArgs would read the value as a flag. */
 function joinNegatives({ flags }: Command, args: readonly string[]): string[] {
   const valued = new Set(flags.filter((f) => f.value !== undefined).map((f) => `--${f.name}`));
   const joined: string[] = [];
@@ -135,7 +135,7 @@ function joinNegatives({ flags }: Command, args: readonly string[]): string[] {
 }
 
 function unknownFlag(arg: string, flags: readonly Flag[]): UsageError {
-  // Do not repeat the value: it may be a secret.
+  // The message does not show the value, which may be a secret.
   const [written = ''] = arg.split('=', 1);
   const names = flags.map((f) => f.name);
   return new UsageError(`unknown flag ${written}${didYouMean(written.replace(/^-+/, ''), names, (name) => `--${name}`)}`);
@@ -157,7 +157,7 @@ function checkPositionals({ call, flags, positionals }: Command, given: readonly
   }
   const [first] = given;
   if (first === undefined) return;
-  // Repeat the argument only when it cannot be a secret: a URL may contain a password.
+  // The message shows only an argument that cannot be a secret, because a URL may contain a password.
   const shown = /^[\w./*-]{0,60}$/.test(first) ? ` ${JSON.stringify(first)}` : '';
   const names = flags.map((f) => f.name);
   const meant = didYouMean(first, names, (name) => `--${name}`);

@@ -1,6 +1,4 @@
-/**
- * Formats the help of a command from its table of flags.
- */
+/** Formats the help of a command from its table of flags. */
 import { EXIT, EXIT_MEANINGS } from '../errors.ts';
 import type { Command, Flag } from './flags.ts';
 import type { Paint } from './terminal.ts';
@@ -8,13 +6,13 @@ import type { Paint } from './terminal.ts';
 const INDENT = 2;
 /** Columns between a flag and its description. */
 const GAP = 2;
-/** Space at which lines do not wrap. */
+/** Space at which lines do not break. */
 const GLUE = '\u00a0';
-/** Least width of the descriptions. With less room, they go below their flags. */
+/** Least width of the descriptions. If there is less room, descriptions go below their flags. */
 const LEAST_TEXT = 30;
 const BELOW = 6;
 
-/** Spells a command line. Without arguments, it drops the `--` that npm needs before flags. */
+/** Returns a command line. Without arguments, drops the `--` that npm needs before flags. */
 const callOf = ({ call }: Command, args: string): string => (args === '' ? call.replace(/ --$/, '') : `${call} ${args}`);
 
 /** Returns the help. Lines have at most `width` columns, unless a word is longer. */
@@ -50,7 +48,7 @@ function aboutOf({ about, repeatable, byDefault }: Flag): string {
 
 const leftWidth = (rows: readonly Row[]): number => INDENT + GAP + rows.reduce((most, [left]) => Math.max(most, left.length), 0);
 
-/** Lays out rows in two columns. Puts the second column below the first when it would be too narrow. */
+/** Arranges rows in two columns. Puts the second column below the first if it would be too narrow. */
 function layOut(rows: readonly Row[], left: number, width: number): string[] {
   const isNarrow = width - left < LEAST_TEXT;
   const indent = isNarrow ? BELOW : left;

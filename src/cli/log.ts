@@ -1,6 +1,4 @@
-/**
- * Output of a command: text for people, or JSON lines for programs. Notices and errors go to standard error.
- */
+/** Output of a command: text for people, or JSON lines for programs. Notices and errors go to standard error. */
 import { paintFor, statusLine } from './terminal.ts';
 
 export type LogFormat = 'text' | 'json';
@@ -8,9 +6,9 @@ export type LogFormat = 'text' | 'json';
 export type SummaryRow = readonly [label: string, text: string];
 
 export interface Log {
-  /** Reports an event. Text output has only the message, JSON output also the fields. */
+  /** Reports an event. Text output has only the message. JSON output also has the fields. */
   info(event: string, message: string, fields?: Readonly<Record<string, unknown>>): void;
-  /** Prints a table below the last message. JSON output omits it, because the fields of that message say the same. */
+  /** Prints a table below the last message. JSON output omits it, because the fields have the same numbers. */
   summary(rows: readonly SummaryRow[]): void;
   /** Reports something that the user should know but that is not an error. */
   notice(message: string): void;
@@ -30,7 +28,7 @@ export function createLog(format: LogFormat): Log {
   }
   const [paint, paintError] = [paintFor(process.stdout), paintFor(process.stderr)];
   const say = (stream: NodeJS.WriteStream, lines: readonly string[]) => {
-    // Either stream may be the terminal that shows the progress line.
+    // Standard output and standard error may both be the terminal that shows the progress line.
     statusLine.clear();
     stream.write(lines.map((line) => `${line}\n`).join(''));
   };
@@ -48,5 +46,5 @@ export function createLog(format: LogFormat): Log {
   };
 }
 
-/** Formats a number of things: `1 file`, `2,000 files`. */
+/** Formats a count with a noun: `1 file`, `2,000 files`. */
 export const count = (n: number, what: string): string => `${n.toLocaleString('en-US')} ${what}${n === 1 ? '' : 's'}`;

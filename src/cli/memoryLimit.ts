@@ -1,6 +1,5 @@
 /**
- * The flag `--memory-limit`, and the check that Node.js stays within it. DuckDB keeps to its part by itself
- * (store/duckdb.ts).
+ * The flag `--memory-limit`, and the check that Node.js obeys it. DuckDB obeys its part by itself (store/duckdb.ts).
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -16,29 +15,29 @@ export const MEMORY_LIMIT: Flag = {
   about: 'Memory of the process, give or take 200 MB. Before it is reached, DuckDB moves data to temporary files.',
 };
 
-/** Bytes below which Node.js alone is above the limit. */
+/** Smallest accepted limit, in bytes. Below it, Node.js alone would exceed the limit. */
 const LEAST = 50e6;
 
-/** Returns the value of the flag. Throws a UsageError when it is not a size, or too small for any work. */
+/** Returns the value of the flag. Throws a UsageError if it is not a size, or too small for any work. */
 export function memoryLimitOf(flags: Flags): string {
   const size = flags.one('memory-limit') ?? DEFAULT_MEMORY;
   if ((bytesOf(size) ?? 0) >= LEAST) return size;
   throw new UsageError(`--memory-limit ${JSON.stringify(size)} must be a size of at least 50MB, such as 500MB or 2GB`);
 }
 
-/** Milliseconds between two looks. V8 does not fill the space above the limit in this time. */
+/** Milliseconds between two checks. V8 does not fill the space above the limit in this time. */
 const LOOK_MS = 100;
 
-/** Part of V8's own limit, above which V8 might end the process without a word. */
+/** Part of V8's own limit. Above it, V8 might end the process without a message. */
 const MOST_OF_HEAP = 0.6;
 
 /** Part of the limit above which garbage is collected. DuckDB has most of the rest. */
 const COLLECTED = 0.25;
 
-/** Growth since the last collection after which the next one is worth its time. */
+/** Growth since the last collection, as a factor, from which another collection is worth its time. */
 const GROWTH = 1.4;
 
-/** Returns V8's garbage collector. V8 by itself lets garbage grow to the size of what is in use, or to gigabytes. */
+/** Returns V8's garbage collector. On its own, V8 lets garbage grow to the size of the live data, or to gigabytes. */
 function collector(): () => void {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
@@ -50,9 +49,9 @@ const bytesInUse = (): number => {
 };
 
 /**
- * Collects garbage before Node.js fills its part of the memory limit. Ends the process with an error and advice when
- * what is in use alone exceeds the limit, or is almost as much as V8 allows. What was written stays, as after a kill.
- * Returns a function that stops the looks.
+ * Collects garbage before Node.js fills its part of the memory limit. Ends the process with an error and advice if live
+ * data alone exceeds the limit, or is almost as large as V8 allows. Written files stay, as after a kill. Returns a
+ * function that stops the checks.
  */
 export function watchMemory(limit: string, log: Log): () => void {
   const most = Math.min(bytesOf(limit) ?? Number.POSITIVE_INFINITY, MOST_OF_HEAP * getHeapStatistics().heap_size_limit);

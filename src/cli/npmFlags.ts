@@ -1,17 +1,17 @@
 /**
- * Finds flags that npm took for itself. `npm run build --dry-run` passes no flag to the script: npm only sets
- * `npm_config_dry_run` in its environment. Such a build would ignore the flag.
+ * Detects flags that npm took for itself. `npm run build --dry-run` passes no flag to the script. npm only sets
+ * `npm_config_dry_run` in its environment, so the build would ignore the flag.
  */
 import { UsageError } from '../errors.ts';
 import { variableOf } from './environment.ts';
 import { type Command, type Flag, HELP } from './flags.ts';
 
-/** npm always sets `npm_config_cache`, and shows its own help for `--help`. */
+/** Flags that cannot be detected: npm always sets `npm_config_cache`, and shows its own help for `--help`. */
 const NOT_SEEN = ['cache', HELP.name];
 
 /**
- * Throws a UsageError with the right spelling when npm took flags of the command. Shows no values, because npm may have
- * lost them, and because they may be secrets.
+ * Throws a UsageError with the right command line if npm took flags of the command. Shows no values, because npm may
+ * have lost them, and because they may be secrets.
  */
 export function checkNpmFlags(command: Command, env: NodeJS.ProcessEnv = process.env): void {
   if (variableOf('npm_lifecycle_event', env) === undefined) return;

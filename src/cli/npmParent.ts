@@ -1,16 +1,16 @@
 /**
- * Ends a command with the npm that runs it. npm passes a SIGTERM only to its shell, which does not pass it on, so a
- * server would stay behind and keep its port.
+ * Ends a command together with the npm that runs it. npm passes a SIGTERM only to its shell, which does not forward it.
+ * Without this, a server would stay behind and keep its port.
  */
 import { readFileSync } from 'node:fs';
 import { variableOf } from './environment.ts';
 
-/** Milliseconds between two looks at the processes above this one. */
+/** Milliseconds between two checks of the parent processes. */
 const LOOK_MS = 500;
 
 /**
- * Sends this process a SIGTERM when npm, or the shell between, has ended. Returns a function that stops looking. Does
- * nothing if npm does not run this command, or runs it in the background.
+ * Sends this process a SIGTERM when npm, or the shell between, has ended. Returns a function that stops the checks.
+ * Does nothing if npm does not run this command, or runs it in the background.
  */
 export function endWithNpm(env: NodeJS.ProcessEnv = process.env): () => void {
   const script = variableOf('npm_lifecycle_script', env) ?? '';
@@ -25,13 +25,13 @@ export function endWithNpm(env: NodeJS.ProcessEnv = process.env): () => void {
   return () => clearInterval(timer);
 }
 
-/** Returns the ids of the parent and its parent. A process whose parent ended gets another one. */
+/** Returns the ids of the parent and of its parent. A process whose parent ended gets another parent. */
 const ancestors = (): string => `${process.ppid} ${parentOf(process.ppid)}`;
 
 /** Returns the parent of a process. Undefined on systems without /proc. */
 function parentOf(pid: number): string | undefined {
   try {
-    // "pid (name) state ppid": the name may have spaces and brackets.
+    // The format is "pid (name) state ppid". The name may have spaces and brackets.
     return /^.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1];
   } catch {
     return undefined;

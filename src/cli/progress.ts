@@ -1,6 +1,6 @@
 /**
- * Progress of a long command: amount done, rate and time left. On a terminal, one line that is updated in place.
- * Elsewhere, a new line every ten seconds.
+ * Progress of a long command: amount done, rate and time left. On a terminal it updates one line in place. Elsewhere it
+ * prints a new line every ten seconds.
  */
 import type { Flags } from './flags.ts';
 import type { Log } from './log.ts';
@@ -8,16 +8,16 @@ import { isTerminal, statusLine } from './terminal.ts';
 
 /** Milliseconds between updates on a terminal. */
 const TERMINAL_MS = 200;
-/** Milliseconds between lines elsewhere. */
+/** Milliseconds between lines without a terminal. */
 const LINES_MS = 10_000;
-/** Share of the work to finish before the time left is shown: the start of a stage says little about its speed. */
+/** Least share of finished work for which the time left is shown. The start of a stage says little about its speed. */
 const LEAST_SHARE = 0.01;
 
 export interface Measure {
   readonly done: number;
-  /** Undefined when the total is unknown. */
+  /** Total count. Undefined if unknown. */
   readonly all?: number | undefined;
-  /** Noun for the counted things, in the plural. */
+  /** Plural noun for the counted things. */
   readonly what: string;
 }
 
@@ -50,8 +50,8 @@ export class Progress {
   }
 
   /**
-   * Begins a stage and calls `measure` at each update, so that the work need not report anything. `measure` returns a
-   * text while nothing can be counted. Only for work that does not block timers.
+   * Begins a stage and calls `measure` at each update, so that the work need not report its progress. `measure` returns
+   * a text as long as nothing can be counted. Only for work that does not block timers.
    */
   watch(stage: string, measure: () => Measure | string): void {
     this.begin(stage);
@@ -59,7 +59,7 @@ export class Progress {
     this.#timer.unref();
   }
 
-  /** Shows that `done` of `all` things are done, if an update is due. */
+  /** Shows that `done` of `all` things are finished, if an update is due. */
   show(done: number, all: number, what: string): void {
     if (performance.now() - this.#last >= this.#everyMs) this.#say({ done, all, what });
   }
@@ -85,7 +85,7 @@ export class Progress {
 /** Width of a bar, in columns. */
 const BAR = 20;
 
-/** Draws the share of finished work: `[=====               ]  25 %  `. Returns an empty text if the total is unknown. */
+/** Draws the share of finished work, such as `[=====               ]  25 %  `. Empty if the total is unknown. */
 function barOf({ done, all }: Measure): string {
   if (all === undefined || all === 0) return '';
   const share = Math.min(1, done / all);

@@ -1,6 +1,4 @@
-/**
- * Runs a command, with the same help, errors and exit codes for all commands.
- */
+/** Runs a command. Help, errors and exit codes are the same for all commands. */
 import { CliError, codeOf, EXIT, messageOf, UsageError } from '../errors.ts';
 import { type Command, Flags } from './flags.ts';
 import { helpOf } from './help.ts';
@@ -12,14 +10,14 @@ import { paintFor, widthOf } from './terminal.ts';
 
 /**
  * Parses the arguments, runs `main` and sets the exit code. An error that is not a CliError is a bug or a fault of the
- * machine: it is printed with its stack and ends with the exit code of a failed build.
+ * machine. It is printed with its stack, and the exit code is that of a failed build.
  */
 export async function runCommand(
   command: Command,
   args: readonly string[],
   main: (flags: Flags, log: Log) => Promise<void>,
 ): Promise<void> {
-  // Look for --log before parsing, so that errors about flags also have the requested format.
+  // Reads --log before parsing, so that errors about flags also have the requested format.
   const wantsJson = args.some((arg, i) => arg === '--log=json' || (arg === '--log' && args[i + 1] === 'json'));
   const log = createLog(wantsJson ? 'json' : 'text');
   ignoreClosedOutput(log);
@@ -49,8 +47,8 @@ export async function runCommand(
 }
 
 /**
- * Continues when the reader of the output ends early (`| head -1`), which is not an error. When output cannot be
- * written for another reason, such as a full disk, the command also continues, but exits with an error code.
+ * Continues if the reader of the output ends early (`| head -1`), which is not an error. Also continues if output
+ * cannot be written for another reason, such as a full disk, but then exits with an error code.
  */
 function ignoreClosedOutput(log: Log): void {
   process.stdout.on('error', (error) => {

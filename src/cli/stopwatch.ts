@@ -1,18 +1,16 @@
-/**
- * Measures the time of a build, stage by stage.
- */
+/** Measures the time of a build by stage. */
 import type { SummaryRow } from './log.ts';
 
 export class Stopwatch {
-  /** Wall seconds by stage. */
+  /** Wall-clock seconds by stage. */
   readonly seconds: Record<string, number> = {};
-  /** CPU seconds of all threads by stage, user and system time. */
+  /** CPU seconds by stage: user and system time of all threads. */
   readonly cpuSeconds: Record<string, number> = {};
   readonly #start = performance.now();
   #last = this.#start;
   #cpu = process.cpuUsage();
 
-  /** Ends a stage. Returns its wall seconds. */
+  /** Ends a stage. Returns its wall-clock seconds. */
   lap(stage: string): number {
     const now = performance.now();
     const cpu = process.cpuUsage();
@@ -24,7 +22,7 @@ export class Stopwatch {
     return seconds;
   }
 
-  /** Wall seconds since the start. */
+  /** Wall-clock seconds since the start. */
   get total(): number {
     return round((performance.now() - this.#start) / 1000);
   }

@@ -1,16 +1,14 @@
-/**
- * Suggests the nearest known word for a mistyped one.
- */
+/** Suggests the nearest known word for a mistyped one. */
 import { distance } from 'fastest-levenshtein';
 
-/** One wrong letter is allowed for each three letters of a word. */
+/** Number of letters per allowed wrong letter. */
 const LETTERS_PER_FAULT = 3;
 /** Most wrong letters in a word of any length. */
 const MOST_FAULTS = 3;
-/** Least number of letters that count as an abbreviation. */
+/** Least number of letters of an abbreviation. */
 const LEAST_PREFIX = 3;
 
-/** Returns the word nearest to `given`, ignoring case; the first of several. Undefined when no word is near. */
+/** Returns the word nearest to `given`, ignoring case. Of several, returns the first. Undefined if no word is near. */
 export function nearest(given: string, words: readonly string[]): string | undefined {
   const meant = given.toLowerCase();
   let best: { readonly word: string; readonly faults: number } | undefined;
@@ -21,12 +19,12 @@ export function nearest(given: string, words: readonly string[]): string | undef
   return best?.word;
 }
 
-/** Counts wrong letters. Returns undefined when there are too many for a typing error. */
+/** Counts wrong letters. Returns undefined if there are too many for a typing error. */
 function faultsBetween(meant: string, word: string): number | undefined {
   if (meant === word) return 0;
   const most = Math.min(MOST_FAULTS, Math.max(1, Math.floor(Math.max(meant.length, word.length) / LETTERS_PER_FAULT)));
   const faults = distance(meant, word);
-  // Swapped letters are the most common typing error, and count twice in the distance.
+  // Swapped letters are the most common typing error, but count twice in the distance.
   if (meant.length > 1 && sorted(meant) === sorted(word) && faults <= MOST_FAULTS) return 1;
   // An abbreviation ranks after a word with a typing error.
   const isPrefix = meant.length >= LEAST_PREFIX && word.startsWith(meant);
@@ -36,7 +34,7 @@ function faultsBetween(meant: string, word: string): number | undefined {
 
 const sorted = (word: string): string => [...word].sort().join('');
 
-/** Returns `; did you mean --input?`, or an empty text when no word is near. `spell` formats the word. */
+/** Returns `; did you mean --input?`, or an empty text if no word is near. `spell` formats the word. */
 export function didYouMean(given: string, words: readonly string[], spell = (word: string) => word): string {
   const word = nearest(given, words);
   return word === undefined ? '' : `; did you mean ${spell(word)}?`;

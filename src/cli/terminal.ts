@@ -1,26 +1,21 @@
-/**
- * Terminal features: width, colours and a status line. Pipes, files and terminals without control sequences
- * (`TERM=dumb`) do not get them.
- */
+/** Terminal features: width, colours and a status line. Pipes, files and dumb terminals (`TERM=dumb`) get none. */
 import type { WriteStream } from 'node:tty';
 
-/** Widest text in columns: longer lines are hard to read. */
+/** Widest text in columns, because longer lines are hard to read. */
 const WIDEST = 100;
 
 type Stream = Pick<WriteStream, 'isTTY'> & { readonly columns?: number };
 
-/** True when the stream is a terminal that can overwrite a line. */
+/** True if the stream is a terminal that can overwrite a line. */
 export const isTerminal = (stream: Stream): boolean => stream.isTTY === true && process.env['TERM'] !== 'dumb';
 
-/** Returns the width for text in columns. */
+/** Returns the width for text, in columns. */
 export const widthOf = (stream: Stream): number => Math.min(isTerminal(stream) && stream.columns ? stream.columns : WIDEST, WIDEST);
 
 const STYLES = { bold: [1, 22], dim: [2, 22], red: [31, 39], yellow: [33, 39] } as const;
 export type Paint = (style: keyof typeof STYLES, text: string) => string;
 
-/**
- * Returns the colours of a stream: none unless it is a terminal, and none when NO_COLOR is set (https://no-color.org).
- */
+/** Returns the colours of a stream. None without a terminal, or if NO_COLOR is set (https://no-color.org). */
 export function paintFor(stream: Stream): Paint {
   if (!isTerminal(stream) || (process.env['NO_COLOR'] ?? '') !== '') return (_style, text) => text;
   return (style, text) => `\x1b[${STYLES[style][0]}m${text}\x1b[${STYLES[style][1]}m`;
@@ -31,12 +26,10 @@ let isShown = false;
 
 /**
  * Status line at the bottom of the terminal on standard error. It is global, because there is only one terminal. Clear
- * it before writing anything else there.
+ * it before writing anything else to the terminal.
  */
 export const statusLine = {
-  /**
-   * Replaces the status line. Cuts the text at the width of the terminal, because a wrapped line cannot be overwritten.
-   */
+  /** Replaces the status line. Cuts the text at the terminal's width, because a wrapped line cannot be overwritten. */
   show(text: string): void {
     process.stderr.write(`${CLEAR}${text.slice(0, Math.max(1, (process.stderr.columns || 80) - 1))}`);
     isShown = true;

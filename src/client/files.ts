@@ -1,42 +1,39 @@
 /**
  * Reads the files of a mirror over plain HTTP from any host.
  *
- * Only complete files of a mirror pass. Hosts answer a missing, moved or truncated file in many ways, and none of these
- * answers may look like an empty list.
+ * Accepts only complete files of a mirror. Hosts answer a missing, moved or truncated file in many ways, and none of
+ * these answers may look like an empty list.
  */
 
 import { type Files, MissingFileError, type OpenFile } from '../pages/files.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import { inflateText, partOf, rangeOf } from '../web/archiveParts.ts';
 
-/**
- * A file cannot be read: the host is unreachable, refuses the request, or serves no mirror. `cause` is the underlying
- * error, if any.
- */
+/** Thrown if a file cannot be read: the host is unreachable, refuses the request, or has no mirror. See `cause`. */
 export class UnreadableError extends Error {}
 
 /**
- * Some hosts let browsers cache files for a while, each file for its own time. Revalidating every file avoids mixing
- * builds; an unchanged file costs a 304 without a body.
+ * Some hosts let browsers cache each file for a different time. Revalidating every file avoids a mix of builds. An
+ * unchanged file costs only a 304 without a body.
  */
 const ASK_AGAIN: RequestInit & { readonly cache: string } = { cache: 'no-cache' };
 
-/** Some browsers have mixed up parts of a file in their cache. */
+/** Some browsers mix up cached parts of a file. */
 const NEVER_KEPT: RequestInit & { readonly cache: string } = { cache: 'no-store' };
 
-/** A file whose content is in memory. */
+/** File whose content is in memory. */
 export interface ReadFile extends OpenFile {
   readonly content: string;
 }
 
 export interface MirrorFiles extends Files<ReadFile> {
-  /** Reads any JSON file of the mirror by its path, unchanged. Undefined when the host does not have it. */
+  /** Reads any JSON file of the mirror by its path, unchanged. Undefined if the host does not have the file. */
   file(path: string): Promise<string | undefined>;
 }
 
 /** Returns a reader of the files below `base`, which ends with a slash. */
 export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: AbortSignal): MirrorFiles {
-  /** Fetches a file. Resolves to undefined when the host does not have it. `take` gets any other answer without an error. */
+  /** Fetches a file. Resolves to undefined if the host does not have it. `take` reads a successful answer. */
   const get = async <Content>(path: string, init: RequestInit, take: (response: Response) => Promise<Content>) => {
     const { href } = new URL(path, base);
     try {
@@ -88,10 +85,7 @@ export function filesAt(base: URL, fetch: typeof globalThis.fetch, signal?: Abor
   };
 }
 
-/**
- * True when a 403 means that the object does not exist. S3 answers like this when a bucket allows reading but not
- * listing. Any other 403 may hide an existing file.
- */
+/** True for a 403 that means a missing object, as S3 sends it for a bucket that allows reading but not listing. */
 const isMissingObject = (response: Response, body: string): boolean =>
   /^application\/xml\b/.test(response.headers.get('content-type') ?? '') && /<Error>\s*<Code>AccessDenied<\/Code>/.test(body);
 
@@ -104,10 +98,7 @@ function parse(text: string): unknown {
   }
 }
 
-/**
- * True for JSON that has the form of an API file. A page must have as many records as its `limit`, `offset` and `total`
- * say.
- */
+/** True for JSON in the form of an API file. A page must have as many records as its numbers say. */
 function isComplete(value: unknown): boolean {
   const file = Object(value) as Readonly<Record<string, unknown>>;
   const { limit, offset, total, results } = file;

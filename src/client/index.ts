@@ -1,5 +1,5 @@
 /**
- * The page map for browsers and other programs. It reads the files of a mirror on any host, even one without code, and
+ * Client for browsers and other programs. Runs the page map on the files of any host, even one without code, and
  * returns exactly what an API server would answer. Every build has this module as `client.js`.
  *
  * `client.d.ts` has the types of answers and queries. Its classes and its function are generated from this file
@@ -31,15 +31,15 @@ import { filesAt, type MirrorFiles, type ReadFile, UnreadableError } from './fil
 
 export type * from './client.d.ts';
 
-/** An answer that is not a list: the mirror refuses the request or cannot be read. */
+/** Thrown if the mirror refuses a request or cannot be read. */
 export class MirrorError extends Error {
   override readonly name = 'MirrorError';
   /**
-   * 400 when the request is invalid, 501 when the mirror lacks that part of the API; `message` is then the API's own.
-   * 503 when the mirror cannot be read; `cause` may tell why.
+   * 400 for an invalid request, 501 if the mirror lacks this part of the API: `message` is the message of the API.
+   * 503 if the mirror cannot be read: `cause` may be the reason.
    */
   readonly statusCode: number;
-  /** The reason phrase of the status: `Bad Request`, `Service Unavailable`. */
+  /** Reason phrase of the status, such as `Bad Request`. */
   readonly error: string;
   constructor(statusCode: number, error: string, message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -48,7 +48,7 @@ export class MirrorError extends Error {
   }
 }
 
-/** Loads the part about lists of archives with the first request for it: most programs need none of them. */
+/** Loads the code for lists of archives on first use, because most programs do not need it. */
 const fromLists: AnswerFromLists = async (request, dialect, archive) =>
   (await import('./lists.js')).answerFromLists(request, dialect, archive);
 
@@ -56,8 +56,8 @@ const FRESH_MS = 10_000;
 const mirrors = new Map<string, Mirror>();
 
 /**
- * Fetches a window of the activity of a transaction or block. Rejects with a MirrorError, with a TypeError when the
- * query names no list or `base` is not a valid URL, or with the signal's reason. Queries with the same base share a
+ * Fetches a window of the activity of a transaction or block. Rejects with a MirrorError, or with the signal's reason.
+ * Rejects with a TypeError if the query names no list or `base` is not a valid URL. Queries with the same base share a
  * Mirror and its memory.
  */
 export async function activity({ base, ...query }: ActivityQuery): Promise<ActivityPage> {
@@ -68,26 +68,26 @@ export async function activity({ base, ...query }: ActivityQuery): Promise<Activ
 }
 
 /**
- * A mirror, identified by the URL before `/runes/v1`. Only its files are fetched, so the host needs no code, but must
- * allow this origin to read them (CORS). Files are revalidated on every read (`cache: 'no-cache'`), except the manifest
- * while it is fresh, and the files of layout `archive`, which never change.
+ * A mirror, identified by the URL before `/runes/v1`. The client fetches only files. So the host needs no code, but
+ * must allow this origin to read the files (CORS). Every read revalidates the file (`cache: 'no-cache'`), except a
+ * fresh manifest, and files of layout `archive`, which never change.
  *
  * In layout `archive` every answer comes from a single build. In layout `files` an unaligned window may need two pages.
- * While the host replaces its files, or when its cache mixes builds, these two pages may come from different builds.
- * The client notices this unless the builds have the same block and the same number of records.
+ * They may come from different builds while the host replaces its files, or when its cache mixes builds. The client
+ * detects this unless both builds have the same block and the same number of records.
  */
 export class Mirror {
   readonly #filesFor: (signal?: AbortSignal) => MirrorFiles;
   readonly #reader: MirrorReader<ReadFile>;
 
-  /** Throws a TypeError when `base` is not a valid URL. */
+  /** Throws a TypeError if `base` is not a valid URL. */
   constructor(base: string | URL, { fetch = globalThis.fetch, freshMs = FRESH_MS }: MirrorOptions = {}) {
     const folder = folderOf(base);
     this.#filesFor = (signal) => filesAt(folder, fetch, signal);
     this.#reader = new MirrorReader(this.#filesFor(), fromLists, freshMs, true);
   }
 
-  /** Fetches a window of the activity of a transaction or block; see the function `activity`. */
+  /** Fetches a window of the activity of a transaction or block. Rejects like the function `activity`. */
   async activity(query: MirrorQuery): Promise<ActivityPage> {
     return this.#fetch(targetOf(query), query.signal);
   }
@@ -98,8 +98,8 @@ export class Mirror {
   }
 
   /**
-   * Fetches a rune by its id (`840000:3`), number or name. Resolves to undefined when there is no such rune. Rejects like
-   * `activity`.
+   * Fetches a rune by its id (`840000:3`), number or name. Resolves to undefined if the rune does not exist. Rejects
+   * like `activity`.
    */
   async etching(rune: string | number, signal?: AbortSignal): Promise<Etching | undefined> {
     return this.#find(`etchings/${encode(String(rune))}`, signal);
@@ -116,17 +116,17 @@ export class Mirror {
   }
 
   /**
-   * Fetches the balance of an address. Resolves to undefined when there is no such rune, or the address never had any of
-   * it. Rejects like `activity`.
+   * Fetches the balance of an address in a rune. Resolves to undefined if the rune does not exist, or the address never
+   * had any of it. Rejects like `activity`.
    */
   async holder(rune: string | number, address: string, signal?: AbortSignal): Promise<Holder | undefined> {
     return this.#find(`etchings/${encode(String(rune))}/holders/${encode(address)}`, signal);
   }
 
   /**
-   * Fetches what an output has, given as `txid:vout`. `height` is the height of its block: if the mirror does not have
-   * that block yet, this rejects with a MirrorError (503) instead of answering that the output has no runes. Without it,
-   * compare `block_height` of the answer yourself. Rejects like `activity`.
+   * Fetches the runes of an output, given as `txid:vout`. `height` is the height of the output's block. If the mirror
+   * lacks that block, rejects with a MirrorError (503) instead of answering that the output has no runes. Without
+   * `height`, compare `block_height` of the answer yourself. Rejects like `activity`.
    */
   async output(
     output: string,
@@ -144,8 +144,8 @@ export class Mirror {
   }
 
   /**
-   * Fetches a window of the activity of a rune, by its id (`840000:3`), number or name, newest first. The total of an
-   * unknown rune is 0. Rejects like `activity`.
+   * Fetches a window of the activity of a rune, newest first. The rune is given by its id (`840000:3`), number or name.
+   * The total of an unknown rune is 0. Rejects like `activity`.
    */
   async runeActivity(rune: string | number, { address, ...window }: RuneActivityQuery = {}): Promise<RuneActivityPage> {
     const only = address === undefined ? '' : `/${encode(address)}`;
@@ -179,9 +179,9 @@ export class Mirror {
   }
 
   /**
-   * Returns the status and the exact body with which an API server answers GET for a target, for example
-   * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Resolves for 400, 404 and 503 too. Rejects
-   * with a MirrorError only when the mirror cannot be read at all.
+   * Returns the status and the exact body of an API server's answer to GET, for a target such as
+   * `/runes/v1/blocks/840000/activity?limit=5` or `/runes/v1/manifest.json`. Also resolves for 400, 404 and 503.
+   * Rejects with a MirrorError only if the mirror cannot be read at all.
    */
   async get(target: string, signal?: AbortSignal): Promise<{ status: number; body: string }> {
     const { status, body } = await this.#answer(target, signal);
@@ -214,7 +214,7 @@ export class Mirror {
     return body === undefined ? notFound('GET', target) : { status: 200, body };
   }
 
-  /** Waits until `signal` aborts, and turns errors of reading files into a MirrorError. */
+  /** Waits for `work`, unless `signal` aborts first. Converts errors of reading files to a MirrorError. */
   async #orMirrorError<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
     try {
       return await (signal === undefined ? work : unlessAborted(work, signal));
@@ -238,7 +238,7 @@ function folderOf(base: string | URL): URL {
   return url;
 }
 
-/** Like `URL.parse`, which older browsers lack. */
+/** Works like `URL.parse`, which older browsers lack. */
 function parseUrl(url: string | URL, base: string | undefined): URL | undefined {
   try {
     return new URL(url, base);
@@ -260,7 +260,7 @@ function queryOf(parameters: Readonly<Record<string, string | number | undefined
   return query.length === 0 ? '' : `?${query.join('&')}`;
 }
 
-/** Percent-encodes a part of a target. `encodeURIComponent` throws for lone surrogates, so they become U+FFFD first. */
+/** Percent-encodes a part of a target. Replaces lone surrogates, for which `encodeURIComponent` throws, by U+FFFD. */
 const encode = (text: string): string => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
 
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

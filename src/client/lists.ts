@@ -1,2 +1,2 @@
-/** The part of the client that answers from lists of an archive, as a bundle of its own. */
+/** Separate bundle for the part of the client that answers from lists of an archive. */
 export { answerFromLists } from '../pages/listAnswers.ts';

@@ -1,16 +1,16 @@
-/**
- * Schemas of answers about balances and holders. Both dialects have the same.
- */
+/** Schemas of answers about balances and holders. The same in both dialects. */
 import { z } from 'zod';
 import { count, decimal, rune, windowOf } from './parts.ts';
 
-const address = z.string().describe('The address. Wholly upper-case bech32 is shown in lower case.');
+const address = z.string().describe('The address. Bech32 that is all upper case is returned in lower case.');
 const balance = decimal.describe(
-  'What the address received, less what it sent and burned: a decimal number with the decimals of the rune.',
+  'Amount that the address received, minus the amounts that it sent and burned. A decimal number with the decimals of the rune.',
 );
 
-const runeBalance = z.strictObject({ rune, balance, address }).describe('What an address has of a rune.');
-const holder = z.strictObject({ balance, address }).describe('An address that has a rune. A single one that had some has the balance 0.');
+const runeBalance = z.strictObject({ rune, balance, address }).describe('Balance of an address in a rune.');
+const holder = z
+  .strictObject({ balance, address })
+  .describe('Balance of an address that has a rune. A request for one address also finds it if its balance is 0 now.');
 
 /** Schemas by name in the OpenAPI document. */
 export const BALANCE_SCHEMAS = {
@@ -30,7 +30,7 @@ export const BALANCE_SCHEMAS = {
       block_height: count
         .optional()
         .describe(
-          'Only for a rune with many holders that changed lately: the list is exact after this block. All others are exact after the highest block.',
+          'Height of the block after which the list is exact. Only for a rune with many holders that changed lately. Without it, the list is exact after the highest block.',
         ),
       ...windowOf(holder, 'Number of addresses that have the rune.', 'The holders of the window, the largest balance first.'),
     })

@@ -1,7 +1,4 @@
-/**
- * Computes the digest of a block, for builds, `npm run verify` and pulls. See output/digests.ts for the files with
- * digests.
- */
+/** Computes the digest of a block, for builds, `npm run verify` and pulls. output/digests.ts writes digest files. */
 import { createHash } from 'node:crypto';
 import { type ActivityRecord, contractJson } from './contractJson.ts';
 
@@ -11,7 +8,7 @@ import { type ActivityRecord, contractJson } from './contractJson.ts';
  */
 export const blockDigest = (records: string | Uint8Array): string => createHash('sha256').update(records).digest('hex');
 
-/** Computes a block's digest from its parsed records, which are added one by one in served order. */
+/** Computes a block's digest from parsed records, added one by one in served order. */
 export class RecordsDigest {
   readonly #hash = createHash('sha256');
   #isEmpty = true;
@@ -28,7 +25,7 @@ export class RecordsDigest {
   }
 }
 
-/** Computes a block's digest from its parsed records in served order. */
+/** Computes a block's digest from parsed records in served order. */
 export function digestOfRecords(records: readonly ActivityRecord[]): string {
   const digest = new RecordsDigest();
   for (const record of records) digest.add(record);

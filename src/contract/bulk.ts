@@ -1,6 +1,4 @@
-/**
- * Schema of `activity/index.json`, the list of Parquet files. It has no times, so the same records make the same bytes.
- */
+/** Schema of `activity/index.json`, the list of Parquet files. Has no times, so that equal records give equal bytes. */
 import { z } from 'zod';
 import { hex64 } from './schemas.ts';
 

@@ -1,11 +1,11 @@
 /**
- * Formats a parsed record as JSON of the dialect `contract`, for pulls and `npm run verify`. Builds make the same text
- * in SQL (render/recordSql.ts), because DuckDB formats millions of records on all cores. test/verify.test.ts and
- * test/pullMirror.test.ts check that both make the same digests.
+ * Formats a parsed record as JSON of the dialect `contract`, for pulls and `npm run verify`. Builds produce the same
+ * text in SQL (render/recordSql.ts), because DuckDB formats millions of records on all cores. test/verify.test.ts and
+ * test/pullMirror.test.ts check that both produce the same digests.
  */
 import type { Operation } from '../pages/lists.ts';
 
-/** A valid record of either dialect. Null counts as no value. */
+/** Valid record of either dialect. Null means no value. */
 export interface ActivityRecord {
   readonly rune: { readonly id: string; readonly number: number; readonly name: string; readonly spaced_name: string };
   readonly address?: string | null | undefined;

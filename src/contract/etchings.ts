@@ -1,14 +1,12 @@
-/**
- * Schemas of answers about etchings.
- */
+/** Schemas of answers about etchings. */
 import { z } from 'zod';
 import type { Dialect } from '../pages/site.ts';
 import { count, decimal, locationIn, rune, windowOf } from './parts.ts';
 
-/** A decimal number in units of the rune. Wrong data may burn more than there was. */
+/** Decimal number in units of the rune. Negative for wrong data that burn more than exists. */
 const amount = z.string().regex(/^-?[0-9]+(?:\.[0-9]+)?$/);
 
-/** Makes the schemas of answers about etchings in a dialect, by name in the OpenAPI document. */
+/** Returns the schemas of answers about etchings in a dialect, by name in the OpenAPI document. */
 export function etchingSchemas(dialect: Dialect) {
   // Terms may be larger than 2^53.
   const height = z.number().min(0).nullable();
@@ -18,28 +16,26 @@ export function etchingSchemas(dialect: Dialect) {
       cap: decimal
         .nullable()
         .describe(
-          dialect === 'contract'
-            ? 'Most mints, a whole number.'
-            : 'Most mints, shifted by the decimals of the rune: multiply it by 10^divisibility.',
+          dialect === 'contract' ? 'Largest number of mints, a whole number.' : 'Largest number of mints, divided by 10^divisibility.',
         ),
-      height_start: height.describe('First block with mints.'),
-      height_end: height.describe('First block after the mints.'),
-      offset_start: height.describe('Blocks from the etching to the first block with mints.'),
-      offset_end: height.describe('Blocks from the etching to the first block after the mints.'),
+      height_start: height.describe('First block in which the rune can be minted.'),
+      height_end: height.describe('First block in which the rune can no longer be minted.'),
+      offset_start: height.describe('Blocks from the etching to the first block in which the rune can be minted.'),
+      offset_end: height.describe('Blocks from the etching to the first block in which the rune can no longer be minted.'),
     })
     .describe('Terms of mints; all are null if the rune cannot be minted.');
   const supply = z
     .strictObject({
-      current: amount.optional().describe('Premined and minted, less what was burned.'),
+      current: amount.optional().describe('Premine plus minted amount, minus burned amount.'),
       minted: amount.optional().describe('Sum of all mints.'),
       total_mints: z.string().optional().describe('Number of mints.'),
       mint_percentage: z.string().optional().describe('Mints in percent of the cap.'),
-      mintable: z.boolean().optional().describe('True if the next block may mint.'),
+      mintable: z.boolean().optional().describe('True if the rune can be minted in the next block.'),
       burned: amount.optional().describe('Sum of all burns.'),
       total_burns: z.string().optional().describe('Number of burns.'),
-      premine: amount.describe('Amount of the etching itself.'),
+      premine: amount.describe('Amount that the etching itself created.'),
     })
-    .describe('What there is of the rune. Only `premine` if the mirror lacks older blocks.');
+    .describe('Supply of the rune. Only `premine` if the mirror lacks older blocks.');
   const txId = 'Transaction id; zeros for the rune that the protocol itself etched.';
   const location = locationIn(dialect, txId).describe('Block and transaction of the etching.');
   const etching = z
@@ -62,5 +58,5 @@ export function etchingSchemas(dialect: Dialect) {
   return { Etching: etching, EtchingList: list };
 }
 
-/** Body of the 404 of a single rune or holder in dialect `hiro`. In `contract` it is that of every error. */
+/** Body of the 404 for a single rune or holder in dialect `hiro`. In `contract`, this 404 looks like other errors. */
 export const unknownRune = z.strictObject({ error: z.literal('Not found') }).describe('There is no such rune or holder.');

@@ -1,8 +1,8 @@
 /**
- * Fields of an activity record and their rules. The zod schemas (schemas.ts), the checks in SQL (input/cellSql.ts) and
- * the error messages all use this table.
+ * Fields of an activity record and their rules, used by the zod schemas (schemas.ts), the checks in SQL
+ * (input/cellSql.ts) and the error messages.
  *
- * The regular expressions match whole values. They work the same in JavaScript and in RE2, the engine of DuckDB.
+ * The regular expressions match the whole value. They work the same in JavaScript and in RE2, the engine of DuckDB.
  */
 import { OPERATIONS } from '../pages/lists.ts';
 
@@ -15,15 +15,15 @@ export const MAX_AMOUNT = 340282366920938463463374607431768211455n;
 /** Largest divisibility of a rune (runes protocol). */
 export const MAX_DIVISIBILITY = 38;
 
-/** An integer from 0 to 10^39 - 1. MAX_AMOUNT has as many digits. */
+/** Integer from 0 to 10^39 - 1. MAX_AMOUNT has as many digits. */
 const UNITS = '(?:0|[1-9][0-9]{0,38})';
 
-/** An output that a transaction spends. */
+/** Output that a transaction spends. */
 const SPENT = '[0-9a-f]{64}:(?:0|[1-9][0-9]{0,9})(?::[0-9A-Za-z]{1,100})?';
 
 export const RULES = {
   integer: { pattern: '(?:0|[1-9][0-9]{0,15})', rule: `must be an integer from 0 to ${MAX_INTEGER} (2^53 - 1)` },
-  /** Any string. An empty pattern is not checked. */
+  /** Any string. An empty pattern means no check. */
   text: { pattern: '', rule: 'must be a string' },
   hash: { pattern: '(?:0[xX])?[0-9a-fA-F]{64}', rule: 'must be 64 hex digits, with or without 0x' },
   hashOrNone: { pattern: '(?:(?:0[xX])?[0-9a-fA-F]{64})?', rule: 'must be 64 hex digits, with or without 0x, or empty' },
@@ -41,9 +41,9 @@ export const RULES = {
     rule: `must be a decimal string of at most 2^128 - 1 smallest units, with at most ${MAX_DIVISIBILITY} decimals`,
   },
   units: { pattern: UNITS, rule: 'must be an integer from 0 to 2^128 - 1, in smallest units' },
-  /** A number that may be too large for `integer`. */
+  /** Number that may be too large for `integer`. */
   count: { pattern: UNITS, rule: 'must be an integer from 0 to 2^128 - 1' },
-  /** PostgreSQL writes t and f into CSV. */
+  /** True or false. PostgreSQL writes t and f into CSV. */
   flag: { pattern: '(?:[tT](?:rue|RUE)?|[fF](?:alse|ALSE)?)', rule: 'must be true or false, or t or f' },
 } satisfies Readonly<Record<string, { readonly pattern: string; readonly rule: string }>>;
 export type FieldKind = keyof typeof RULES;
@@ -51,7 +51,7 @@ export type FieldKind = keyof typeof RULES;
 export interface Field {
   /** Column in the flat table form and in the store. */
   readonly column: string;
-  /** Path in an Activity, such as `location.block_height`. Error messages name the field by it. */
+  /** Path in an Activity, such as `location.block_height`. Error messages name the field by this path. */
   readonly path: string;
   readonly kind: FieldKind;
   readonly required: boolean;
@@ -59,9 +59,7 @@ export interface Field {
 
 const field = (column: string, path: string, kind: FieldKind, required = true): Field => ({ column, path, kind, required });
 
-/**
- * The fields of an Activity, flattened. Recordings of the API showed which fields are optional (docs/api.md, "Records").
- */
+/** Fields of an Activity, flattened. Recordings of the API showed which are optional (docs/api.md, "Records"). */
 export const ACTIVITY_FIELDS: readonly Field[] = [
   field('rune_id', 'rune.id', 'text'),
   field('rune_number', 'rune.number', 'integer'),
@@ -80,7 +78,7 @@ export const ACTIVITY_FIELDS: readonly Field[] = [
   field('timestamp', 'location.timestamp', 'integer'),
 ];
 
-/** Optional column of flat tables: the order of events in a transaction. */
+/** Optional column of flat tables: order of the events in a transaction. */
 export const EVENT_INDEX: Field = field('event_index', 'event_index', 'integer', false);
 
 /** Columns to read from the indexer's table `ledger`. Its column `output` has the index of the output. */
@@ -100,8 +98,8 @@ export const LEDGER_FIELDS: readonly Field[] = [
 ];
 
 /**
- * Columns of ledger files from a node. `spent`: the outputs with runes that the transaction spends, as
- * `txid:vout:address` with commas between them, in the first row of the transaction. Other sources do not know them.
+ * Columns of ledger files from a node. In the first row of a transaction, `spent` has the outputs with runes that the
+ * transaction spends: `txid:vout:address`, separated by commas. Other sources lack this column.
  */
 export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
@@ -115,7 +113,7 @@ export const RUNE_FIELDS: readonly Field[] = [
 ];
 
 /**
- * Columns of `runes` that are read if the table has them. `tx_id` is empty if the protocol itself etched the rune;
+ * Columns of `runes` that are read if the table has them. `tx_id` is empty for a rune that the protocol itself etched.
  * `symbol` and terms are empty if the rune has none.
  */
 export const RUNE_DETAILS: readonly Field[] = [

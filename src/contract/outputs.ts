@@ -1,11 +1,9 @@
-/**
- * Schemas of answers about unspent outputs.
- */
+/** Schemas of answers about unspent outputs. */
 import { z } from 'zod';
 import type { Dialect } from '../pages/site.ts';
 import { count, decimal, hashIn, locationIn, rune, windowOf } from './parts.ts';
 
-/** Makes the schemas of answers about outputs in a dialect, by name in the OpenAPI document. */
+/** Returns the schemas of answers about outputs in a dialect, by name in the OpenAPI document. */
 export function outputSchemas(dialect: Dialect) {
   const prefix = dialect === 'contract' ? '0x' : '';
   const output = z
@@ -13,13 +11,13 @@ export function outputSchemas(dialect: Dialect) {
     .regex(new RegExp(`^${prefix}[0-9a-f]{64}:[0-9]+$`))
     .describe('The outpoint, `txid:vout`.');
   const tip = {
-    block_height: count.describe('The last block that the mirror has read. The answer is true after this block.'),
-    block_hash: hashIn(dialect).describe('Its hash.'),
+    block_height: count.describe('Height of the last block that the mirror has read. The answer applies after this block.'),
+    block_hash: hashIn(dialect).describe('Hash of this block.'),
   };
   const location = locationIn(dialect, 'Transaction id.').describe('Block and transaction of the output.');
   const held = z.strictObject({
     rune,
-    balance: decimal.describe('What the output has of the rune: a decimal number with the decimals of the rune.'),
+    balance: decimal.describe('Amount of the rune in the output: a decimal number with the decimals of the rune.'),
   });
   const runes = z.array(held).describe('The runes of the output, the oldest first.');
   const address = z.string().optional().describe('The address; left out if the script of the output has none.');
@@ -27,7 +25,7 @@ export function outputSchemas(dialect: Dialect) {
     Output: z
       .strictObject({ ...tip, output, address, location: location.optional(), runes })
       .describe(
-        'An output. `runes` is empty, without address and location, if it has none: it is spent, never had any, or is not in the chain up to this block.',
+        'An output. If it has no runes, `runes` is empty, and address and location are left out: the output is spent, never had runes, or is not in the chain up to this block.',
       ),
     OutputList: z
       .strictObject({

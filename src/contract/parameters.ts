@@ -11,7 +11,7 @@ import { MAX_INTEGER, RULES } from './fields.ts';
 
 const HASH = RULES.hash.pattern;
 
-/** Schemas by parameter name, for a mirror with these options. Numbers in a query are plain decimal digits. */
+/** Returns the schemas by parameter name, for a mirror with these options. Numbers in a query are decimal digits. */
 export const parameterSchemas = (site: Site) => ({
   tx_id: z.string().regex(new RegExp(`^${HASH}$`)),
   block: z.string().regex(new RegExp(`^(?:${HASH}|[0-9]+)$`)),

@@ -1,12 +1,10 @@
-/**
- * Schemas of parts that several answers have.
- */
+/** Schemas of parts that several answers share. */
 import { z } from 'zod';
 import type { Dialect } from '../pages/site.ts';
 
 export const count = z.int().min(0);
 
-/** A decimal number in units of a rune. */
+/** Decimal number in units of a rune. */
 export const decimal = z.string().regex(/^[0-9]+(?:\.[0-9]+)?$/);
 
 export const rune = z
@@ -20,7 +18,7 @@ export const rune = z
 
 export const hashIn = (dialect: Dialect) => z.string().regex(dialect === 'contract' ? /^0x[0-9a-f]{64}$/ : /^[0-9a-f]{64}$/);
 
-/** Makes the schema of a block and one of its transactions. `txId` describes the id. */
+/** Returns the schema of a block and one of its transactions. `txId` describes the transaction id. */
 export const locationIn = (dialect: Dialect, txId: string) =>
   z.strictObject({
     block_hash: hashIn(dialect).describe('Block hash.'),
@@ -30,7 +28,7 @@ export const locationIn = (dialect: Dialect, txId: string) =>
     timestamp: count.describe('Block time, in seconds since 1970 (UTC).'),
   });
 
-/** Makes the fields of a window of a list. `total` and `results` describe its fields. */
+/** Returns the fields of a window. `total` and `results` are the descriptions of these fields. */
 export const windowOf = <Entry extends z.ZodType>(entry: Entry, total: string, results: string) => ({
   limit: count.min(1).describe('The limit that was applied.'),
   offset: count.describe('The offset that was applied.'),

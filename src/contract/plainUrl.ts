@@ -1,5 +1,5 @@
 /**
- * True for an http or https URL without user, password, query and fragment. Searches `href`, because `search` and `hash`
+ * True for an http or https URL without user, password, query and fragment. Tests `href`, because `search` and `hash`
  * are empty for a URL that ends with `?` or `#`.
  */
 export const isPlainHttp = (url: URL): boolean =>

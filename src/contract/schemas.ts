@@ -1,6 +1,4 @@
-/**
- * Zod schemas of the input, of responses and of the build's documents. Rules of fields come from fields.ts.
- */
+/** Zod schemas of the input, of responses and of the build's documents. fields.ts has the rules of fields. */
 import { z } from 'zod';
 import { isFileName } from '../archive/fileName.ts';
 import { FORMAT, formatFault } from '../archive/format.ts';
@@ -14,13 +12,13 @@ import { lastRead, sources } from './sources.ts';
 
 const whole = (kind: FieldKind) => new RegExp(`^${RULES[kind].pattern}$`);
 
-/** Checks that an amount's digits, read as smallest units, fit into 128 bits. */
+/** True if an amount's digits, read as smallest units, fit into 128 bits. */
 const fits128 = (amount: string): boolean => {
   const digits = amount.replace('.', '');
   return digits.length <= 80 && /^[0-9]+$/.test(digits) && BigInt(digits) <= MAX_AMOUNT;
 };
 
-/** Makes the schema of a text value, such as a CSV cell or a table column cast to text. */
+/** Returns the schema of a text value, such as a CSV cell or a table column cast to text. */
 export function textRule(kind: FieldKind): z.ZodType<string> {
   const { rule } = RULES[kind];
   if (kind === 'text') return z.string({ error: rule });
@@ -31,18 +29,18 @@ export function textRule(kind: FieldKind): z.ZodType<string> {
   return base;
 }
 
-/** Returns the index in an outpoint `txid:vout`. Undefined for an output without index. */
+/** Returns the index in an outpoint `txid:vout`. Undefined for an output without an index. */
 const outpointIndex = (output: unknown): number | undefined =>
   typeof output === 'string' && output.includes(':') ? Number(output.slice(output.indexOf(':') + 1)) : undefined;
 
-/** Checks that `vout` equals the index in an outpoint. Returns a message if it does not. */
+/** Checks that `vout` equals the index in an outpoint. Returns a message if they differ. */
 function checkOutpoint(output: unknown, vout: unknown): string | undefined {
   const index = outpointIndex(output);
   if (index === undefined || vout === undefined || vout === null || Number(vout) === index) return undefined;
   return `names output ${index}, but vout is ${String(vout)}`;
 }
 
-/** Makes the schema of a JSON value: integers are numbers, all others strings. */
+/** Returns the schema of a JSON value: a number for integers, otherwise a string. */
 const jsonRule = (kind: FieldKind): z.ZodType =>
   kind === 'integer'
     ? z.number({ error: RULES.integer.rule }).int({ error: RULES.integer.rule }).min(0, { error: RULES.integer.rule })
@@ -50,7 +48,7 @@ const jsonRule = (kind: FieldKind): z.ZodType =>
 
 const MISSING = 'is missing';
 
-/** Makes the schema of a flat row of a table or CSV file. Cells are text; null means no value. */
+/** Returns the schema of a flat row of a table or CSV file. Cells are text. Null means no value. */
 export const textRow = (fields: readonly Field[]): z.ZodType =>
   z
     .object(Object.fromEntries(fields.map((f) => [f.column, f.required ? present(textRule(f.kind)) : textRule(f.kind).nullish()])))
@@ -66,7 +64,7 @@ const present = (schema: z.ZodType): z.ZodType =>
   });
 
 /**
- * Schema of an Activity in the input, in either dialect. Hashes may have `0x` and upper case. Null counts as no value.
+ * Schema of an Activity in the input, in either dialect. Hashes may have `0x` and upper case. Null means no value.
  * Unknown keys are ignored.
  */
 export const activityInput: z.ZodType = nested(
@@ -77,7 +75,7 @@ export const activityInput: z.ZodType = nested(
   if (message !== undefined) context.addIssue({ code: 'custom', path: ['location', 'output'], message });
 });
 
-/** Makes an object schema from dotted paths with one or two parts. */
+/** Returns an object schema for dotted paths of one or two parts. */
 function nested(entries: [string, z.ZodType][]): z.ZodType {
   const groups = new Map<string, Record<string, z.ZodType>>();
   const top: Record<string, z.ZodType> = {};
@@ -92,13 +90,13 @@ function nested(entries: [string, z.ZodType][]): z.ZodType {
 
 const integer = z.int().min(0);
 
-/** A hash without prefix, in both dialects. */
+/** Hash without `0x`, in both dialects. */
 export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** Most runes that a manifest names in `left_out`. */
 export const MOST_RUNES_NAMED = 20;
 
-/** Makes the schemas of responses in a dialect, by name in the OpenAPI document. */
+/** Returns the schemas of responses in a dialect, by name in the OpenAPI document. */
 export function responseSchemas(dialect: Dialect) {
   const spelled = dialect === 'contract' ? 'with `0x`' : 'without `0x`';
   const hash = hashIn(dialect);
@@ -150,7 +148,7 @@ export function responseSchemas(dialect: Dialect) {
     .strictObject({
       limit: z.int().min(1).describe('The limit that was applied, in records.'),
       offset: integer.describe('The offset that was applied, in records.'),
-      total: integer.describe('Number of records in the whole list, for any window. 0 for an id that this mirror does not have.'),
+      total: integer.describe('Number of records in the list, whatever the window. 0 for an id that this mirror does not have.'),
       results: z.array(activity).describe('The records of the window; empty if the offset is past the end.'),
     })
     .describe('A window of a list.');
@@ -163,14 +161,14 @@ export function responseSchemas(dialect: Dialect) {
   return { Rune: rune, Location: location, Activity: activity, ActivityList: list, RuneActivity: ofRune, RuneActivityList: runeList };
 }
 
-/** Makes the schema of a page, the response of both list operations. */
+/** Returns the schema of a page of activity records. */
 export const envelope = (dialect: Dialect) => responseSchemas(dialect).ActivityList;
 
 export const errorResponse = z
   .strictObject({
     statusCode: z.int().describe('The HTTP status.'),
-    error: z.string().describe('The name of the status.'),
-    message: z.string().describe('What is wrong. For a bad request, the parameter and its rule.'),
+    error: z.string().describe('Reason phrase of the status.'),
+    message: z.string().describe('Reason for the error. For a bad request, the parameter and its rule.'),
   })
   .describe('Body of an error response.');
 
@@ -205,14 +203,14 @@ export const digestsFile = z
 /** Page sizes, ascending: the first is the default limit, the last the maximum. */
 const pageSizes = z.array(z.int()).refine(arePageSizes, { error: 'must be ascending, none twice' });
 
-/** The root of an archive. */
+/** Root file of an archive. */
 const rootName = z.strictObject({
   root: z.string().refine(isFileName, { error: 'must be 32 hex digits' }).describe('Name of the root, which names all other files.'),
   bytes: z.int().min(1).describe('Size of the root, in bytes.'),
 });
 
 /**
- * Schema of `runes/v1/manifest.json`. It has no times, so the same input makes the same bytes. Its numbers must agree,
+ * Schema of `runes/v1/manifest.json`. Contains no times, so that equal input gives equal bytes. Its numbers must agree,
  * because readers allocate memory by them.
  */
 export const manifest = z
@@ -225,7 +223,7 @@ export const manifest = z
     sample: z
       .literal(true)
       .optional()
-      .describe('True if the mirror has the invented blocks of the sample of this program. Left out if all its data is from elsewhere.'),
+      .describe('True if the mirror has the invented blocks of the sample of this program. Left out otherwise.'),
     layout: z.enum(LAYOUTS).describe('Layout of the files. All layouts give the same responses.'),
     dialect: z.enum(DIALECTS).describe('Dialect of responses: in `contract`, hashes begin with `0x`.'),
     page_sizes: pageSizes.describe('Page sizes, ascending. The first is the default limit, the last the largest.'),
@@ -250,7 +248,7 @@ export const manifest = z
     archive: rootName.optional().describe('The archive with all lists. Only in layout `archive`.'),
     list_root: rootName.optional().describe('The archive with etchings and other lists. Only in layout `files`, if it has any.'),
     heights: z.array(z.tuple([integer, integer])).describe('Ranges of consecutive heights with activity: first and last, both included.'),
-    tip: lastRead.optional().describe('The last block that was read, also if it has no activity. Left out without blocks.'),
+    tip: lastRead.optional().describe('Last block that was read, even if it has no activity. Left out if there are no blocks.'),
     blocks: integer.describe('Blocks with activity.'),
     transactions: integer.describe('Transactions with activity.'),
     records: integer.describe('Records.'),
@@ -262,7 +260,7 @@ export const manifest = z
       })
       .optional()
       .describe('Ledger rows of the input whose rune is not in its runes table. No response has them. Left out if there are none.'),
-    sources: sources.min(1).optional().describe('Which blocks were read, and by which rules, as far as the input says.'),
+    sources: sources.min(1).optional().describe('Which blocks were read, and which rules made their records, as far as the input says.'),
     lists: z
       .object({
         etchings: z
@@ -289,7 +287,7 @@ export const manifest = z
               })
               .optional()
               .describe(
-                'Runes that have a balance below zero after the highest block, because the data is wrong. Such balances are left out. Left out if there are none.',
+                'Runes with a balance below zero after the highest block, because the data is wrong. Such balances are in no list. Left out if there are no such runes.',
               ),
           })
           .optional()
@@ -299,7 +297,7 @@ export const manifest = z
             block_height: integer
               .optional()
               .describe(
-                'Lists of holders are exact after the highest block, or else name the block after which they are: this block or a later one.',
+                'A list of holders that is not exact after the highest block names the block after which it is exact. That block is this one or a later one.',
               ),
           })
           .optional()
@@ -310,7 +308,7 @@ export const manifest = z
           .describe('Unspent outputs with runes. Left out if the data is not from a Bitcoin Core node.'),
       })
       .optional()
-      .describe('Further parts of the API that the mirror has. Others get 501. Left out if there are none.'),
+      .describe('Optional parts of the API that the mirror has. Requests for other parts get 501. Left out if there are none.'),
     files: integer.describe('Number of files with pages, including paths by block hash, and of files in `archive/`.'),
     bytes: integer.describe('Total size of these files, in bytes.'),
     digest: hex64.describe('SHA-256 over the digests of all blocks. Mirrors with the same digest have the same data.'),

@@ -1,6 +1,4 @@
-/**
- * Schema of the files by which runes are found from the letters of their names (pages/search.ts).
- */
+/** Schema of the files that find runes by the first letters of their names (pages/search.ts). */
 import { z } from 'zod';
 
 const spacedName = z.string().describe('Name with its spacers.');
@@ -13,7 +11,9 @@ export const searchFile = z
   .strictObject({
     runes: z
       .array(z.union([z.tuple([spacedName, id, number]), z.tuple([spacedName, id, number, symbol])]))
-      .describe('Runes whose names begin with these letters, oldest first: all, except of the letters in `more`.'),
-    more: z.string().describe('Next letters with a file of their own. Of their runes, only the oldest are here.'),
+      .describe(
+        'Runes whose names begin with these letters, oldest first. Complete, except for names that continue with a letter in `more`.',
+      ),
+    more: z.string().describe('Next letters that have their own file. Of the runes with these letters, only the oldest are in this file.'),
   })
   .describe('Runes by the first letters of their names.');

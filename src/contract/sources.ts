@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 /**
  * Rules by which rows were made. `ord`: this program, from the blocks of a Bitcoin Core node. `bitcoin-indexer`: a
- * database of bitcoin-indexer. `server`: another server of this API, which does not say more.
+ * database of bitcoin-indexer. `server`: another server of this API, which does not name its rules.
  */
 const RULES = ['ord', 'bitcoin-indexer', 'server'] as const;
 export type Rules = (typeof RULES)[number];
@@ -14,7 +14,9 @@ export const sources = z.array(
   z.strictObject({
     rules: z
       .enum(RULES)
-      .describe('`ord`: from a Bitcoin Core node. `bitcoin-indexer`: from a database of it. `server`: from another server of this API.'),
+      .describe(
+        '`ord`: from a Bitcoin Core node. `bitcoin-indexer`: from a database of bitcoin-indexer. `server`: from another server of this API.',
+      ),
     blocks: z
       .array(z.tuple([height, height]))
       .min(1)
@@ -23,26 +25,23 @@ export const sources = z.array(
 );
 export type Sources = z.infer<typeof sources>;
 
-/** The last block that was read. It may have no activity. */
+/** Last block that was read. It may have no activity. */
 export const lastRead = z.strictObject({
-  height: height.describe('Its height.'),
+  height: height.describe('Height of the block.'),
   hash: z
     .string()
     .regex(/^[0-9a-f]{64}$/)
-    .describe('Its hash.'),
+    .describe('Hash of this block.'),
 });
 export type LastRead = z.infer<typeof lastRead>;
 
-/** The file `blocks.json`, which pulls write beside their files. Only a node, and a mirror of one, say the last block. */
+/** The file `blocks.json`, which pulls write beside their files. Only nodes and their mirrors know the last block. */
 export const blocksFile = z.strictObject({ sources, tip: lastRead.optional() });
 
-/** A range of heights, both ends included. */
+/** Range of heights, both ends included. */
 type Run = readonly [first: number, last: number];
 
-/**
- * Joins lists of sources. For a height in several of them, the first list decides. Heights outside of `within` are left
- * out.
- */
+/** Joins lists of sources. If several lists have a height, the first one decides. Drops heights outside of `within`. */
 export function joinSources(lists: readonly Sources[], within: readonly Run[]): Sources {
   const joined = new Map<Rules, [number, number][]>();
   let free: Run[] = joinRuns(within);
@@ -67,7 +66,7 @@ const without = ([a, b]: Run, [c, d]: Run): Run[] => {
   return [...(a < c ? [[a, c - 1] as const] : []), ...(d < b ? [[d + 1, b] as const] : [])];
 };
 
-/** Sorts runs, and joins those without a gap between them. */
+/** Sorts ranges of heights, and joins ranges without a gap between them. */
 export function joinRuns(runs: readonly Run[]): [number, number][] {
   const joined: [number, number][] = [];
   for (const [first, last] of [...runs].sort((a, b) => a[0] - b[0])) {

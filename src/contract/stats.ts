@@ -1,6 +1,4 @@
-/**
- * Schemas of the stats documents. None has the time of the build, so the same input makes the same bytes.
- */
+/** Schemas of the stats documents. None contains times of the build, so that equal input gives equal bytes. */
 import { z } from 'zod';
 import { hex64 } from './schemas.ts';
 
@@ -102,7 +100,7 @@ export const feed = z
     home_page_url: z.string().optional().describe('URL of the mirror; left out if the build does not know it.'),
     feed_url: z.string().optional().describe('URL of the feed; left out if the build does not know it.'),
     description: z.string().describe('Description of the feed.'),
-    language: z.string().describe('Language of its texts.'),
+    language: z.string().describe('Language of the feed.'),
     items: z
       .array(
         z.strictObject({

@@ -1,6 +1,4 @@
-/**
- * `npm start`: defines the local server's flags and listens until a signal arrives.
- */
+/** `npm start`: defines the flags of the local server, and serves until a signal arrives. */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
@@ -36,7 +34,7 @@ export const SERVE_COMMAND: Command = {
 /** How long open requests may continue after a signal, in milliseconds. */
 const GRACE_MS = 5000;
 
-/** Serves until SIGTERM or SIGINT; resolves when the last connection is closed. */
+/** Serves until SIGTERM or SIGINT. Resolves after the last connection is closed. */
 export async function serve(flags: Flags, log: Log): Promise<void> {
   const host = flags.one('host') ?? '127.0.0.1';
   const port = flags.integer('port', 3000, 0, 65_535);
@@ -66,7 +64,7 @@ export async function serve(flags: Flags, log: Log): Promise<void> {
   }
 }
 
-/** Resolves to the listening address. Rejects with an error that names the wrong flag. */
+/** Starts listening and resolves to the address. Rejects with an error that names the wrong flag. */
 async function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
   server.listen(port, host);
   try {

@@ -1,6 +1,4 @@
-/**
- * The page map for hosts that use Request and Response: edge functions and workers. Each host adds only a few lines.
- */
+/** The page map for hosts that use Request and Response: edge functions and workers. Hosts add only a few lines. */
 import { FormatError } from '../archive/format.ts';
 import { errorBody, notFound, RETRY_LATER } from '../http/errors.ts';
 import {
@@ -22,21 +20,18 @@ import { NOT_FOUND_PATH } from '../pages/siteFiles.ts';
 import { inflateText, partOf, rangeOf } from '../web/archiveParts.ts';
 
 /**
- * Reads a file of the build by its path (`runes/v1/...`) and returns the file server's response, whatever its status.
- * `range` is the Range header of a request for a part; the file server may ignore it.
+ * Reads a file of the build by its path (`runes/v1/...`). Returns the file server's response, whatever its status.
+ * `range` is a Range header, which the file server may ignore.
  */
 export type FetchFile = (path: string, range?: string) => Promise<Response>;
 
-/**
- * A mirror on top of a file server. It keeps the manifest and parts of the archive in memory for a while, so create one per
- * instance of the host.
- */
+/** A mirror on top of a file server. Caches the manifest and parts of the archive, so create one per host instance. */
 export class FetchMirror {
   readonly #reader: MirrorReader<FetchedFile>;
 
   /**
-   * `freshMs` is how long the manifest may be answered from memory, in milliseconds. Use infinity when
-   * the files of a deployment never change.
+   * `freshMs` is how long a manifest in memory may be used, in milliseconds. Use infinity if the files of a deployment
+   * never change.
    */
   constructor(fetchFile: FetchFile, freshMs: number) {
     this.#reader = new MirrorReader(filesBehind(fetchFile), answerFromLists, freshMs);
@@ -44,9 +39,8 @@ export class FetchMirror {
 
   /**
    * Answers an API request. Returns undefined for any other path (`/runes/v1/manifest.json`, `/`), which the host then
-   * serves itself. Answers 503 when a required file stays missing,
-   * or when the files have another format version. Rejects when files cannot be read at all, so that
-   * the host can use its own fallback.
+   * serves itself. Answers 503 if a required file stays missing, or if the files have another format version. Rejects
+   * if files cannot be read at all, so that the host can use its own fallback.
    */
   async answer(request: Request): Promise<Response | undefined> {
     const answer = await this.#answerTo(request.method, targetOf(request));
@@ -66,7 +60,7 @@ export class FetchMirror {
     }
   }
 
-  /** Returns undefined when a required file is missing. */
+  /** Returns undefined if a required file is missing. */
   async #answerTo(method: string, target: string): Promise<Reply<FetchedFile> | undefined> {
     try {
       return await reply(method, target, () => this.#reader.answer(target));
@@ -78,7 +72,7 @@ export class FetchMirror {
   }
 }
 
-/** Only a 404 means that a file does not exist. Any other failure leaves that open, so it rejects. */
+/** Only a 404 means that a file does not exist. Rejects for any other failure, because the file may exist. */
 const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
   open: async (path) => {
     const response = await fetchFile(path);
@@ -92,7 +86,7 @@ const filesBehind = (fetchFile: FetchFile): Files<FetchedFile> => ({
   inflate: inflateText,
 });
 
-/** Returns the path and query of a request. URL has already resolved `..` but kept the percent-encoding. */
+/** Returns the path and query of a request. URL has resolved `..`, but kept the percent-encoding. */
 function targetOf({ url }: Request): string {
   const { pathname, search } = new URL(url);
   return pathname + search;
@@ -100,9 +94,7 @@ function targetOf({ url }: Request): string {
 
 type MoreHeaders = Readonly<Record<string, string>>;
 
-/**
- * An opened file. Its text is read to check that a page is complete, then sent unchanged with the file server's ETag.
- */
+/** An opened file. Its text is read to check that a page is complete, then sent with the file server's ETag. */
 class FetchedFile implements OpenFile {
   readonly #response: Response;
   #text: Promise<string> | undefined;
@@ -125,10 +117,7 @@ class FetchedFile implements OpenFile {
   }
 }
 
-/**
- * Returns the file server's ETag as a strong one. A server marks it weak when it compresses, but the decoded bytes are
- * the same.
- */
+/** Returns the file server's ETag as a strong one. Compression makes it weak, but the decoded bytes are the same. */
 const strongEtag = (file: Response): string | undefined => file.headers.get('etag')?.replace(/^W\//, '');
 
 export function errorResponse(request: Request, { status, body }: ReturnType<typeof errorBody>, more: MoreHeaders = {}): Response {
@@ -138,13 +127,13 @@ export function errorResponse(request: Request, { status, body }: ReturnType<typ
   });
 }
 
-/** Makes the 503 for a required file that is missing, and for files that cannot be read. */
+/** Returns the 503 for a missing required file, and for files that cannot be read. */
 export const unavailable = (request: Request): Response => errorResponse(request, errorBody(503, RETRY_LATER), { 'retry-after': '5' });
 
-/** Makes the API's JSON 404, for paths under `/runes` that are neither a route nor a file. */
+/** Returns the API's JSON 404 for paths under `/runes` that are neither a route nor a file. */
 export const jsonNotFound = (request: Request): Response => errorResponse(request, notFound(request.method, targetOf(request)));
 
-/** Makes the 404 for a path that is not in the build: a page for browsers outside the API, else JSON. */
+/** Returns the 404 for a path that is not in the build: a page for browsers outside the API, otherwise JSON. */
 export async function pathNotFound(request: Request, fetchFile: FetchFile): Promise<Response> {
   if (!wantsPage(request.method, targetOf(request), request.headers.get('accept'))) return jsonNotFound(request);
   const page = await fetchFile(NOT_FOUND_PATH);
@@ -153,17 +142,14 @@ export async function pathNotFound(request: Request, fetchFile: FetchFile): Prom
   return page.ok ? new Response(null, { status: 404, headers: errorPageHeaders() }) : jsonNotFound(request);
 }
 
-/**
- * Passes a file on with the file server's ETag and without reading the body. Without such an ETag, the body is read to
- * compute one.
- */
+/** Forwards a file with the file server's ETag. Reads the body only if it must compute an ETag. */
 export async function sendFile(request: Request, file: Response, more: MoreHeaders = {}): Promise<Response> {
   const etag = strongEtag(file);
   if (etag === undefined) return sendBody(request, await file.text(), more);
   return passOn(request, file, 200, new Headers({ ...API_HEADERS, ...cachingHeaders(false), etag, ...more }));
 }
 
-/** Passes on the file server's answer for a file that is read by ranges: the complete file, a part of it, or a 416. */
+/** Forwards the file server's answer for a file that is read by ranges: the complete file, a part of it, or a 416. */
 export async function sendByRanges(request: Request, path: string, file: Response): Promise<Response> {
   const etag = strongEtag(file);
   const headers = new Headers({
@@ -179,7 +165,7 @@ export async function sendByRanges(request: Request, path: string, file: Respons
   return passOn(request, file, file.status, headers);
 }
 
-/** Answers with a file's body. Without it for HEAD, and with a 304 if the client has the ETag of `headers`. */
+/** Answers with a file's body. Sends no body for HEAD, and a 304 if the client has the ETag of `headers`. */
 async function passOn(request: Request, file: Response, status: number, headers: Headers): Promise<Response> {
   const etag = headers.get('etag');
   const isKnown = etag !== null && matchesEtag(request.headers.get('if-none-match'), etag);

@@ -1,6 +1,4 @@
-/**
- * The local server: serves the page map over node:http.
- */
+/** The local server: serves the page map over node:http. */
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { FormatError } from '../archive/format.ts';
 import { PartCache } from '../archive/partCache.ts';
@@ -26,16 +24,16 @@ import { Exchange, headerList, listHeaders } from './node/send.ts';
 import { WatchedBuild } from './node/watchedBuild.ts';
 
 export interface ServerSettings {
-  /** Compress answers for clients that accept it. */
+  /** Compresses answers for clients that accept it. */
   readonly compresses: boolean;
   readonly limits: Limits;
-  /** Gets an entry for each request. */
+  /** Receives an entry for each request. */
   readonly accessLog: Log;
 }
 
 /**
- * Creates a server for the build in `dir`, without listening. It picks up a new build in the same folder. Throws an
- * InputError when the folder has no build.
+ * Creates a server for the build in `dir`, without listening. Notices a new build in the same folder. Throws an
+ * InputError if the folder has no build.
  */
 export function createMirrorServer(dir: string, { compresses = true, limits = LIMITS, accessLog }: Partial<ServerSettings> = {}): Server {
   const site = new WatchedBuild(dir);
@@ -48,13 +46,13 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
     answer(exchange, source).catch((error: unknown) => {
       // The client disconnected during the answer.
       if (response.destroyed) return;
-      // The reason may contain paths of this machine, so only the log gets it, not the client.
+      // Only the log gets the reason, because it may contain paths of this machine.
       process.stderr.write(`${exchange.method} ${JSON.stringify(shortTarget(request.url ?? ''))}: ${messageOf(error)}\n`);
       exchange.fail(errorBody(503, error instanceof FormatError ? error.message : RETRY_LATER), ['retry-after', '5']);
     });
   }, limits);
   const server = createServer(serverOptions(limits), listener);
-  // Answer normally, although Node would refuse a request with an unknown `Expect` header.
+  // Answers normally, although Node would refuse a request with an unknown `Expect` header.
   server.on('checkExpectation', listener);
   limitServer(server, limits);
   if (accessLog !== undefined) logRequests(server, accessLog);
@@ -62,11 +60,11 @@ export function createMirrorServer(dir: string, { compresses = true, limits = LI
   return server;
 }
 
-/** What a request is answered from. */
+/** Data from which a request is answered. */
 interface Source {
   readonly site: WatchedBuild;
   readonly files: BuiltFiles;
-  /** The same files for this request only. */
+  /** The same files as `files`, for this request only. */
   readonly fair: FairFiles;
   readonly cache: PartCache;
   readonly limits: ServerLimits;
@@ -101,10 +99,10 @@ async function answer(exchange: Exchange, source: Source): Promise<void> {
 const ATTEMPTS = 4;
 
 /**
- * Answers from a single build. A build writes its manifest before it removes files of the build before. So if the
- * manifest is unchanged after a file was missing, the current build does not have that file. The manifest is checked
- * only once, after the answer: each attempt begins with the last known manifest. Rejects with a MissingFileError when
- * all attempts fail.
+ * Answers from a single build. A build writes its manifest before it removes files of the build before. So if a file
+ * was missing and the manifest is unchanged, the current build does not have the file. Checks the manifest only once,
+ * after the answer, because each attempt begins with the last known manifest. Rejects with a MissingFileError if all
+ * attempts fail.
  */
 async function answerFromOneBuild(target: string, source: Source): Promise<Answer<BuiltFile>> {
   const { site, files } = source;
@@ -116,22 +114,22 @@ async function answerFromOneBuild(target: string, source: Source): Promise<Answe
       if (site.now() === used) return found;
     } catch (error) {
       if (error instanceof ClientLeftError) throw error;
-      // A build may have just removed the file, or the manifest used may be outdated: try again.
+      // Tries again, because a build may have just removed the file, or the used manifest may be outdated.
       if (site.now() === used && !(error instanceof MissingFileError)) throw error;
-      // An open file of an archive may be damaged while its path has a repaired one.
+      // An open file of an archive may be damaged although a repaired file is at its path.
       files.close();
       failure = error;
     }
   }
-  // Created only here, because an error with its stack takes longer than reading a file.
+  // Created only here, because creating an error with its stack takes longer than reading a file.
   throw failure ?? new MissingFileError(MANIFEST_PATH, 'changed during every attempt');
 }
 
-/** Answers of an archive, by build. They change only with the build, and making one costs more than sending it. */
+/** Answers of an archive, by build. They change only with the build, and creating one costs more than sending it. */
 const answers = new WeakMap<BuiltSite, PartCache>();
-/** An answer is kept as text, as bytes and compressed. */
+/** An answer is stored as text, as bytes and compressed. */
 const COPIES = 3;
-/** Overhead of an answer in memory, besides its content. */
+/** Memory overhead of an answer, besides its content. */
 const BYTES_PER_ANSWER = 600;
 
 function answerFrom(site: BuiltSite, target: string, { fair, cache, limits }: Source): Promise<Answer<BuiltFile>> {
@@ -141,14 +139,12 @@ function answerFrom(site: BuiltSite, target: string, { fair, cache, limits }: So
   return known.get(target, async () => {
     const value = await respond(target, site, fair, answerFromLists, cache);
     const bytes = value.kind === 'window' ? value.body.length * COPIES + target.length * 2 + BYTES_PER_ANSWER : Number.POSITIVE_INFINITY;
-    // Other answers have files, which are cached by themselves. A long answer would take the room of many others.
+    // All other answers have files, which have their own cache. A long answer would displace many others.
     return { value, bytes: bytes <= limits.answerBytes / 4 ? bytes : Number.POSITIVE_INFINITY };
   });
 }
 
-/**
- * Counts Host headers. Node's `headers` keeps only the first of several, but a proxy in front may have used the last.
- */
+/** Counts Host headers. Node's `headers` has only the first of several, but a proxy may have used the last. */
 function hostHeadersOf({ rawHeaders }: IncomingMessage): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') count += 1;
@@ -161,7 +157,7 @@ function targetOf(request: IncomingMessage): string {
   return url.startsWith('/') ? url : `/${url.replace(/^[a-z]+:\/\/[^/?]*\/?/i, '')}`;
 }
 
-/** Sends a file outside the API's routes. Any other path gets a 404, and so does a link out of the folder. */
+/** Sends a file outside the API's routes. Sends a 404 for any other path, and for a link out of the folder. */
 async function sendPlainFile(exchange: Exchange, target: string, { site, files }: Source): Promise<void> {
   const path = exchange.method === 'GET' || exchange.method === 'HEAD' ? plainPathOf(target) : undefined;
   const redirect = path === undefined ? undefined : redirectOf(`/${path}`);
@@ -169,13 +165,13 @@ async function sendPlainFile(exchange: Exchange, target: string, { site, files }
   const file = path === undefined ? undefined : await openPlain(path, files);
   if (path === undefined || file === undefined) return sendNotFound(exchange, target, files);
   if (isPagePath(path, site.last)) await readFacts(file, path);
-  // Builds write pages and their compressed files in place, and an incomplete compressed file cannot be recognised. All
-  // other files are renamed into place.
+  // Builds write pages and their compressed files in place, and an incomplete compressed file cannot be recognised.
+  // Builds rename all other files into place.
   if (isSidecarPath(path) && site.isUnfinished()) throw new MissingFileError(path, 'may be incomplete, because the build is not finished');
   return isReadByRanges(path) ? exchange.sendByRanges(file, headersOf(path)) : exchange.sendFile(file, headersOf(path));
 }
 
-/** Sends a 404: a page to browsers outside the API, else JSON. */
+/** Sends a 404: a page to browsers outside the API, otherwise JSON. */
 async function sendNotFound(exchange: Exchange, target: string, files: BuiltFiles): Promise<void> {
   const isPage = wantsPage(exchange.method, target, exchange.request.headers.accept);
   const page = isPage ? (await openPlain(NOT_FOUND_PATH, files))?.bytes : undefined;

@@ -1,9 +1,7 @@
-/**
- * Bodies of API errors, by status.
- */
+/** Bodies of API errors, by status. */
 import type { Refusal } from '../pages/respond.ts';
 
-/** The message of a 503. */
+/** Message of a 503. */
 export const RETRY_LATER = 'a file of this mirror is missing or unreadable; try again';
 
 const REASONS = {
@@ -21,17 +19,17 @@ const REASONS = {
 
 export type ErrorStatus = keyof typeof REASONS;
 
-/** Makes an API error: these three keys in this order (docs/api.md, "Requests"). The message is JSON-escaped. */
+/** Returns an API error: these three keys in this order (docs/api.md, "Requests"). Escapes the message as JSON. */
 export const errorBody = (status: ErrorStatus, message: string): { status: number; body: string } => ({
   status,
   body: JSON.stringify({ statusCode: status, error: REASONS[status], message }),
 });
 
-/** Makes the error for a request that the page map refused. */
+/** Returns the error for a request that the page map refused. */
 export const refusalBody = ({ status, message, isBare = false }: Refusal): { status: number; body: string } =>
   isBare ? { status, body: '{"error":"Not found"}' } : errorBody(status, message);
 
-/** Shortens a target for an error or a log, so that a long URL is not repeated in full. */
+/** Shortens a target for an error or a log, so that a long URL does not fill it. */
 export const shortTarget = (target: string): string => (target.length > 300 ? `${target.slice(0, 300)}…` : target);
 
 export const notFound = (method: string, target: string): { status: number; body: string } =>

@@ -1,11 +1,9 @@
-/**
- * Headers of answers: content types, caching, browser security and ETags.
- */
+/** Headers of answers: content types, caching, browser security and ETags. */
 import { isReadByRanges } from './ranges.ts';
 
 export const ALLOWED_METHODS = 'GET, HEAD, OPTIONS';
 
-/** Headers of every file, whatever its type: pages of any origin may read it, and browsers do not guess its type. */
+/** Headers of every file of any type: pages of any origin may read the file, and browsers do not guess its type. */
 export const FILE_HEADERS: Readonly<Record<string, string>> = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'etag',
@@ -14,7 +12,7 @@ export const FILE_HEADERS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
 };
 
-/** Headers of every API answer. A browser that displays one runs no script in it. */
+/** Headers of every API answer. A browser that displays an answer runs no script in it. */
 export const API_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'application/json; charset=utf-8',
   ...FILE_HEADERS,
@@ -24,10 +22,10 @@ export const API_HEADERS: Readonly<Record<string, string>> = {
 /** Headers of every error. */
 export const ERROR_HEADERS: Readonly<Record<string, string>> = { ...API_HEADERS, 'cache-control': 'no-store' };
 
-/** Clients revalidate every answer: an unknown id may exist after the next block (docs/api.md, "Requests"). */
+/** Clients revalidate every answer, because an unknown id may exist after the next block (docs/api.md, "Requests"). */
 const CACHE_CONTROL = 'public, no-cache, must-revalidate';
 
-/** How long a CDN may cache settled records, in seconds. It may miss a correction of old data for that long. */
+/** Seconds for which a CDN may cache settled records. A correction of old data may reach clients that much later. */
 const CDN_SECONDS = 86_400;
 
 /**
@@ -39,10 +37,10 @@ export const cachingHeaders = (isSettled: boolean): Readonly<Record<string, stri
     ? { 'cache-control': CACHE_CONTROL, 'cdn-cache-control': `public, max-age=${CDN_SECONDS}` }
     : { 'cache-control': CACHE_CONTROL };
 
-/** Caching headers of files that never change. Proxies must not compress them, because that would change their ranges. */
+/** Caching headers of files that never change. Proxies must not compress them, because that would shift ranges. */
 const IMMUTABLE = { 'cache-control': 'public, max-age=31536000, immutable, no-transform' };
 
-/** Returns the caching headers of a build's file: files of layout `archive` never change, all others may. */
+/** Returns the caching headers of a build's file. Only files of layout `archive` never change. */
 export const fileCaching = (path: string): Readonly<Record<string, string>> => (path.endsWith('.bin') ? IMMUTABLE : cachingHeaders(false));
 
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
@@ -52,16 +50,16 @@ export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
   'access-control-max-age': '86400',
 };
 
-/** Further headers of the HTML pages: they load scripts and data only from the mirror and cannot be framed. */
+/** Further headers of HTML pages. The pages load scripts and data only from the mirror and cannot be framed. */
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
-/** Lets scripts of other origins read the position of a part in its file. */
+/** Lets scripts of other origins read which part of a file an answer has. */
 const RANGE_HEADERS: Readonly<Record<string, string>> = { 'access-control-expose-headers': 'content-range, etag' };
 
-/** Types of text files on any website, by the ending of a name. */
+/** Content types of text files on any website, by file extension. */
 export const TEXT_TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   html: 'text/html; charset=utf-8',
@@ -77,7 +75,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ts: 'text/plain; charset=utf-8',
 };
 
-/** Returns the headers of a build's file, except those for caching. */
+/** Returns the headers of a build's file, except caching headers. */
 export function fileHeaders(path: string): Readonly<Record<string, string>> {
   const ending = path.slice(path.lastIndexOf('.') + 1);
   const type = TYPES[ending];
@@ -90,17 +88,17 @@ export function fileHeaders(path: string): Readonly<Record<string, string>> {
   };
 }
 
-/** Returns the headers of an error that is a page for people. */
+/** Returns the headers of an error page for people. */
 export const errorPageHeaders = (): Readonly<Record<string, string>> => ({ ...fileHeaders('404.html'), 'cache-control': 'no-store' });
 
-/** Makes the strong ETag of a body from its SHA-256 in hex. */
+/** Returns the strong ETag of a body from its SHA-256 in hex. */
 export const etagOfDigest = (sha256: string): string => `"${sha256.slice(0, 32)}"`;
 
 export const compressedEtag = (etag: string): string => `${etag.slice(0, -1)}-gz"`;
 
 /**
- * True when an `if-none-match` header matches this ETag. Accepts lists, weak ETags and `*`, and ETags without quotes,
- * because the recorded server did.
+ * True if an `if-none-match` header matches this ETag. Accepts lists, weak ETags and `*`. Also accepts ETags without
+ * quotes, because the recorded server did.
  */
 export function matchesEtag(header: string | null | undefined, etag: string): boolean {
   if (header === null || header === undefined) return false;

@@ -1,6 +1,4 @@
-/**
- * HTTP methods. The API is read-only, and the page map knows no methods.
- */
+/** Handles HTTP methods. The API is read-only, and the page map knows no methods. */
 
 import type { OpenFile } from '../pages/files.ts';
 import { parsePath } from '../pages/request.ts';
@@ -10,19 +8,16 @@ import { ALLOWED_METHODS } from './headers.ts';
 
 export type Reply<File extends OpenFile> =
   | Exclude<Answer<File>, { readonly kind: 'refusal' }>
-  /** An error of the API; `allow` is the value of a header. */
+  /** Error of the API. `allow` is the value of this header. */
   | { readonly kind: 'error'; readonly status: number; readonly body: string; readonly allow?: string }
   /** A CORS preflight. */
   | { readonly kind: 'preflight' };
 
-/**
- * True when a browser opens a path outside the API: if the mirror has no such path, the error is a page for people.
- * `accept` is the header.
- */
+/** True if a browser opens a path outside the API, so that a 404 is a page for people. `accept` is the header. */
 export const wantsPage = (method: string, target: string, accept: string | null | undefined): boolean =>
   (method === 'GET' || method === 'HEAD') && /\btext\/html\b/i.test(accept ?? '') && parsePath(target).kind === 'outside';
 
-/** Answers a request of any method. `read` gets the answer for GET and HEAD from the page map. */
+/** Answers a request of any method. For GET and HEAD, `read` gets the answer from the page map. */
 export async function reply<File extends OpenFile>(
   method: string,
   target: string,

@@ -1,25 +1,17 @@
-/**
- * Range requests (RFC 9110, 14). Parquet readers request the end of a file first, then the columns that they need.
- */
+/** Range requests (RFC 9110, 14). Parquet readers request the end of a file first, then the columns that they need. */
 
-/**
- * Part of a file in bytes: the last `suffix` bytes, or from `start` to `end` (inclusive). Without `end`, to the end of
- * the file.
- */
+/** Part of a file in bytes: the last `suffix` bytes, or `start` to `end` inclusive. Without `end`, the rest. */
 export type WantedRange =
   | { readonly kind: 'suffix'; readonly suffix: number }
   | { readonly kind: 'from'; readonly start: number; readonly end: number | undefined };
 
-/** True for files that are read by ranges and therefore never compressed: Parquet files, and files of layout `archive`. */
+/** True for files that are read by ranges, and so never compressed: Parquet files, and files of layout `archive`. */
 export const isReadByRanges = (path: string): boolean => path.endsWith('.parquet') || path.endsWith('.bin');
 
 /** Allows spaces between tokens, but not within a number. */
 const RANGE = /^ *bytes *= *(?:([0-9]{1,15}) *- *([0-9]{1,15})?|- *([0-9]{1,15})) *$/;
 
-/**
- * Parses a Range header. Returns undefined without one, and for headers that a server may ignore: several ranges,
- * another unit, or malformed ones.
- */
+/** Parses a Range header. Undefined without one, or for several ranges, another unit or a malformed header. */
 export function wantedRange(header: string | null | undefined): WantedRange | undefined {
   const [, start, end, suffix] = RANGE.exec(header ?? '') ?? [];
   if (suffix !== undefined) return { kind: 'suffix', suffix: Number(suffix) };
@@ -28,7 +20,7 @@ export function wantedRange(header: string | null | undefined): WantedRange | un
   return range.end !== undefined && range.end < range.start ? undefined : range;
 }
 
-/** Returns the first and last byte of a range in a file of `size` bytes. Undefined when the file has no such bytes. */
+/** Returns the first and last byte of a range in a file of `size` bytes. Undefined if the file has no such bytes. */
 export function satisfy(wanted: WantedRange, size: number): { readonly start: number; readonly end: number } | undefined {
   const start = wanted.kind === 'suffix' ? Math.max(size - wanted.suffix, 0) : wanted.start;
   const end = wanted.kind === 'suffix' ? size - 1 : Math.min(wanted.end ?? size - 1, size - 1);

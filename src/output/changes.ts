@@ -1,9 +1,9 @@
 /**
- * Lists what a build changed, for uploaders: `changes/added.txt` and `changes/removed.txt` in the cache folder. Each
+ * Lists the changes of a build for uploaders: `changes/added.txt` and `changes/removed.txt` in the cache folder. Each
  * line is a path relative to the output folder.
  *
- * A build writes the lists into `.part` files and renames them at its end. When a build dies, the next one cannot see
- * which files it removed, so it takes these paths from the unfinished list.
+ * A build writes the lists into `.part` files and renames them at its end. If a build is killed, the next build cannot
+ * see which files it removed, so it takes these paths from the unfinished list.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { yieldNow } from '../yieldNow.ts';
 const FOLDER = 'changes';
 const PART = '.part';
 
-/** Bytes copied at a time: a list may have millions of paths. */
+/** Bytes per copy. A list may have millions of paths. */
 const PORTION = 1 << 20;
 
 /** Appends the content of a file to `handle`, in portions of the given buffer. */
@@ -32,7 +32,7 @@ function append(handle: number, file: string, portion: Buffer): void {
   }
 }
 
-/** Reads a list. Returns undefined when it does not exist. Removes a link or a pipe in its place. */
+/** Reads a list. Returns undefined if it does not exist. Removes a link or a pipe at its path. */
 function textOf(list: string): string | undefined {
   try {
     return readRegularFile(list).toString('latin1');
@@ -43,7 +43,7 @@ function textOf(list: string): string | undefined {
   }
 }
 
-/** Reads the paths of a list. Ignores an incomplete last line: the file of that path was not removed. */
+/** Reads the paths of a list. Ignores an incomplete last line, because the file of that path was not removed. */
 const pathsIn = (list: string): string[] => (textOf(list) ?? '').split('\n').slice(0, -1).filter(Boolean);
 
 /** Removes an incomplete last line, so that the next path starts a new line. */
@@ -54,9 +54,9 @@ function dropHalfLine(list: string): void {
 
 export class Changes {
   readonly #folder: string;
-  /** The list of removed paths while the build runs. */
+  /** List of removed paths while the build runs. */
   readonly #removed: string;
-  /** Paths that a build removed before it died. Some of these files may exist again. */
+  /** Paths that a killed build removed. Some of these files may exist again. */
   #inherited: readonly string[] = [];
 
   constructor(cache: string) {
@@ -65,8 +65,8 @@ export class Changes {
   }
 
   /**
-   * Starts the lists of a build that has locked cache and output. `lastBuildDied` is true when the last build did not
-   * finish: it may have died after it renamed its lists, so the paths in `removed.txt` are taken over too. Throws
+   * Starts the lists of a build that has locked cache and output. `lastBuildDied` is true if the last build did not
+   * finish. That build may already have renamed its lists, so the paths in `removed.txt` are taken over too. Throws
    * system errors.
    */
   begin(lastBuildDied: boolean): void {
@@ -84,17 +84,20 @@ export class Changes {
     return join(this.#folder, `added-${writer}${PART}`);
   }
 
-  /** Returns the list of removed paths. Sync it before removing a file, or a power cut may lose the path. */
+  /** Returns the list of removed paths. Must be synced before a file is removed, or a power cut may lose the path. */
   removedList(): PathList {
     return new PathList(this.#removed);
   }
 
-  /** Merges the lists and gives them their final names. Call it after all writers. `root` is the output folder. */
+  /**
+   * Merges the lists and gives them their final names. Must be called after all writers have ended. `root` is the
+   * output folder.
+   */
   async finish(root: string): Promise<void> {
     const parts = readdirSync(this.#folder).filter((name) => name.startsWith('added-') && name.endsWith(PART));
     const added = join(this.#folder, `added.txt${PART}`);
     const handle = openSync(added, 'w');
-    // Sort by number: the part of the main thread is last, so the manifest is the last line.
+    // Sorts by number. The part of the main thread comes last, so the manifest is the last line.
     parts.sort((a, b) => Number.parseInt(a.slice(6), 10) - Number.parseInt(b.slice(6), 10));
     try {
       const portion = Buffer.allocUnsafeSlow(PORTION);

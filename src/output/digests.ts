@@ -15,7 +15,7 @@ import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 
-/** One line of a digests file. `hash` has 64 hex digits and no prefix in both dialects. */
+/** Line of a digests file. `hash` has 64 hex digits without `0x` in both dialects. */
 export interface BlockDigest {
   readonly height: number;
   readonly hash: string;
@@ -23,7 +23,7 @@ export interface BlockDigest {
   readonly digest: string;
 }
 
-/** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws when the text is not valid. */
+/** Parses the digests file at `path`. Returns its blocks, heights ascending. Throws if the text is not valid. */
 export function readDigests(text: string, path: string): BlockDigest[] {
   const { blocks } = digestsFile.parse(JSON.parse(text));
   if (blocks.some(({ height }, i) => digestsPath(height) !== path || height <= (blocks[i - 1]?.height ?? -1))) {
@@ -39,14 +39,14 @@ export function* digestsFiles(blocks: readonly BlockDigest[]): Generator<[path: 
   }
 }
 
-/** Computes the digest of a build, 64 hex digits. The heights of `blocks` must ascend. */
+/** Computes the digest of a build: 64 hex digits. The heights of `blocks` must ascend. */
 export function digestOfBlocks(blocks: Iterable<Pick<BlockDigest, 'height' | 'digest'>>): string {
   const hash = createHash('sha256');
   for (const { height, digest } of blocks) hash.update(`${height} ${digest}\n`);
   return hash.digest('hex');
 }
 
-/** Returns the first and last height of each run of consecutive heights, as in the manifest. */
+/** Returns the ranges of consecutive heights, each as its first and last height, as in the manifest. */
 export const runsOf = (blocks: readonly { readonly height: number }[]): [number, number][] =>
   joinRuns(blocks.map(({ height }) => [height, height]));
 

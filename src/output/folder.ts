@@ -1,6 +1,4 @@
-/**
- * Checks who made the output folder, locks it, and marks whether its last build finished.
- */
+/** Checks that this program made the output folder, locks it, and marks whether its last build finished. */
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,25 +12,25 @@ import { NotAFileError, readRegularFile } from '../write/regularFile.ts';
 import { replaceDurably } from '../write/replace.ts';
 
 export const MARKER = MARKER_PATH;
-// A second line: hosting/upload.sh counts the lines, so that it does not depend on the words.
+// A second line marks an unfinished build, because hosting/upload.sh counts lines instead of comparing words.
 const UNFINISHED = `${FINISHED}A build is running here, or it did not finish. The next build completes the folder.\n`;
 
-/** Lock file of a running build. attachDatabase says why it is a database. */
+/** Lock file of a running build. It is a database for the reason given at attachDatabase. */
 export const LOCK = `${MARKER}.lock`;
 
 export interface OutputState {
   readonly kind: 'absent' | 'empty' | 'ours';
-  /** SHA-256 of the manifest; undefined without a manifest or after an unfinished build. */
+  /** SHA-256 of the manifest. Undefined without a manifest or after an unfinished build. */
   readonly manifest: string | undefined;
-  /** True when the folder has the manifest of a mirror of other data than the sample. */
+  /** True if the folder has the manifest of a mirror whose data is not the sample. */
   readonly hasData: boolean;
 }
 
-/** Inspects the output folder without changing it. Throws an InputError when this program did not make it. */
+/** Inspects the output folder without changing it. Throws an InputError if this program did not make it. */
 export function inspectOutput(root: string): OutputState {
   if (!existsSync(root)) return { kind: 'absent', manifest: undefined, hasData: false };
   if (!statSync(root).isDirectory()) throw new InputError(`the output ${root} is a file, not a folder`, ['Choose a folder with --out.']);
-  // A build that died before its first file leaves only these two.
+  // A build that was killed before its first file leaves only these two files.
   const entries = readdirSync(root).filter((name) => name !== LOCK && name !== `${MARKER}.tmp`);
   if (entries.length === 0) return { kind: 'empty', manifest: undefined, hasData: false };
   for (const folder of FOLDERS) {
@@ -57,9 +55,7 @@ export function inspectOutput(root: string): OutputState {
 /** Returns the SHA-256 that identifies a manifest. */
 export const digestOf = (manifest: Uint8Array): string => createHash('sha256').update(manifest).digest('hex');
 
-/**
- * Reads a file. Returns undefined when it does not exist or is not a file. Throws a BuildError when it cannot be read.
- */
+/** Reads a file. Returns undefined if it does not exist or is not a file. Throws a BuildError if it cannot be read. */
 function readIfThere(path: string): Buffer | undefined {
   try {
     return readRegularFile(path);
@@ -71,7 +67,7 @@ function readIfThere(path: string): Buffer | undefined {
   }
 }
 
-/** Says whether a manifest is of the sample. Returns undefined for bytes that are not a manifest of this program. */
+/** Returns whether a manifest is of the sample. Undefined for bytes that are not a manifest of this program. */
 function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean } | undefined {
   try {
     const manifest: unknown = JSON.parse(bytes?.toString() ?? '');
@@ -84,8 +80,9 @@ function factsOf(bytes: Buffer | undefined): { readonly isSample: boolean } | un
 }
 
 /**
- * Makes the output folder, locks it and marks it as unfinished. `seen` is its state at the start of this build. Rejects
- * with a BuildError when that fails, when another build uses the folder, or when another build has changed it since.
+ * Creates the output folder, locks it and marks it as unfinished. `seen` is its state at the start of this build.
+ * Rejects with a BuildError if that fails, if another build is using the folder, or if another build has changed it
+ * since.
  */
 export async function claimOutput(root: string, seen: OutputState, store: Store): Promise<void> {
   await explainFiles(async () => {
@@ -112,10 +109,10 @@ const lockOf = (root: string): DatabaseFile => ({
   flag: '--out',
 });
 
-/** Marks the output as finished. Sync all files before: the mark must not survive a power cut that loses a file. */
+/** Marks the output as finished. Must be called after all files are synced, so that the mark is never false. */
 export const finishOutput = (root: string): void => mark(root, FINISHED);
 
-/** Unlocks the folder. Rejects with a BuildError when the lock cannot be removed. */
+/** Unlocks the folder. Rejects with a BuildError if the lock cannot be removed. */
 export const releaseOutput = (root: string, store: Store): Promise<void> => explainFiles(() => unlockFile(store, lockOf(root)));
 
 /** Replaces the marker and syncs it, so that a power cut cannot hide an unfinished build. Throws system errors. */

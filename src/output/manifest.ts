@@ -1,6 +1,6 @@
 /**
- * The manifest of a build, `runes/v1/manifest.json`: its options, what it covers and its digest. It has no times, so
- * the same input always makes the same bytes.
+ * The manifest of a build, `runes/v1/manifest.json`: options, contents and digest. Contains no times, so that equal
+ * input always gives equal bytes.
  */
 
 import { FORMAT } from '../archive/format.ts';
@@ -18,7 +18,7 @@ import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { digestOfBlocks, runsOf } from './digests.ts';
 
-/** The archive of a build: its root, and the number and size of its files in bytes. */
+/** Archive of a build: its root, and the number and size of its files in bytes. */
 export interface ArchiveFacts {
   readonly name: RootName;
   readonly files: number;
@@ -27,8 +27,7 @@ export interface ArchiveFacts {
 }
 
 /**
- * Makes the manifest of all blocks in the state. `archive` is undefined in layout `files` without any, and `etchings`
- * in a mirror without them.
+ * Returns the manifest of all blocks in the state. `archive` and `etchings` are undefined for a mirror without these.
  */
 export async function manifestOf(
   site: Site,
@@ -82,7 +81,7 @@ export async function manifestOf(
   };
 }
 
-/** Names the further parts of the API. */
+/** Returns the optional parts of the API that the mirror has. */
 export function listsOf(
   etchings: Pick<EtchingFacts, 'total' | 'hasCounts'> | undefined,
   tables: ListTables | undefined,

@@ -1,6 +1,4 @@
-/**
- * Files of a build that follow from the manifest alone: site, API description, error page, status.
- */
+/** Files of a build that depend only on the manifest and the program: site, API description, error page, status. */
 
 import type { Manifest } from '../contract/schemas.ts';
 import { errorBody } from '../http/errors.ts';
@@ -13,7 +11,7 @@ import { openapiText } from '../site/openapi.ts';
 import { serverVersion } from '../version.ts';
 import { manifestFile } from './manifest.ts';
 
-/** Returns paths and contents of these files, which depend only on manifest and program. The manifest comes last. */
+/** Returns paths and contents of these files. The manifest comes last. */
 export function ownFiles(manifest: Manifest, assets: readonly OwnFile[]): OwnFile[] {
   const status = { server_version: serverVersion(manifest.version), status: 'ready', block_height: manifest.tip?.height ?? 0 };
   return [

@@ -1,6 +1,4 @@
-/**
- * Blocks, and how two copies of a block are compared: by hash, number of records and digest.
- */
+/** Blocks, and the comparison of two copies of a block by hash, number of records and digest. */
 import { digestOfRecords, RecordsDigest } from '../contract/blockDigest.ts';
 import type { ActivityRecord } from '../contract/contractJson.ts';
 import { parseHexId } from '../pages/ids.ts';
@@ -8,12 +6,12 @@ import { PassingError } from './transport.ts';
 
 /** Tells apart different blocks of the same height. */
 export interface BlockIdentity {
-  /** 64 lower-case hex digits. Empty for a block without records: no source gives its hash. */
+  /** 64 lower-case hex digits. Empty for a block without records, because no source gives the hash of such a block. */
   readonly hash: string;
   readonly records: number;
   /** See contract/blockDigest.ts. Undefined if the source would have to read all records to compute it. */
   readonly digest?: string;
-  /** MD5 of the block's ledger rows (rows.ts). Undefined for sources and files without ledger rows. */
+  /** MD5 of the block's ledger rows (see rows.ts). Undefined for sources and files without ledger rows. */
   readonly rows?: string;
 }
 
@@ -27,12 +25,12 @@ export interface Block extends ServedIdentity {
 type ServedIdentity = Required<Omit<BlockIdentity, 'rows'>>;
 
 /**
- * A source sent an inconsistent block. A retry can help: the block may have been replaced between two requests.
- * The message continues a sentence that begins with the name of the block or the source.
+ * Thrown for an inconsistent block from a source. A retry can help, because a reorganisation may have replaced the
+ * block between two requests. The message continues a sentence that begins with the name of the block or the source.
  */
 export class BadBlockError extends PassingError {}
 
-/** Checks the records of a block, which are added in served order, and computes the identity of the block. */
+/** Checks the records of one block, added in served order, and computes the identity of the block. */
 export class CheckedBlock {
   readonly height: number;
   readonly #digest = new RecordsDigest();
@@ -44,7 +42,7 @@ export class CheckedBlock {
     this.height = height;
   }
 
-  /** Throws a BadBlockError for a record of another block or not in served order. */
+  /** Throws a BadBlockError if the record belongs to another block or breaks the served order. */
   add(record: ActivityRecord): void {
     const { location } = record;
     if (location.block_height !== this.height) throw new BadBlockError(`has a record ${this.#records} of block ${location.block_height}`);
@@ -76,10 +74,7 @@ export function identityOf(activity: readonly ActivityRecord[]): ServedIdentity 
   return { hash: parseHexId(activity[0]?.location.block_hash ?? '') ?? '', records: activity.length, digest: digestOfRecords(activity) };
 }
 
-/**
- * Compares two identities by the values that both have. Only 16 digits of the digests are compared,
- * because file names contain no more.
- */
+/** Compares the fields that both identities have. Compares only 16 digits of digests, as many as file names contain. */
 export function isSameBlock(a: BlockIdentity, b: BlockIdentity): boolean {
   if (a.digest !== undefined && b.digest !== undefined) return a.digest.slice(0, 16) === b.digest.slice(0, 16);
   if (a.rows !== undefined && b.rows !== undefined && a.rows !== b.rows) return false;

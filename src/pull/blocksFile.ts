@@ -1,4 +1,4 @@
-/** Writes the list of blocks that were read, `pulled/blocks.json`, which builds put into the manifest. */
+/** Writes `pulled/blocks.json`, the list of the pulled blocks and their rules. Builds copy it into the manifest. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { blocksFile, joinSources, type LastRead, type Rules, type Sources } from '../contract/sources.ts';
@@ -8,9 +8,9 @@ import type { Heights } from './heights.ts';
 import { workFile } from './write.ts';
 
 /**
- * Updates the list. `origin` says by which rules the source makes its rows. Blocks that this pull did not fetch keep what
- * the list says of them; those that it does not know were fetched by a pull that was killed. `tip` is the last block that
- * was read, undefined if the source does not say it.
+ * Updates the list. Fetched blocks get `origin`, the rules by which the source makes its rows. Other blocks keep their
+ * entry. Blocks without an entry also get `origin`: a killed pull fetched them. `tip` is the last block that the source
+ * has read, undefined if the source does not say it.
  */
 export function updateBlocksFile(
   folder: string,
@@ -29,10 +29,10 @@ export function updateBlocksFile(
   replaceDurably(path, text, workFile(folder, '.json'));
 }
 
-/** Returns the rules by which rows of the folder were made, as far as its list says. */
+/** Returns the rules that the list gives for the rows in the folder. Empty if there is no valid list. */
 export const originsOf = (folder: string): Rules[] => readList(join(folder, BLOCKS_FILE)).sources.map(({ rules }) => rules);
 
-/** Reads the list. One that is missing or damaged has no sources, and is written anew. */
+/** Reads the list. Returns no sources if the list is missing or damaged, so that the caller writes it anew. */
 function readList(path: string): { readonly text: string; readonly sources: Sources } {
   let text = '';
   try {

@@ -1,13 +1,11 @@
-/**
- * HTTP client with a rate limit, timeouts and a limited number of retries.
- */
+/** HTTP client with a rate limit, timeouts and a limited number of retries. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { misfitOf } from '../contract/schemas.ts';
 import { BuildError, InputError } from '../errors.ts';
 import { type Answer, ENCODINGS, PassingError, type Question, TooLargeError, Transport } from './transport.ts';
 
 export interface ClientOptions {
-  /** Sent with every request. Messages never show their values, which may be API keys. */
+  /** Sent with every request. Messages never show the values of headers, which may be API keys. */
   readonly headers: Readonly<Record<string, string>>;
   /** Requests per second; 0 for no limit. */
   readonly rate: number;
@@ -36,16 +34,16 @@ const LONGEST_PAUSE_MS = 60_000;
 /** Longest Retry-After that a pull waits for, in milliseconds. */
 const LONGEST_WAIT_MS = 15 * 60_000;
 
-/** Largest response body that is accepted if the caller names no smaller one: that of a file of an archive. */
+/** Largest accepted response body if the caller gives no smaller limit. Files of archives are the largest bodies. */
 const LARGEST_BODY_BYTES = 256 * 1024 * 1024;
 
-/** True for a status that another attempt may change. A 501 says that the server will never do it. */
+/** True for a status that may change on another attempt. 501 does not: the server never supports the request. */
 export const isPassing = (status: number): boolean => [408, 425, 429].includes(status) || (status >= 500 && status !== 501);
 
 export class Client {
   readonly #options: ClientOptions;
   readonly #transport: Transport;
-  /** Earliest start of the next request, on the clock of performance.now(). */
+  /** Earliest start of the next request, in milliseconds on the clock of performance.now(). */
   #next = 0;
 
   constructor(options: ClientOptions) {
@@ -63,15 +61,15 @@ export class Client {
   }
 
   /**
-   * Gets a URL. `parse` reads the body of a 200, of `most` bytes at most; if it throws, the body counts as damaged and the
-   * request is retried. Returns statuses that a retry cannot change. Throws a BuildError if the last retry fails too, and
-   * an InputError for a larger body.
+   * Requests a URL. `parse` reads the body of an answer with status 200. If `parse` throws, the body counts as damaged
+   * and the request is retried. Returns the answer for a status that a retry cannot change. Throws a BuildError if the
+   * last retry fails, and an InputError for a body of more than `most` bytes.
    */
   get<T>(url: string, parse: (text: string) => T, most = LARGEST_BODY_BYTES): Promise<Reply<T>> {
     return this.#get(url, (body) => parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), most);
   }
 
-  /** Gets a URL, as `get` does, without reading the body as text. */
+  /** Requests a URL like `get`, but returns the body as bytes. */
   getBytes(url: string): Promise<Reply<Uint8Array>> {
     return this.#get(url, (body) => body, LARGEST_BODY_BYTES);
   }
@@ -83,7 +81,10 @@ export class Client {
     });
   }
 
-  /** Runs `step`. Retries it after a pause if it throws a PassingError. Throws a BuildError after the last retry. */
+  /**
+   * Runs `step`, and retries it after a pause whenever it throws a PassingError. Throws a BuildError after the last
+   * retry. `what` names the request in messages.
+   */
   async persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     const { retries, pauseMs, signal, onRetry } = this.#options;
     for (let attempt = 0; ; attempt += 1) {
@@ -151,7 +152,7 @@ const sizeText = (bytes: number): string =>
   bytes >= 1024 * 1024 ? `${Math.floor(bytes / 1024 / 1024)} MB` : `${Math.floor(bytes / 1024)} KB`;
 
 /**
- * Converts a Retry-After header, which has seconds or a date, to milliseconds. Undefined without a valid header.
+ * Converts a Retry-After header, which has seconds or a date, to milliseconds. Returns undefined for an invalid header.
  * Throws a BuildError if the wait is too long.
  */
 function retryAfter(value: string): number | undefined {

@@ -1,6 +1,4 @@
-/**
- * Flags of the pull command, and their parsing.
- */
+/** Flags of the pull command, and their parsing. */
 import { SECRETS } from '../cli/environment.ts';
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
 import type { Log } from '../cli/log.ts';
@@ -81,14 +79,14 @@ export const PULL_COMMAND: Command = {
 };
 
 /**
- * Most blocks that a pull may replace. A pull from a node keeps the changes of unsettled blocks in memory, some hundred
- * kilobytes each, and fetches the identity of each from a server. A week has a thousand blocks, and no reorganisation was
- * ever as deep as a hundred.
+ * Most blocks that a pull may replace. A pull from a node keeps some hundred kilobytes per unsettled block in memory. A
+ * pull from a server sends a request per unsettled block. A week has a thousand blocks, and no reorganisation was ever
+ * deeper than a hundred.
  */
 const MOST_CONFIRMATIONS = 10_000;
 
 export async function runPull(flags: Flags, log: Log, limits = LIMITS): Promise<void> {
-  // The variable has headers, one per line. Other users of the machine can read a command line.
+  // The environment variable has one header per line. Unlike a command line, it is hidden from other users.
   const [variable, given] = [process.env[SECRETS.headers] ?? '', flags.all('header')];
   const progress = Progress.of(flags, log);
   const from = parseFrom(flags.one('from'));
@@ -132,7 +130,9 @@ function checkUse(flags: Flags, from: URL | NodeUrl): void {
   }
 }
 
-/** Parses --from: the URL of a node behind `core:`, a PostgreSQL or an HTTP URL. Throws a UsageError for any other. */
+/**
+ * Parses --from: `core:` and the URL of a node, a PostgreSQL URL or an HTTP URL. Throws a UsageError for other text.
+ */
 function parseFrom(text: string | undefined): URL | NodeUrl {
   if (text === undefined) throw new UsageError('--from is missing: give a core:http://, a postgres:// or an https:// URL');
   if (text.startsWith('core:')) {

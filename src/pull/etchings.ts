@@ -1,6 +1,7 @@
 /**
- * Pulls the etchings of a server or a mirror into a table of runes, so that builds of the pulled blocks have etchings
- * too. The list begins with the newest rune, and only the newest pages are read again: older etchings never change.
+ * Pulls the etchings of a server or a mirror into the table of runes, so that builds of the pulled blocks have
+ * etchings. The list begins with the newest rune. A pull reads only the newest pages again, because older etchings
+ * never change.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,11 +19,11 @@ import { writeParquet } from './parquetFile.ts';
 import { checkRunes, RUNES_FILE } from './pulledFiles.ts';
 import { hasChecksum, putRunes } from './write.ts';
 
-/** The columns that an etching tells. */
+/** Columns of the table of runes that an etching contains. */
 const FIELDS: readonly Field[] = [...RUNE_FIELDS, ...RUNE_DETAILS].filter(({ column }) => column !== 'cenotaph');
 const COLUMNS = FIELDS.map(({ column }) => column);
 
-/** A row of the table of runes: text, numbers, flags, and null for a term that the rune does not have. */
+/** Row of the table of runes. Null marks a term that the rune does not have. */
 type Row = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface EtchingPage {
@@ -35,9 +36,9 @@ export interface EtchingPage {
 
 export interface EtchingList {
   readonly limit: number;
-  /** True if `total` is the number of runes. For old servers it is the highest number plus one. */
+  /** True if `total` is the number of runes. Old servers return the highest rune number plus one instead. */
   readonly isCounted: boolean;
-  /** Reads a window. Undefined if the source does not have etchings. */
+  /** Reads a window. Returns undefined if the source does not have etchings. */
   read(limit: number, offset: number): Promise<EtchingPage | undefined>;
   /** Runs `step` again after a failure that may pass. */
   persist<T>(what: string, step: () => Promise<T>): Promise<T>;
@@ -68,24 +69,25 @@ const etching = z.object({
   location: z.object({
     block_hash: hash,
     block_height: count,
-    // A server may have none for the rune that the protocol itself etched.
+    // A server may lack it for rune 0, which the protocol itself etched.
     tx_id: z.union([hash, z.literal('')]),
     tx_index: count,
     timestamp: count,
   }),
 });
 
-/** Most runes of a list. The main chain has 270,000 in 2026. */
+/** Most runes that a list may have. The main chain has 270,000 in 2026. */
 const MOST_RUNES = 10_000_000;
 
 const list = z.object({ limit: count.min(1), total: count, results: z.array(z.unknown()) });
 
 /**
- * Parses a window of the list of etchings, in either dialect: a cap has decimals in `hiro` and none in `contract`, and
- * its digits are the count in both. Throws a SyntaxError or a ZodError.
+ * Parses a window of the list of etchings in either dialect. A cap has decimals in `hiro` and none in `contract`; in
+ * both, its digits without the decimal point are the count. Throws a SyntaxError or a ZodError.
  */
 export function parseEtchingPage(body: string): EtchingPage {
-  // Heights may have more digits than a number. JSON escapes quotes in texts, so this is never inside of one.
+  // Heights may exceed the precision of a number. The pattern never matches inside a text, because JSON escapes quotes
+  // there.
   const quoted = body.replace(/"((?:height|offset)_(?:start|end))":([0-9]+)/g, '"$1":"$2"');
   const { limit, total, results } = list.parse(parsePageJson(quoted));
   return { limit, total, runes: parseResults(results, etching).map(rowOf) };
@@ -113,15 +115,15 @@ function rowOf({ mint_terms: terms, supply, location, ...rune }: z.infer<typeof 
 export interface EtchingPull {
   /** The folder `pulled`. */
   readonly folder: string;
-  /** Runes up to this height are settled: the list has not changed below one that the table has. */
+  /** Runes up to this height are settled. If the table has a settled rune, the list below that rune has not changed. */
   readonly settled: number;
-  /** Keep runes that the source lacks, because pulled rows refer to them. */
+  /** Keeps runes that the source lacks, because pulled rows refer to them. */
   readonly keepsOthers: boolean;
 }
 
 /**
- * Brings the table of runes up to date. Returns the number of runes that were read, or undefined if the source does not
- * have etchings. Throws an InputError when the table was damaged.
+ * Updates the table of runes. Returns the number of runes that were read, or undefined if the source does not have
+ * etchings. Throws an InputError if the table is damaged.
  */
 export async function pullEtchings(
   source: EtchingList,
@@ -156,8 +158,9 @@ export async function pullEtchings(
 }
 
 /**
- * Adds the runes of the list to the file, each once, from its newest rune to the first settled one that the table has.
- * Returns the SQL condition of the table's rows that stay: that rune and all older ones. Undefined without a list.
+ * Adds each rune of the list to the file once: from the newest rune to the first settled one that the table has.
+ * Returns the SQL condition for the table's rows to keep: that settled rune and all older runes. Returns undefined if
+ * the source has no list.
  */
 async function readNew(
   source: EtchingList,
@@ -203,7 +206,10 @@ async function readNew(
   return 'false';
 }
 
-/** Whether the table has as many runes up to this one as the list. Old servers do not count theirs. */
+/**
+ * True if table and list have equally many runes up to this one. Not checked for old servers, which do not count their
+ * runes.
+ */
 async function isSameBelow(source: EtchingList, listed: number, height: number, index: number, store: Store): Promise<boolean> {
   if (!source.isCounted) return true;
   const { runes } = await store.row(`SELECT count(*) AS runes FROM pulled_runes WHERE (block_height, tx_index) <= (${height}, ${index})`, {
@@ -212,7 +218,7 @@ async function isSameBelow(source: EtchingList, listed: number, height: number, 
   return runes === listed;
 }
 
-/** Returns the table's rows of these runes as JSON, by id. */
+/** Returns the table's rows of these runes as JSON, by rune id. */
 async function knownRows(runes: readonly Row[], store: Store): Promise<Map<string, string>> {
   if (runes.length === 0) return new Map();
   const ids = runes.map(({ id }) => literal(String(id)));

@@ -1,8 +1,8 @@
-/** A range of heights, both ends included. */
+/** Range of heights, both ends included. */
 export interface Heights {
   readonly first: number;
   readonly last: number;
 }
 
-/** Every height of a range, ascending. */
+/** Returns every height of a range, ascending. */
 export const heightsOf = ({ first, last }: Heights): number[] => Array.from({ length: Math.max(last - first + 1, 0) }, (_, i) => first + i);

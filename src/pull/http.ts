@@ -1,6 +1,4 @@
-/**
- * Pulls blocks from a server of the API: reads the pages of each block, up to the tip in the server's status.
- */
+/** Pulls blocks from a server of the API. Reads the pages of each block, up to the tip in the server's status. */
 import { z } from 'zod';
 import { InputError } from '../errors.ts';
 import { BadBlockError, type BlockIdentity, CheckedBlock } from './block.ts';
@@ -11,13 +9,13 @@ import { bytesOf, type Page, parsePage, readBlock } from './pages.ts';
 import { allBy, type Extent, HIGHEST, type Source } from './source.ts';
 import { type Fetched, writeBlock } from './write.ts';
 
-/** First block of Bitcoin's main chain that can contain runes (runes protocol). */
+/** First block of Bitcoin's main chain that can contain runes, by the runes protocol. */
 const FIRST_RUNE_BLOCK = 840_000;
 
-/** Limit to use if a server's response does not tell its largest limit. */
+/** Limit to use if the server does not tell its largest limit. */
 const COMMON_LIMIT = 60;
 
-/** A limit larger than any server allows, so that the error response names the largest limit. */
+/** Larger than any server's limit, so that the error response names the largest limit. */
 const TOO_MUCH = 1_000_000;
 
 /** Records per page if the server has no limit. */
@@ -25,7 +23,7 @@ const LARGEST_PAGE = 5000;
 
 const status = z.object({ block_height: z.int().min(0).max(HIGHEST).nullish() });
 
-/** Blocks below the tip to search for the last block with records. */
+/** Number of blocks below the tip among which to search the last block with records. */
 const MOST_EMPTY = 100;
 
 export class HttpSource implements Source {
@@ -37,7 +35,7 @@ export class HttpSource implements Source {
   readonly #folder: string;
   #limit: number | undefined;
 
-  /** `base` is the URL before `/runes/v1`. */
+  /** `base` is the part of the URL before `/runes/v1`. */
   constructor(base: string, client: Client, folder: string) {
     this.name = base;
     this.#client = client;
@@ -56,8 +54,8 @@ export class HttpSource implements Source {
   }
 
   /**
-   * Finds the last block with records, at or below the tip. A server may list a new block in its status before
-   * it has read the block's records, so an empty block at the tip is not reliable.
+   * Finds the last block with records, at or below the tip. An empty block at the tip may be incomplete, because a
+   * server may report a block in its status before it has read the block's records.
    */
   async #lastWithRecords(tip: number): Promise<number> {
     for (let height = tip; height >= 0 && height > tip - MOST_EMPTY; height -= 1) {
@@ -105,7 +103,7 @@ export class HttpSource implements Source {
     return this.#get(`/runes/v1/blocks/${height}/activity?offset=${offset}&limit=${limit}`, parsePage, bytesOf(limit));
   }
 
-  /** Asks for a limit that is too large, and reads the largest limit from the error response. */
+  /** Asks for a limit that is too large, and reads the server's largest limit from the error response. */
   async #largestLimit(tip: number): Promise<number> {
     const path = `/runes/v1/blocks/${tip}/activity?offset=0&limit=${TOO_MUCH}`;
     const { body, refusal } = await this.#client.get(this.name + path, parsePage, bytesOf(TOO_MUCH));

@@ -1,8 +1,9 @@
 /**
- * Joins files of one settled block to files of up to a hundred, and splits these when one of their blocks changed.
+ * Joins files of one settled block into files of up to a hundred blocks. Splits a joined file if one of its blocks
+ * changed.
  *
- * A joined file is complete once its checksum is beside it. Until then all files of its blocks stay, so a pull that is
- * killed at any moment can be finished by the next one.
+ * A joined file is complete once its checksum file exists. Until then all files of its blocks stay, so that the next
+ * pull can finish the work of a killed one.
  */
 import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +11,7 @@ import type { Progress } from '../cli/progress.ts';
 import { EMPTY, hundredOf, isJoined, joinedDigest, joinedFile, listPulledFiles, type PulledFile, readBlocks } from './pulledFiles.ts';
 import { hasChecksum, putInPlace, removeFiles, workFile, writeBlock } from './write.ts';
 
-/** Joins files of one block with neighbours of the same hundred, if all heights of this hundred are settled. */
+/** Joins files of one block with their neighbours, in each hundred of heights that is settled. */
 export async function joinSettled(folder: string, settled: number, signal: AbortSignal, progress: Progress): Promise<void> {
   const runs: PulledFile[][] = [];
   for (const file of listPulledFiles(folder)) {
@@ -29,10 +30,10 @@ export async function joinSettled(folder: string, settled: number, signal: Abort
   }
 }
 
-/** Joins files of one block each. Compressed files can be concatenated. */
+/** Joins files of one block each by concatenation, which gzip allows. */
 async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<void> {
   const blocks = files.map(({ path, first, digest = '' }) => ({ path, height: first, digest }));
-  // The `[]` of an empty block cannot stand between records.
+  // A file with an empty block contains `[]`, which is not valid between records.
   const full = blocks.filter(({ digest }) => digest !== EMPTY);
   const temporary = workFile(folder, '.gz');
   for (const { path } of full.length > 0 ? full : blocks.slice(0, 1)) appendFileSync(temporary, readFileSync(join(folder, path)));
@@ -41,13 +42,16 @@ async function joinFiles(folder: string, files: readonly PulledFile[]): Promise<
   removeFiles(folder, files);
 }
 
-/** Writes the blocks of a joined file to a file each. */
+/** Splits a joined file into one file per block. */
 export async function splitFile(folder: string, file: PulledFile): Promise<void> {
   for await (const { height, activity } of readBlocks(folder, file)) await writeBlock(folder, height, (add) => add(activity));
   removeFiles(folder, [file]);
 }
 
-/** Finishes or takes back what a pull did that was killed while it joined or split files. */
+/**
+ * Cleans up after a pull that was killed while it joined or split files: removes the parts of a complete joined file,
+ * or an incomplete joined file.
+ */
 export function finishJoins(folder: string): void {
   const files = listPulledFiles(folder);
   for (const file of files.filter(isJoined)) {

@@ -1,6 +1,6 @@
 /**
- * Pulls blocks from another mirror of this program. The mirror's digests show which blocks differ, and check the
- * blocks that were fetched. Pages are found in the mirror's files by the page map, so its host needs no code.
+ * Pulls blocks from another mirror of this program. The mirror's digests tell which blocks differ, and verify the
+ * fetched blocks. The page map finds pages in the mirror's files, so the mirror's host needs no code.
  */
 import { gunzipSync } from 'node:zlib';
 import { formatFault } from '../archive/format.ts';
@@ -26,18 +26,21 @@ import { type Fetched, writeBlock } from './write.ts';
 /** Most bytes of a manifest. A range of heights takes some 18, so a testnet with a gap after each block needs 9 MB. */
 const MANIFEST_BYTES = 16 * 1024 * 1024;
 
-/** Most ranges of heights that a source says it has read: joining lists of ranges takes time by their product. */
+/**
+ * Most ranges of heights that a source may list as read. The time to join two lists grows with the product of their
+ * lengths.
+ */
 const MOST_RUNS = 10_000;
 
-/** Most bytes of a file of digests: each of its 1,000 lines has some 190. */
+/** Most bytes of a digest file. Each of its 1,000 lines has some 190. */
 const DIGESTS_BYTES = 1024 * 1024;
 
 /**
- * Fetches the mirror's manifest. Undefined if the host has none. Throws an InputError for one of another format version,
- * and for one that no chain of blocks has.
+ * Fetches the mirror's manifest. Returns undefined if the host has none. Throws an InputError if the manifest has
+ * another format version, or values that no chain of blocks has.
  */
 export async function findManifest(base: string, client: Client): Promise<Manifest | undefined> {
-  // Other programs may answer with other text. JSON that cannot be parsed was cut off, so the request is retried.
+  // Another program may answer with any text. Invalid JSON counts as cut off, so the request is retried.
   const parse = (text: string): unknown => (text.startsWith('{') ? JSON.parse(text) : undefined);
   const { body } = await client.get(`${base}/${MANIFEST_PATH}`, parse, MANIFEST_BYTES);
   const { generator, format } = Object(body) as Readonly<Record<string, unknown>>;
@@ -50,7 +53,10 @@ export async function findManifest(base: string, client: Client): Promise<Manife
   throw new InputError(`the manifest of ${base} ${wrong}`, ['No mirror of this program has that. Check --from, or tell who runs it.']);
 }
 
-/** Says what in a manifest no chain of blocks has, before any of its numbers is used. Undefined if it is all right. */
+/**
+ * Describes the first value in a manifest that no chain of blocks has. Returns undefined for a plausible manifest.
+ * Called before any other use of the values.
+ */
 export function impossible({ heights, blocks, tip, sources = [] }: Manifest): string | undefined {
   const read = sources.flatMap((source) => source.blocks);
   const wrong = wrongRun(heights) ?? sources.map((source) => wrongRun(source.blocks)).find((run) => run !== undefined);
@@ -61,17 +67,17 @@ export function impossible({ heights, blocks, tip, sources = [] }: Manifest): st
   return read.length > MOST_RUNS ? `has ${read.length} ranges of blocks that were read, more than ${MOST_RUNS}` : undefined;
 }
 
-/** Returns the first range that is not one of ascending, disjoint ranges of valid heights. */
+/** Returns the first range that is invalid or not above the range before it. */
 const wrongRun = (runs: readonly (readonly [number, number])[]): readonly [number, number] | undefined =>
   runs.find(([first, last], i) => first > last || last > HIGHEST || first <= (runs[i - 1]?.[1] ?? -1));
 
-/** A mirror's manifest, and the blocks of its digest files, heights ascending. */
+/** Manifest of a mirror, and the blocks in its digest files, heights ascending. */
 export interface Listing {
   readonly manifest: Manifest;
   readonly blocks: readonly BlockDigest[];
 }
 
-/** Reads the manifest and all digests. Retries if they do not match, because the mirror may be being replaced. */
+/** Reads the manifest and all digests. Retries if they do not match, because a build may be replacing the mirror. */
 export async function readListing(base: string, client: Client): Promise<Listing> {
   return client.persist(base, async () => {
     const found = await findManifest(base, client);
@@ -81,7 +87,7 @@ export async function readListing(base: string, client: Client): Promise<Listing
       const { status, body } = await client.get(`${base}/${path}`, (text) => readDigests(text, path), DIGESTS_BYTES);
       if (body === undefined) throw new BadBlockError(`answers ${path} with status ${status}`);
       for (const block of body) blocks.push(block);
-      // The manifest bounds how many there are to keep.
+      // Bounds the memory for blocks of a wrong digest file.
       if (blocks.length > found.blocks) break;
     }
     if (blocks.length !== found.blocks || digestOfBlocks(blocks) !== found.digest) {
@@ -99,7 +105,7 @@ export class MirrorSource implements Source {
   get heightsRead(): Heights[] {
     const { sources = [], lists, heights } = this.#manifest;
     const [first, last] = [heights[0]?.[0], heights.at(-1)?.[1]];
-    // A mirror that does not say what was read may still say that it has all mints and burns, so all blocks.
+    // Without a list of the blocks read, complete counts of mints and burns still prove that the mirror has all blocks.
     if (sources.length === 0 && lists?.etchings?.counts === true && first !== undefined && last !== undefined) return [{ first, last }];
     return sources.flatMap(({ blocks }) => blocks.map(([first, last]) => ({ first, last })));
   }
@@ -167,7 +173,7 @@ export class MirrorSource implements Source {
     );
   }
 
-  /** Makes a page map over the mirror's files with an empty cache. */
+  /** Creates a page map over the mirror's files with an empty cache. */
   #fresh(): MirrorReader<OpenFile> {
     const archive = new WholeFiles(this.#base, this.#client);
     const files: Files<OpenFile> = {
@@ -200,7 +206,7 @@ export class MirrorSource implements Source {
       throw new BadBlockError('is not part of the mirror');
     } catch (error) {
       if (error instanceof CliError || error instanceof PassingError) throw error;
-      // The page map cannot read a file: it is damaged, or its upload has not finished.
+      // The page map cannot read a file: the file is damaged, or its upload has not finished.
       this.#mirror = this.#fresh();
       if (error instanceof MissingFileError) {
         throw new BadBlockError("cannot be read from the mirror's files, which are incomplete or being replaced");

@@ -1,6 +1,6 @@
 /**
- * Reads a block from the pages of its list, which may change between two requests. Nothing that a source says is used
- * before it is bounded, so that a broken or hostile source cannot fill the memory.
+ * Reads a block from the pages of its list, which may change between two requests. Checks every size against a limit
+ * before use, so that a broken or hostile source cannot fill the memory.
  */
 import { z } from 'zod';
 import type { ActivityRecord } from '../contract/contractJson.ts';
@@ -12,18 +12,18 @@ import type { AddRecords } from './write.ts';
 /** Most bytes of a record or an etching in a page, on average. Most records have 600. */
 const MOST_BYTES = 2048;
 
-/** Most bytes of a page with this many records, and of what is around them. */
+/** Returns the most bytes of a page with this many records, including the JSON around the records. */
 export const bytesOf = (records: number): number => 64 * 1024 + records * MOST_BYTES;
 
-/** Fewest bytes of JSON for each value, on average. Records and etchings have 25. */
+/** Fewest bytes of JSON per value, on average. Records and etchings have 25. */
 const BYTES_PER_VALUE = 8;
 
 /** Most values in a page: 40 for each of 100,000 records. */
 const MOST_VALUES = 4_000_000;
 
 /**
- * Parses the JSON of a page. Throws an Error for more values than a page has, because parsed values such as those of
- * `[[],[],[]]` take ten times the memory of their text.
+ * Parses the JSON of a page. Throws an Error if it has too many values: parsed values such as those of `[[],[],[]]`
+ * take ten times the memory of their text.
  */
 export function parsePageJson(text: string): unknown {
   const most = 100 + Math.min(text.length / BYTES_PER_VALUE, MOST_VALUES);
@@ -37,8 +37,8 @@ export function parsePageJson(text: string): unknown {
 }
 
 /**
- * Parses the results of a page one by one: a schema of the whole array would make an issue for each wrong one. Throws an
- * Error for the first that does not match.
+ * Parses the results of a page one by one, because a schema of the whole array would report every wrong result. Throws
+ * an Error for the first wrong result.
  */
 export const parseResults = <T>(results: readonly unknown[], schema: z.ZodType<T>): T[] =>
   results.map((result, i) => {
@@ -62,15 +62,15 @@ export function parsePage(text: string): Page {
 }
 
 /**
- * Most records of a block: layout archive has 24 bits for the number of a transaction's records. The widest blocks of
- * mainnet have some ten thousand, and a block that is full of moves has less than a million.
+ * Most records of a block: layout archive stores the number of a transaction's records in 24 bits. The largest blocks
+ * of mainnet have some ten thousand records. A block has room for less than a million.
  */
 const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
  * Reads all records of a block, and adds them page by page. `read` fetches a window of the block's list. Throws a
- * BadBlockError if the pages do not match, because of their totals or number of records. That happens if the source
- * replaces the block between two requests. Throws an InputError for a block with more records than any block has.
+ * BadBlockError if totals or sizes of the pages do not match, as when the source replaces the block between two
+ * requests. Throws an InputError for a block with more records than any block has.
  */
 export async function readBlock(
   height: number,
@@ -85,7 +85,7 @@ export async function readBlock(
       'No block has that many. Check that --from is a source to be trusted.',
     ]);
   }
-  // A server may apply a smaller limit than requested; the page contains the limit that it applied.
+  // A server may apply a smaller limit than requested. The page contains the limit that it applied.
   const step = Math.min(limit, first.limit);
   for (let offset = 0; offset === 0 || offset < total; offset += step) {
     const next = offset === 0 ? first : await read(step, offset);

@@ -1,4 +1,4 @@
-/** Writes rows as Parquet files. The same rows always make the same bytes. */
+/** Writes rows as Parquet files. Equal rows always give equal bytes. */
 import { resolve } from 'node:path';
 import type { Field } from '../contract/fields.ts';
 import { literal, type Store } from '../store/duckdb.ts';
@@ -7,27 +7,27 @@ import { columnsOf } from '../store/tables.ts';
 import { workFile } from './write.ts';
 
 export interface CsvRows {
-  /** CSV as PostgreSQL writes it: an unquoted empty field is NULL. No header. Undefined for no rows. */
+  /** CSV file in PostgreSQL's format: without a header, an unquoted empty field is NULL. Undefined for no rows. */
   readonly csv: string | undefined;
   readonly fields: readonly Field[];
-  /** SQL of the order of all rows. */
+  /** SQL expression that orders all rows. */
   readonly order: string;
-  /** SQL of further rows with the same columns, which may refer to the rows of the CSV as `fetched`. */
+  /** SQL of further rows with the same columns. It may refer to the rows of the CSV as `fetched`. */
   readonly more?: string | undefined;
 }
 
-/** SQL of the order of ledger rows in files: transactions and events from last to first. */
+/** SQL expression for the order of ledger rows in files: transactions and events from last to first. */
 export const LEDGER_ORDER = 'block_height, tx_index DESC, event_index DESC';
 
-/** The last conversion. One runs at a time: each uses all cores. */
+/** The latest conversion. Conversions run one after another, because each uses all cores. */
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Converts rows to a temporary Parquet file, after the conversions that began before. `folder` is the folder `pulled`.
- * Returns the path. Throws the errors of DuckDB.
+ * Converts rows to a temporary Parquet file, after all conversions that were started before. `folder` is the folder
+ * `pulled`. Returns the path. Throws the errors of DuckDB.
  */
 export function writeParquet(folder: string, { csv, fields, order, more }: CsvRows, store: Store): Promise<string> {
-  // Without new_line, DuckDB takes a carriage return in the first row for the end of lines.
+  // Without new_line, DuckDB would treat a carriage return in the first row as the end of a line.
   const options = [`header = false, new_line = '\\n'`];
   const names = fields.map(({ column }) => column);
   const typed = Object.entries(columnsOf(fields))

@@ -1,16 +1,12 @@
-/**
- * Decides which blocks to fetch, from the wanted range, the source's range and the pulled files. No I/O.
- */
+/** Decides which blocks to fetch, from the wanted range, the source's range and the pulled files. Does no I/O. */
 import { InputError } from '../errors.ts';
 import { type Heights, heightsOf } from './heights.ts';
 import type { PulledFile } from './pulledFiles.ts';
 import { type Extent, MOST_BLOCKS } from './source.ts';
 
-/** The range of blocks that a user asks for. */
+/** Range of blocks that the user wants. */
 export interface WantedBlocks {
-  /**
-   * First height, or a number of last blocks. Undefined for the first pulled block, or without one the source's first.
-   */
+  /** First height, or a number of last blocks. Undefined for the first pulled block, or else the source's `begin`. */
   readonly from: number | { readonly last: number } | undefined;
   /** Last height; undefined for the tip. */
   readonly to: number | undefined;
@@ -19,9 +15,9 @@ export interface WantedBlocks {
 export interface PlanInput {
   readonly wanted: WantedBlocks;
   readonly source: Extent;
-  /** How many of the source's last blocks may still be replaced. Older blocks are settled. */
+  /** Number of the source's last blocks that may still be replaced. Older blocks are settled. */
   readonly confirmations: number;
-  /** Settled heights per file of the source. Files begin at multiples of it. */
+  /** Settled heights per file of the source. Files begin at multiples of this number. */
   readonly perFile: number;
   readonly files: readonly PulledFile[];
   /** Heights of pulled blocks that differ from the source's blocks. */
@@ -36,7 +32,7 @@ export interface Plan {
   readonly outgrown: readonly PulledFile[];
 }
 
-/** Throws an InputError when there are more blocks to fetch than a pull fetches at once. */
+/** Throws an InputError if the source has more blocks to fetch than one pull may fetch. */
 export function plan({ wanted, source, confirmations, perFile, files, stale }: PlanInput): Plan {
   const last = Math.min(wanted.to ?? Number.MAX_SAFE_INTEGER, source.last);
   const range = { first: firstOf(wanted, source, perFile, files), last };
@@ -53,18 +49,19 @@ export function plan({ wanted, source, confirmations, perFile, files, stale }: P
     }
   };
   for (let height = range.first; height <= range.last; height += 1) miss(height);
-  // A stale file is removed with all its blocks, so fetch its unchanged blocks too.
+  // A stale file is removed with all its blocks, so its unchanged blocks must be fetched too.
   const outside = files.filter((file) => isStale(file, stale)).flatMap((file) => heightsOf(file));
   for (const height of outside) if (height < range.first || height > range.last) miss(height);
 
   const settled = source.last - confirmations;
   const units: Heights[] = [];
   if (perFile > 1) {
-    // Put each stretch of settled blocks into one file, including blocks that were fetched one by one while new.
+    // Each stretch of settled blocks goes into one file, including blocks that were fetched one by one while they were
+    // new.
     for (let start = range.first - (range.first % perFile); start <= Math.min(range.last, settled); start += perFile) {
       const wantedPart = { first: Math.max(start, range.first), last: Math.min(start + perFile - 1, wanted.to ?? Number.MAX_SAFE_INTEGER) };
       const touching = fresh.filter((file) => file.first <= wantedPart.last && file.last >= wantedPart.first);
-      // Extend the stretch to all heights of these files: the new file replaces them.
+      // Extends the stretch to all heights of these files, because the new file replaces them.
       const stretch = {
         first: touching.reduce((least, { first }) => Math.min(least, first), wantedPart.first),
         last: touching.reduce((most, { last }) => Math.max(most, last), wantedPart.last),
@@ -89,5 +86,5 @@ function firstOf({ from }: WantedBlocks, source: Extent, perFile: number, files:
   return Math.max(first - (first % perFile), source.first);
 }
 
-/** True for a range with a height of a stale block. */
+/** True if a range contains the height of a stale block. */
 export const isStale = (range: Heights, stale: ReadonlySet<number>): boolean => heightsOf(range).some((height) => stale.has(height));

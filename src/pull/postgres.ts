@@ -1,6 +1,6 @@
 /**
  * Pulls blocks from the PostgreSQL database of a bitcoin-indexer. Copies rows of `ledger` by ranges of heights, and the
- * table `runes`, from one snapshot. Writes nothing to the database.
+ * table `runes`, from one snapshot. Never writes to the database.
  */
 import { existsSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
@@ -41,7 +41,7 @@ const KEEP_ALIVE_MS = 30_000;
 /** Longest wait for a connection to close, in milliseconds. A database that still sends rows does not close it. */
 const GOODBYE_MS = 1000;
 
-/** Selects and orders the rows to copy from a table. */
+/** Which rows of a table to copy, and their order. */
 interface RowsWanted {
   readonly where?: string | undefined;
   readonly order: string;
@@ -55,12 +55,12 @@ export class DatabaseSource implements Source {
   readonly perFile = HEIGHTS_PER_FILE;
   readonly knowsDigests = false;
   readonly #options: DatabaseOptions;
-  /** Connections with an open transaction each; all share one snapshot. Empty before the first look(). */
+  /** Connections, each with an open transaction on the same snapshot. Empty before the first look(). */
   #connections: readonly pg.Client[] = [];
   #idle: pg.Client[] = [];
   #isConnected = false;
   #runeFields: readonly Field[] = RUNE_FIELDS;
-  /** Closes all sockets at once, even during a query. */
+  /** Closes all sockets immediately, even during a query. */
   readonly #hangUp = (): void => {
     for (const { connection } of this.#connections) connection.stream.destroy();
   };
@@ -103,8 +103,8 @@ export class DatabaseSource implements Source {
   }
 
   /**
-   * Fetches the runes before the ledger rows that refer to them, so that a build between the two knows all runes. If
-   * the source is behind, keeps the runes that it lacks, because pulled rows refer to them.
+   * Fetches the runes before the ledger rows that refer to them, so that a build between the two steps knows all runes.
+   * If the source is behind, keeps runes that the source lacks, because pulled rows refer to them.
    */
   async prepare(isBehind: boolean): Promise<void> {
     const { folder } = this.#options;
@@ -144,7 +144,7 @@ export class DatabaseSource implements Source {
     } catch (error) {
       throw new InputError(`${this.name}: ${messageOf(error)}`, ['Check the parameters of --from, such as sslmode and sslrootcert.']);
     }
-    // Ignored here: the next query on a broken connection fails with the same error.
+    // Ignored here, because the next query on a broken connection fails with the same error.
     client.on('error', () => undefined);
     return client;
   }
@@ -173,12 +173,12 @@ export class DatabaseSource implements Source {
     }
   }
 
-  /** Other programs may write `runes` with fewer columns than bitcoin-indexer. */
+  /** Finds the columns of `runes`. Other programs may write this table with fewer columns than bitcoin-indexer. */
   async #findRuneFields(): Promise<void> {
     const columns = new Set((await this.#ask(COLUMNS_OF_RUNES)).map(({ name }) => name));
     const lacking = RUNE_DETAILS.filter(({ column }) => !columns.has(column));
     this.#runeFields = [...RUNE_FIELDS, ...RUNE_DETAILS.filter(({ column }) => columns.has(column))];
-    // A missing table has no columns. The pull reports that later.
+    // A missing table has no columns. The pull reports it later, when it reads the table.
     if (columns.size > 0 && lacking.length > 0) {
       const names = lacking.map(({ column }) => column).join(', ');
       this.#options.onNotice(`the table runes of ${this.name} lacks ${names}; runes are pulled without them`);
@@ -231,7 +231,7 @@ export class DatabaseSource implements Source {
     }
   }
 
-  /** Rethrows an error of a conversion. Adds advice for a full disk, a wrong type or a damaged runes file. */
+  /** Rethrows an error of a conversion, with advice for a full disk, a wrong type or a damaged file of runes. */
   #explainConversion(error: unknown, table: string, kept: string | undefined): never {
     const { folder } = this.#options;
     if (isDiskFull(error)) throw writeError(folder, error);
@@ -269,7 +269,7 @@ export class DatabaseSource implements Source {
       if (code.startsWith('53')) {
         throw new BuildError(`${this.name}: ${message}`, ['Lower --concurrency, which is the number of connections.']);
       }
-      // Failures of the server, and messages of the client about a lost connection.
+      // Failures of the server, and the client's messages about a lost connection.
       if (/^(?:E[A-Z_]+$|08|25P0|40|55|57|58|XX)/.test(code) || /onnection|timeout|not queryable/.test(message)) {
         throw new BuildError(`${this.name}: ${message}`, [
           'Check that the database is running and reachable, then run the same command again: it continues from here.',
@@ -285,27 +285,27 @@ export class DatabaseSource implements Source {
 }
 
 /**
- * SQL that turns timeouts off: a transaction may be idle while others read, and a COPY may take long. Reads pg_settings
- * because no version of PostgreSQL has all of these settings.
+ * SQL that turns timeouts off, because a transaction may be idle while others read, and a COPY may take long. Reads
+ * pg_settings because no version of PostgreSQL has all of these settings.
  */
 const WITHOUT_TIMEOUTS = `SELECT set_config(name, '0', false) FROM pg_settings
   WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
 
 /**
- * SQL that returns a row if ledger has no index that begins with block_height. Returns none for views and partitioned
+ * SQL that returns a row if no index of `ledger` begins with block_height. Returns none for views and partitioned
  * tables, whose indexes it cannot check.
  */
 const LEDGER_WITHOUT_INDEX = `SELECT relname FROM pg_class AS ledger WHERE oid = to_regclass('ledger') AND relkind IN ('r', 'm') AND NOT EXISTS (
   SELECT FROM pg_index AS i JOIN pg_attribute AS first ON first.attrelid = i.indrelid AND first.attnum = i.indkey[0]
   WHERE i.indrelid = ledger.oid AND first.attname = 'block_height' AND i.indisvalid AND i.indpred IS NULL)`;
 
-/** SQL that returns the names of the columns of `runes`, also if it is a view. */
+/** SQL that returns the column names of `runes`, even if it is a view. */
 const COLUMNS_OF_RUNES =
   "SELECT attname AS name FROM pg_attribute WHERE attrelid = to_regclass('runes') AND attnum > 0 AND NOT attisdropped";
 
 const CREDENTIALS = 'Check user and password in --from, or in the environment variables PGUSER and PGPASSWORD.';
 
-/** Advice by error code of PostgreSQL. */
+/** Advice, by error code of PostgreSQL. */
 const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [/^28/, CREDENTIALS],
   [/^3D000$/, 'Check the name of the database at the end of --from.'],
@@ -320,9 +320,7 @@ const ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [/^42501$/, 'Grant the user SELECT on ledger and runes.'],
 ];
 
-/**
- * Makes `sslmode` in the URL work as in libpq and psql: `require` does not verify the certificate.
- */
+/** Makes `sslmode` in the URL work as in libpq and psql, where `require` does not verify the certificate. */
 function withLibpqSsl(text: string): string {
   const url = new URL(text);
   if (url.searchParams.has('sslmode') && !url.searchParams.has('uselibpqcompat')) url.searchParams.set('uselibpqcompat', 'true');

@@ -1,6 +1,6 @@
 /**
- * Pulls blocks from a source into the input folder. Compares the pulled files with the source, fetches what differs,
- * and repeats until nothing differs.
+ * Pulls blocks from a source into the input folder. Compares the pulled files with the source and fetches the
+ * differences, until there are none.
  */
 
 import { join } from 'node:path';
@@ -23,9 +23,9 @@ export interface PullOptions {
   /** The input folder. Files are written to its subfolder `pulled`. */
   readonly to: string;
   readonly wanted: WantedBlocks;
-  /** How many of the last blocks each pull compares, and replaces if they changed. Older blocks are settled. */
+  /** Number of the last blocks that each pull compares, and replaces if they changed. Older blocks are settled. */
   readonly confirmations: number;
-  /** Most requests at once. A pull from a node also reads as many blocks ahead. */
+  /** Most parallel requests. A pull from a node also reads as many blocks ahead. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
 }
@@ -42,12 +42,12 @@ export interface PullResult {
   readonly heights: readonly Heights[];
 }
 
-/** Most rounds per pull. Limits a pull whose source gets new blocks faster than they are fetched. */
+/** Most rounds per pull. Ends a pull whose source gets new blocks faster than they are fetched. */
 const MOST_ROUNDS = 5;
 
 /**
  * Pulls once. Throws an InputError if a settled block differs, and a BuildError if the source or the disk fails.
- * Fetched files stay, so the next pull continues from there.
+ * Fetched files stay, so that the next pull continues from there.
  */
 export async function pull(options: PullOptions, source: Source, store: Store, log: Log, progress: Progress): Promise<PullResult> {
   const folder = join(options.to, PULLED_FOLDER);
@@ -61,7 +61,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
     const has = await source.look();
     let files = listPulledFiles(folder);
     let stale = await findStale(options, source, has, files, folder, store);
-    // The other blocks of a joined file need not be fetched again.
+    // Splits joined files, so that their unchanged blocks need not be fetched again.
     const cut = files.filter((file) => isJoined(file) && isCut(file, stale, has));
     if (cut.length > 0) {
       for (const file of cut) await splitFile(folder, file);
@@ -124,7 +124,7 @@ export async function pull(options: PullOptions, source: Source, store: Store, l
   return { ...totals, heights };
 }
 
-/** Brings the table of runes up to date with the source's etchings, if it has them. Without `log`, says nothing. */
+/** Updates the table of runes with the source's etchings, if the source has them. Logs nothing without `log`. */
 async function updateRunes(
   source: Source,
   has: Extent,
@@ -135,38 +135,41 @@ async function updateRunes(
   progress: Progress,
 ): Promise<void> {
   if (source.etchings === undefined) return;
-  // Rows of a database refer to its runes.
+  // Pulled rows of a database refer to the database's runes.
   const keepsOthers = isBehind || files.some(({ digest }) => digest === undefined);
   const runes = await pullEtchings(source.etchings, { folder, settled: has.last - confirmations, keepsOthers }, store, progress);
   if (runes === undefined) log?.info('runes', `${source.name} has no etchings, so builds of its blocks have none.`, { runes: 0 });
   else if (runes > 0) log?.info('runes', `Fetched ${count(runes, 'etching')}.`, { runes });
 }
 
-/** Returns the heights of a range that the source has read. Those without a file have no records. */
+/** Returns the heights of a range that the source has read. Heights without a file have no records. */
 const readWithin = (source: Source, { first, last }: Heights): Heights[] =>
   (source.heightsRead ?? []).flatMap((run) => {
     const part = { first: Math.max(run.first, first), last: Math.min(run.last, last) };
     return part.first <= part.last ? [part] : [];
   });
 
-/** True for a file with blocks that stay and blocks that this pull replaces or removes. */
+/** True for a file that has blocks to keep and blocks that this pull replaces or removes. */
 const isCut = (file: PulledFile, { heights, replaced }: Stale, { last }: Extent): boolean =>
   isStale(file, heights) || (replaced > 0 && file.first <= last && last < file.last);
 
 const highest = (files: readonly PulledFile[]): number => files.reduce((top, file) => Math.max(top, file.last), -1);
 
 interface Stale {
-  /** Heights of pulled blocks that differ from the source's, are in two files, or whose file lacks its checksum. */
+  /**
+   * Heights of pulled blocks that must be fetched again: blocks that differ from the source's, that are in two files,
+   * or whose file lacks its checksum.
+   */
   readonly heights: ReadonlySet<number>;
   /** Number of pulled blocks that differ from the source's. */
   readonly replaced: number;
-  /** Files of blocks that the source dropped in a reorganisation: above its tip, or without records now. */
+  /** Files of blocks that a reorganisation removed: above the source's tip, or without records now. */
   readonly orphans: readonly PulledFile[];
 }
 
 /**
- * Compares pulled blocks with the source: the last ones, or all if the source knows digests.
- * Throws an InputError if a settled block differs.
+ * Compares pulled blocks with the source: only the last blocks, or all blocks if the source knows digests. Throws an
+ * InputError if a settled block differs.
  */
 async function findStale(
   { confirmations }: PullOptions,
@@ -178,7 +181,7 @@ async function findStale(
 ): Promise<Stale> {
   const heights = files.flatMap((file) => heightsOf(file)).filter((height) => height >= has.first && height <= has.last);
   const top = heights.reduce((most, height) => Math.max(most, height), -1);
-  // The highest settled block is compared too: if it differs, the chains fork below it.
+  // The highest settled block is compared too, because a difference there means that the chains fork below it.
   const settled = heights.filter((height) => height <= top - confirmations).reduce((most, height) => Math.max(most, height), -1);
   const compared = (height: number) => height >= has.first && height <= top && (height >= settled || source.knowsDigests);
   const compare = async (file: PulledFile, asked: readonly number[]): Promise<Map<number, Comparison>> => {
@@ -189,7 +192,7 @@ async function findStale(
   };
   const different: number[] = [];
   for (const file of files) {
-    // Heights ascend, so no block differs below this one.
+    // `different[0]` is the lowest block that differs, because heights ascend.
     if (source.knowsDigests && (different[0] ?? Number.POSITIVE_INFINITY) <= settled) break;
     const asked = heightsOf(file).filter(compared);
     if (asked.length === 0) continue;
@@ -227,7 +230,7 @@ async function findStale(
   return { heights: stale, replaced: different.length, orphans };
 }
 
-/** Result of comparing a pulled block with the source's. `empty`: neither has records, which proves nothing. */
+/** Comparison of a pulled block with the source's. `empty`: neither has records, so nothing is proved. */
 type Comparison = 'same' | 'other' | 'empty';
 
 function comparisonOf(ours: BlockIdentity | undefined, theirs: BlockIdentity | undefined): Comparison {
@@ -237,7 +240,7 @@ function comparisonOf(ours: BlockIdentity | undefined, theirs: BlockIdentity | u
 
 /**
  * Finds the lowest of these ascending heights whose block differs from the source's. The block at the last height must
- * differ. Searches close heights first, because most reorganisations are shallow, then by bisection.
+ * differ. Searches the highest heights first, because most reorganisations are shallow, then by bisection.
  */
 async function findFork(heights: readonly number[], compare: (height: number) => Promise<Comparison>): Promise<number> {
   let [same, other] = [-1, heights.length - 1];
@@ -270,7 +273,7 @@ const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Exte
 
 const digestOf = (block: BlockIdentity | undefined): string | undefined => block?.digest ?? (block?.records === 0 ? EMPTY : undefined);
 
-/** Returns the identities of a file's blocks from its name, if its digest is enough for the comparison. */
+/** Returns the identities of a file's blocks from the file name, if the digest in it is enough for the comparison. */
 function identitiesInName(file: PulledFile, theirs: ReadonlyMap<number, BlockIdentity>): Map<number, BlockIdentity> | undefined {
   if (file.digest === undefined) return undefined;
   if (isJoined(file)) {
@@ -278,7 +281,7 @@ function identitiesInName(file: PulledFile, theirs: ReadonlyMap<number, BlockIde
       const digest = digestOf(theirs.get(height));
       return digest === undefined ? [] : [{ height, digest }];
     });
-    // With any other digest, the file must be read to know which blocks differ.
+    // If the digest differs, only the content of the file tells which blocks differ.
     const isSame = blocks.length > file.last - file.first && joinedDigest(blocks) === file.digest;
     return isSame ? new Map(theirs) : undefined;
   }
@@ -301,7 +304,9 @@ function announce(source: Source, has: Extent, range: Heights, units: readonly H
   if (range.first > range.last) log.notice(`the source has none of the wanted blocks: its blocks are ${has.first}..${has.last}`);
 }
 
-/** Runs `work` on all items, `atOnce` in parallel. After a failure starts no more, waits for the others, and throws. */
+/**
+ * Runs `work` on all items, `atOnce` in parallel. After a failure starts no more, waits for running ones, and throws.
+ */
 async function inParallel<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const waiting = items.values();
   let failure: { readonly error: unknown } | undefined;

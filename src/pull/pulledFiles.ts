@@ -41,8 +41,8 @@ export const STATE_FOLDER = '.state';
 export const RUNES_FILE = 'runes.parquet';
 
 /**
- * Most settled heights per file, about 100,000 records. Keeps memory small, and all of history in about 1,400 files. Files
- * end before multiples of it.
+ * Most settled heights per file, with about 100,000 records. Small files need little memory, and all of history fits in
+ * about 1,400 files. No file crosses a multiple of this number.
  */
 export const HEIGHTS_PER_FILE = 100;
 
@@ -60,46 +60,40 @@ export interface PulledFile {
   readonly path: string;
   readonly first: number;
   readonly last: number;
-  /**
-   * The first 16 digits of the block's digest, or of several blocks' digest (joinedDigest). Undefined for a file of
-   * ledger rows.
-   */
+  /** First 16 digits of the block's digest, or of several blocks' joinedDigest. Undefined for a file of ledger rows. */
   readonly digest: string | undefined;
 }
 
 const folderOf = (height: number): string => String(height - (height % HEIGHTS_PER_FOLDER));
 
-/** Path of a block's file, relative to the folder `pulled`. `digest` has all 64 digits. */
+/** Returns the path of a block's file, relative to the folder `pulled`. `digest` has all 64 digits. */
 export const blockFile = (height: number, digest: string): string => `${folderOf(height)}/${height}-${digest.slice(0, 16)}.ndjson.gz`;
 
-/** Path of a file with the blocks at these heights, relative to the folder `pulled`. */
+/** Returns the path of a file with the blocks at these heights, relative to the folder `pulled`. */
 export const joinedFile = (first: number, last: number, digest: string): string =>
   `${folderOf(first)}/${first}-${last}-${digest}.ndjson.gz`;
 
-/** True for a file with several blocks of records. */
+/** True for a file with the records of several blocks. */
 export const isJoined = ({ digest, first, last }: PulledFile): boolean => digest !== undefined && first < last;
 
-/** Digest of a block without records, as file names contain it. */
+/** Digest of a block without records, shortened as in file names. */
 export const EMPTY = identityOf([]).digest.slice(0, 16);
 
 /**
- * Digest of several blocks, heights ascending, from the first 16 digits of theirs. Ignores blocks without records: a
- * mirror does not list them.
+ * Computes the joint digest of several blocks, heights ascending, from the first 16 digits of each block's digest.
+ * Ignores blocks without records, because a mirror does not list them.
  */
 export function joinedDigest(blocks: readonly { readonly height: number; readonly digest: string }[]): string {
   const short = blocks.map(({ height, digest }) => ({ height, digest: digest.slice(0, 16) }));
   return digestOfBlocks(short.filter(({ digest }) => digest !== EMPTY)).slice(0, 16);
 }
 
-/** Path of the file with the ledger rows of these heights, relative to the folder `pulled`. */
+/** Returns the path of the file with the ledger rows of these heights, relative to the folder `pulled`. */
 export const ledgerFile = (first: number, last: number): string => `${folderOf(first)}/${first}-${last}.parquet`;
 
 const NAME = /^([0-9]{1,8})-(?:(?:([0-9]{1,8})-)?([0-9a-f]{16})\.ndjson\.gz|([0-9]{1,8})\.parquet)$/;
 
-/**
- * Lists the files of pulled blocks, heights ascending. Ignores files with other names.
- * Throws a BuildError if a folder cannot be read.
- */
+/** Lists the files of pulled blocks, heights ascending. Throws a BuildError if a folder cannot be read. */
 export function listPulledFiles(folder: string): PulledFile[] {
   if (!existsSync(folder)) return [];
   const files: PulledFile[] = [];
@@ -119,8 +113,8 @@ export function listPulledFiles(folder: string): PulledFile[] {
 }
 
 /**
- * Reads the identities of the blocks at these heights from a file. `withRows` adds the MD5 of their ledger rows.
- * Throws an InputError if the file is damaged.
+ * Reads the identities of the blocks at these heights from a file. `withRows` adds the MD5 of their ledger rows. Throws
+ * an InputError if the file is damaged.
  */
 export async function readIdentities(
   folder: string,
@@ -162,8 +156,8 @@ export const checkRunes = (path: string): Promise<void> =>
   });
 
 /**
- * Yields the blocks at these heights from a file of records, one after another, then those of them without records.
- * Throws an InputError if the file is damaged.
+ * Yields the blocks at these heights from a file of records: first the blocks with records, then empty ones. Throws an
+ * InputError if the file is damaged.
  */
 export async function* readBlocks(folder: string, file: PulledFile, heights: readonly number[] = heightsOf(file)): AsyncGenerator<Block> {
   const path = join(folder, file.path);
@@ -193,7 +187,7 @@ export async function* readBlocks(folder: string, file: PulledFile, heights: rea
   }
 }
 
-/** Yields the lines of a compressed file. A file of a hundred blocks can be too large for one string. */
+/** Yields the lines of a compressed file as a stream: a file of a hundred blocks can be too large for one string. */
 async function* linesOf(path: string): AsyncGenerator<string> {
   let rest = '';
   // The loop throws the errors of both streams, so the callback does nothing.

@@ -1,23 +1,23 @@
 /**
- * Computes hash, record count and MD5 of blocks from ledger rows. The same SQL runs in PostgreSQL (on a table) and in
- * DuckDB (on a pulled file).
+ * Computes hash, record count and MD5 of blocks from ledger rows. The same SQL runs in PostgreSQL on a table, and in
+ * DuckDB on a pulled file.
  */
 import { LEDGER_FIELDS } from '../contract/fields.ts';
 import { parseHexId } from '../pages/ids.ts';
 import type { BlockIdentity } from './block.ts';
 
-/** SQL of each cell as text. Only NULL is unquoted. Integers are cast because a table may have them as NUMERIC. */
+/** SQL expression of each cell as text. Quotes all but NULL. Casts integers, which a table may have as NUMERIC. */
 const CELLS = LEDGER_FIELDS.map(({ column, kind }) => {
   const text = `CAST(${kind === 'integer' ? `CAST("${column}" AS BIGINT)` : `"${column}"`} AS VARCHAR)`;
   return `coalesce('"' || replace(${text}, '"', '""') || '"', 'NULL')`;
 });
 
 /**
- * SQL that returns a row for each block at these heights, except for blocks without ledger rows.
+ * Returns SQL that selects a row for each block at these heights, except for blocks without ledger rows.
  *
  * Hash and count cover only rows whose rune is in `runes`, as in builds and other servers of the API. Without `runes`
- * they cover all rows. `withRows` adds the MD5 of all rows. It is computed from the sorted MD5s of the rows, because
- * rows have no defined order.
+ * they cover all rows. `withRows` adds the MD5 of all rows, computed from the sorted MD5s of the rows because rows have
+ * no defined order.
  */
 export function identitiesSql(
   { ledger, runes }: { readonly ledger: string; readonly runes: string | undefined },

@@ -1,6 +1,4 @@
-/**
- * Runs one pull: takes the lock, opens the source, pulls and reports.
- */
+/** Runs one pull: takes the lock, opens the source, pulls and reports. */
 import { setMaxListeners } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { availableParallelism, homedir } from 'node:os';
@@ -27,15 +25,15 @@ import { explained, removeWorkFiles, writeError } from './write.ts';
 export interface PullRequest extends PullOptions, Omit<NodePullOptions, 'folder'>, Omit<ClientOptions, 'onRetry'> {
   /** A `postgres:` or `http(s):` URL, which may end with `/runes/v1`; or the URL of a node. */
   readonly from: URL | NodeUrl;
-  /** Cookie file of a node. */
+  /** Path of the node's cookie file. */
   readonly cookie: string | undefined;
-  /** Memory of the process, such as `1GB`. */
+  /** Memory limit of the process, such as `1GB`. */
   readonly memoryLimit: string;
-  /** Arguments for a build after each pull from a node, which then goes on until the signal aborts. */
+  /** Arguments of the build after each pull from a node. If given, pulls and builds until the signal aborts. */
   readonly follow: readonly string[] | undefined;
 }
 
-/** The URL of the RPC and REST interfaces of a Bitcoin Core node. */
+/** URL of the RPC and REST interfaces of a Bitcoin Core node. */
 export class NodeUrl {
   constructor(readonly url: URL) {}
 }
@@ -46,7 +44,7 @@ export class NodeUrl {
  */
 export async function pullFrom(request: PullRequest, log: Log, progress: Progress): Promise<PullResult> {
   const clock = new Stopwatch();
-  // Each request or connection listens to the signal. Node would warn of a leak above ten listeners.
+  // Every request or connection listens to the signal. Above ten listeners, Node would warn of a leak.
   setMaxListeners(request.concurrency + 10, request.signal);
   const folder = join(request.to, PULLED_FOLDER);
   const work = openWork(folder);
@@ -55,7 +53,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   let source: Source | undefined;
   try {
     return await withLock(store, lock, async () => {
-      // Pulls that were killed leave temporary files.
+      // Killed pulls leave temporary files behind.
       for (const name of readdirSync(work)) if (name !== 'lock') rmSync(join(work, name), { recursive: true, force: true });
       const done = (result: PullResult): void => {
         progress.end();
@@ -91,7 +89,7 @@ export async function pullFrom(request: PullRequest, log: Log, progress: Progres
   }
 }
 
-/** Pulls from a node. Calls `done` after the first pull. With `follow`, goes on until the signal aborts. */
+/** Pulls from a node. Calls `done` after the first pull. With `follow`, continues until the signal aborts. */
 async function pullFromNode(
   request: PullRequest,
   { url, folder, done }: { readonly url: URL; readonly folder: string; readonly done: (result: PullResult) => void },
@@ -100,7 +98,7 @@ async function pullFromNode(
   progress: Progress,
 ): Promise<PullResult> {
   const { signal, follow: args } = request;
-  // Reports wrong arguments before a first pull, which takes hours.
+  // Reports wrong arguments before the first pull, which takes hours.
   if (args !== undefined) await build({ folder, signal, args: [...args, '--help'] }, log);
   const onNotice = (message: string) => log.notice(message);
   const node = await BitcoinNode.open({ ...request, url, environment: env, home: homedir(), onNotice });
@@ -130,7 +128,7 @@ async function openSource(request: PullRequest & { readonly from: URL }, folder:
   return manifest === undefined ? new HttpSource(base, client, folder) : new MirrorSource(base, manifest, client, folder);
 }
 
-/** Makes the folder for temporary files and the lock. Returns its path. */
+/** Creates the folder for temporary files and the lock. Returns the folder's path. */
 function openWork(folder: string): string {
   const work = resolve(folder, WORK_FOLDER);
   try {

@@ -1,6 +1,6 @@
 /**
- * HTTP over connections that stay open. Bounds the size of answers and the time for them, and follows no redirects, which
- * could send credentials to another host.
+ * HTTP over connections that stay open. Bounds the size of an answer and the time for it. Follows no redirects, because
+ * they could send credentials to another host.
  *
  * Uses undici's own requests because fetch() takes four times the CPU time for a block.
  */
@@ -13,26 +13,29 @@ import { codeOf, messageOf } from '../errors.ts';
 export interface Question {
   readonly url: URL;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent with POST. Without it, the method is GET. */
+  /** Body of a POST request. Without it, the method is GET. */
   readonly body?: string;
-  /** Largest body of an answer with status 200, in bytes. One that a sink receives may be larger. */
+  /** Largest body of an answer with status 200, in bytes. Does not apply if a sink receives the body. */
   readonly limit: number;
-  /** Receives the body of an answer with status 200 in parts, which are then not kept. Its errors end the request. */
+  /**
+   * Receives the body of an answer with status 200 in parts. Then `Answer.body` is empty. An error of the sink ends the
+   * request.
+   */
   readonly sink?: ((chunk: Uint8Array) => void) | undefined;
 }
 
 export interface Answer {
   readonly status: number;
-  /** By name in lower case. */
+  /** Header values, by name in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Only its beginning if the status is not 200. */
+  /** Only the beginning of the body if the status is not 200. */
   readonly body: Buffer;
 }
 
 export interface TransportOptions {
   /** Longest time without data from the server, in milliseconds. */
   readonly timeoutMs: number;
-  /** Longest time for a whole answer, in milliseconds. A multiple of `timeoutMs` by default. */
+  /** Longest time for a complete answer, in milliseconds. A multiple of `timeoutMs` by default. */
   readonly longestMs?: number;
   readonly signal: AbortSignal;
 }
@@ -47,22 +50,25 @@ export class PassingError extends Error {
   }
 }
 
-/** The body of an answer is larger than the limit. */
+/** Thrown for an answer whose body is larger than the limit. */
 export class TooLargeError extends PassingError {
   constructor(bytes: number, limit: number) {
     super(`has ${bytes} bytes or more; the largest valid answer has ${limit}`);
   }
 }
 
-/** Longest time for a whole answer, as a multiple of `timeoutMs`: a server could send a byte at a time forever. */
+/**
+ * Longest time for a complete answer, as a multiple of `timeoutMs`. Without this limit, a server could send a byte at a
+ * time forever.
+ */
 const LONGEST_ANSWER = 20;
 
-/** The part of the body that is read if the status is not 200: error messages. */
+/** Most bytes that are read of a body if the status is not 200. Enough for any error message. */
 const REFUSAL_BYTES = 64 * 1024;
 
 const DECODERS: Readonly<Record<string, () => Duplex>> = { gzip: createGunzip, br: createBrotliDecompress };
 
-/** Value of the header `accept-encoding` for compressed answers. */
+/** Value of the header `accept-encoding`. */
 export const ENCODINGS = Object.keys(DECODERS).join(', ');
 
 export class Transport {
@@ -79,14 +85,14 @@ export class Transport {
   }
 
   /**
-   * Sends a request and reads the answer, whatever its status. Throws a PassingError for failures of the network and for
-   * answers that are cut short, too large or too slow, and the signal's reason when it aborts. `isSecond` tells that the
-   * same request failed on a kept connection.
+   * Sends a request and reads the answer, whatever its status. Throws a PassingError if the network fails, or if the
+   * answer is cut short, too large or too slow. Throws the signal's reason when it aborts. `isSecond` is true for a
+   * retry after a failure on a kept connection.
    */
   async send(question: Question, isSecond = false): Promise<Answer> {
     const [signal, { url, headers = {}, body = null, limit, sink }] = [this.#signal, question];
     signal.throwIfAborted();
-    // AbortSignal.any() would leak memory: each request would stay attached to the signal of the whole pull.
+    // AbortSignal.any() would leak memory, because each request would stay attached to the signal of the whole pull.
     const request = new AbortController();
     const stop = () => {
       request.abort(signal.reason);
@@ -101,7 +107,7 @@ export class Transport {
       const method = body === null ? 'GET' : 'POST';
       const path = url.pathname + url.search;
       const response = await this.#agent.request({ origin: url.origin, path, method, headers, body, signal: request.signal });
-      // The loop throws the errors of the stream.
+      // The `for await` loop throws the errors of the stream.
       response.body.on('error', () => undefined);
       const answer = { status: response.statusCode, headers: textsOf(response.headers) };
       const isWanted = answer.status === 200;
@@ -121,7 +127,7 @@ export class Transport {
     } catch (error) {
       request.signal.throwIfAborted();
       const code = codeOf(error);
-      // Errors of the network have a code, those of a sink have none. After `close`, a retry cannot help.
+      // Errors of the network have a code, errors of a sink have none. After `close`, a retry cannot help.
       if (code === undefined || error instanceof errors.ClientDestroyedError) throw error;
       if (code.endsWith('_TIMEOUT')) throw new PassingError(`sent no data for ${this.#timeoutMs / 1000} s`);
       const isDamaged = /^(?:Z_DATA_ERROR|ERR_)/.test(code);
@@ -129,18 +135,18 @@ export class Transport {
       // The server closed a kept connection before it read the request. Another connection may work.
       const wasKept = error instanceof errors.SocketError && (error.socket?.bytesRead ?? 0) > 0;
       if (wasKept && !isSecond) return this.send(question, true);
-      // The message of a refusal by all addresses of a host is empty.
+      // The message is empty if all addresses of a host refuse the connection.
       throw new PassingError(`failed: ${messageOf(error) || code}`);
     } finally {
       clearTimeout(longest);
       signal.removeEventListener('abort', stop);
       request.abort();
-      // Only after this turn of the event loop is the connection free for the next request, or closed.
+      // The connection is free for the next request, or closed, only after this turn of the event loop.
       await setImmediate();
     }
   }
 
-  /** Closes all connections. Open requests fail. */
+  /** Closes all connections. Running requests fail. */
   close(): void {
     void this.#agent.destroy();
   }

@@ -1,18 +1,19 @@
 /**
- * Reads the files of another mirror's archive. Blocks are pulled in ascending order, so each file is fetched whole, once,
- * and kept until its blocks are read. That takes thousands of requests for all of history instead of millions.
+ * Reads the files of another mirror's archive. Because blocks are pulled in ascending order, it fetches each file in
+ * full, once, and keeps the file until its blocks are read. That takes thousands of requests for all of history instead
+ * of millions.
  */
 import { createHash } from 'node:crypto';
 import { BadBlockError } from './block.ts';
 import type { Client } from './client.ts';
 
-/** Files that are kept: those of the blocks that are pulled at the same time. */
+/** Most files to keep, enough for the blocks that are pulled in parallel. */
 const MOST_FILES = 4;
 
 export class WholeFiles {
   readonly #base: string;
   readonly #client: Client;
-  /** By path, least recently used first. */
+  /** File contents by path, least recently used first. */
   readonly #files = new Map<string, Promise<Uint8Array | undefined>>();
 
   constructor(base: string, client: Client) {
@@ -20,7 +21,10 @@ export class WholeFiles {
     this.#client = client;
   }
 
-  /** Returns a whole file; undefined when the mirror does not have it. Rejects when its content is not what its name says. */
+  /**
+   * Returns the content of a file, undefined if the mirror does not have it. Rejects if the content does not match the
+   * hash in the file's name.
+   */
   read(path: string): Promise<Uint8Array | undefined> {
     const file = this.#files.get(path) ?? this.#fetch(path);
     this.#files.delete(path);

@@ -1,7 +1,4 @@
-/**
- * Writes files atomically: to a temporary file, synced to disk, then renamed. Throws system errors, which `explained`
- * converts.
- */
+/** Writes files atomically: a temporary file, synced and renamed. Throws system errors, which `explained` converts. */
 import { createWriteStream, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { appendFile, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -21,7 +18,7 @@ const compress = promisify(gzip);
 
 let count = 0;
 
-/** A file that was fetched and moved to its final path. */
+/** Describes a fetched file at its final path. */
 export interface Fetched {
   /** Relative to the folder `pulled`. */
   readonly path: string;
@@ -41,16 +38,16 @@ export function removeWorkFiles(folder: string): void {
   for (const name of names) rmSync(join(work, name), { force: true });
 }
 
-/** Characters of records that are compressed at once, as one gzip member. */
+/** Characters of records per gzip member. */
 const MEMBER_LENGTH = 4 * 1024 * 1024;
 
-/** Adds the next records of a block, in served order. Rejects with a BadBlockError for a record that does not belong there. */
+/** Adds the next records of a block. Rejects with a BadBlockError for another block's record or a wrong order. */
 export type AddRecords = (records: readonly ActivityRecord[]) => Promise<void>;
 
 /**
- * Writes a block's file with the records that `fill` adds, and puts it in place if `check` does not throw for its digest.
- * The file has one JSON record per line, or `[]` for a block without records. Records are written while more are read, so
- * that a block of any size takes little memory.
+ * Writes a block's file with the records that `fill` adds, and moves it to its path unless `check` throws for its
+ * digest. The file has one JSON record per line, or `[]` for a block without records. Writes records while `fill` reads
+ * more, so that a block of any size takes little memory.
  */
 export async function writeBlock(
   folder: string,
@@ -90,8 +87,8 @@ export async function writeBlock(
 }
 
 /**
- * Moves a temporary file to its final path and writes its checksum file. Removes the old checksum first, so a pull that
- * is killed can leave a file without a checksum, but never with a wrong one.
+ * Moves a temporary file to its final path and writes its checksum file. Removes the old checksum first, so that a
+ * killed pull can leave a file without a checksum, but never with a wrong one.
  */
 export async function putInPlace(folder: string, temporary: string, path: string): Promise<void> {
   const checksum = `${join(folder, path)}${CHECKSUM_ENDING}`;
@@ -103,14 +100,14 @@ export async function putInPlace(folder: string, temporary: string, path: string
   renameSync(`${temporary}${CHECKSUM_ENDING}`, checksum);
 }
 
-/** Puts a table of runes in place unless its bytes are the same: a build reads a file again if its modification time changed. */
+/** Replaces the table of runes if it differs. An unchanged file keeps its time, so builds need not read it again. */
 export async function putRunes(folder: string, temporary: string): Promise<void> {
   const path = join(folder, RUNES_FILE);
   const isSame = existsSync(path) && hasChecksum(path) && readFileSync(path).equals(readFileSync(temporary));
   if (!isSame) await putInPlace(folder, temporary, RUNES_FILE);
 }
 
-/** Syncs a file to the disk while other requests go on. */
+/** Syncs a file to disk without blocking other requests. */
 async function sync(path: string): Promise<void> {
   const file = await open(path, 'r');
   try {
@@ -120,20 +117,17 @@ async function sync(path: string): Promise<void> {
   }
 }
 
-/** Whether a file has a checksum file beside it. */
+/** True if a file has a checksum file beside it. */
 export const hasChecksum = (path: string): boolean => existsSync(`${path}${CHECKSUM_ENDING}`);
 
-/**
- * Removes pulled files. Removes a checksum before its file, so a pull that is killed cannot leave a checksum without a
- * file.
- */
+/** Removes pulled files, each after its checksum, so that a killed pull cannot leave a checksum without a file. */
 export function removeFiles(folder: string, files: readonly PulledFile[]): void {
   for (const { path } of files) for (const ending of [CHECKSUM_ENDING, '']) rmSync(join(folder, `${path}${ending}`), { force: true });
 }
 
 /**
  * Saves a stream as a file. Throws a BuildError if the disk fails, otherwise the stream's own error. `pipeline` passes
- * an error to both streams, so the stream with the first error event is the cause.
+ * an error to both streams, so the first error event names the cause.
  */
 export async function saveStream(folder: string, stream: Readable, path: string, signal: AbortSignal): Promise<void> {
   let first: { readonly error: unknown } | undefined;
@@ -155,6 +149,6 @@ export const writeError = (folder: string, error: unknown): BuildError =>
     'Free space or change its permissions, then run the same command again: it continues from here.',
   ]);
 
-/** Converts the system error of a file of the folder to a BuildError. Returns other errors unchanged. */
+/** Converts a system error about a file of the folder to a BuildError. Returns other errors unchanged. */
 export const explained = (folder: string, error: unknown): unknown =>
   error instanceof Error && 'syscall' in error ? writeError(folder, error) : error;

@@ -10,7 +10,7 @@ const isPubkeyHash = (script: Uint8Array): boolean =>
 
 const isScriptHash = (script: Uint8Array): boolean => script.length === 23 && startsWith(script, 0xa9, 20) && script[22] === 0x87;
 
-/** Returns the version of a witness program that has an address, -1 for any other script. */
+/** Returns the version of a witness program that has an address, otherwise -1. */
 function witnessVersion(script: Uint8Array): number {
   const [opcode = 0xff, length = 0] = script;
   if (length !== script.length - 2 || length < 2 || length > 40) return -1;
@@ -21,7 +21,7 @@ function witnessVersion(script: Uint8Array): number {
 /** True for scripts that have an address. */
 export const hasAddress = (script: Uint8Array): boolean => witnessVersion(script) >= 0 || isPubkeyHash(script) || isScriptHash(script);
 
-/** Returns the address of a script, null when it has none (public keys, bare multisig, others). */
+/** Returns the address of a script, or null if it has none (public keys, bare multisig and others). */
 export function addressOf(script: Uint8Array, network: Network, hash256: Hash256): string | null {
   const version = witnessVersion(script);
   if (version >= 0) {

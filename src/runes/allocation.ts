@@ -1,18 +1,18 @@
 /**
- * Allocates the runes of one transaction from its inputs, premine and mint to its outputs.
+ * Allocates the runes of a transaction from its inputs, premine and mint to its outputs.
  *
- * An edict may name all outputs, and a transaction may have hundreds of thousands of edicts: a billion moves. So moves
- * are kept in pieces, "this entry gives this amount to each of these outputs". An edict makes at most three pieces
- * besides two for each entry that it uses up, however many outputs there are.
+ * A transaction may have hundreds of thousands of edicts, and each edict may name all outputs: a billion moves. So
+ * moves are stored in pieces such as "entry E gives amount A to each of these outputs". An edict makes at most three
+ * pieces, plus two per entry that it uses up, for any number of outputs.
  */
 import type { RuneId } from './runeId.ts';
 
-/** The destination of runes that are burned because no output can receive them. Sorts after all outputs. */
+/** Destination of runes that are burned because no output can receive them. Sorts after all outputs. */
 export const NOWHERE = Number.MAX_SAFE_INTEGER;
 
-/** An amount and its source. */
+/** Remaining amount of runes from one source. */
 interface Entry {
-  /** The script of the spent output, empty when it has no address; undefined for a premine or a mint. */
+  /** Script of the spent output, empty if it has no address. Undefined for a premine or a mint. */
   readonly sender: Uint8Array | undefined;
   left: bigint;
 }
@@ -20,16 +20,16 @@ interface Entry {
 export interface Piece {
   readonly queue: Queue;
   readonly sender: Uint8Array | undefined;
-  /** An output, or, for more than one, the first index in the list of outputs that are not an OP_RETURN. */
+  /** Index of the output if `count` is 1. Otherwise the first index in the list of outputs without OP_RETURN. */
   readonly first: number;
   readonly count: number;
   /** Amount for each output, above 0. */
   readonly amount: bigint;
-  /** False when this piece adds to the move of the previous piece. */
+  /** False if this piece continues the move of the previous piece. */
   readonly begins: boolean;
 }
 
-/** The entries of one rune; moves take from the first entry. */
+/** Entries of one rune. Moves take from the first entry that has an amount left. */
 export interface Queue {
   readonly rune: RuneId;
   readonly entries: Entry[];
@@ -39,15 +39,15 @@ export interface Queue {
 }
 
 export class Allocation {
-  /** In order of the moves. */
+  /** Pieces in the order of the moves. */
   readonly pieces: Piece[] = [];
   readonly #queues = new Map<RuneId, Queue>();
   #destinations: number[] | undefined;
 
-  /** `burns` is true for each output that is an OP_RETURN. */
+  /** `burns` has true for each output that is an OP_RETURN. */
   constructor(readonly burns: readonly boolean[]) {}
 
-  /** Outputs that are not an OP_RETURN. */
+  /** Indexes of the outputs that are not an OP_RETURN. */
   get destinations(): readonly number[] {
     if (!this.#destinations) {
       this.#destinations = [];
@@ -56,7 +56,7 @@ export class Allocation {
     return this.#destinations;
   }
 
-  /** The queues of all runes, ascending. */
+  /** Returns the queues of all runes, ascending by rune id. */
   queues(): Queue[] {
     const queues = [...this.#queues.values()];
     return queues.length > 1 ? queues.sort((a, b) => a.rune - b.rune) : queues;
@@ -74,7 +74,7 @@ export class Allocation {
     queue.left += amount;
   }
 
-  /** Applies an edict. Amount 0 means all; an output equal to the number of outputs means each of them. */
+  /** Applies an edict. Amount 0 means all. `output` equal to the number of outputs means each non-OP_RETURN one. */
   edict(rune: RuneId, amount: bigint, output: number): void {
     const queue = this.#queues.get(rune);
     if (!queue || queue.left === 0n) return;
@@ -95,17 +95,17 @@ export class Allocation {
     }
   }
 
-  /** Moves the rest of every rune to one output, or burns it. */
+  /** Moves the remaining amount of every rune to one output, or burns it. */
   rest(output = NOWHERE): void {
     for (const queue of this.queues()) if (queue.left > 0n) this.#move(queue, queue.left, output);
   }
 
-  /** Burns every entry by itself, as a cenotaph does. */
+  /** Burns each entry separately, as a cenotaph does. */
   burn(): void {
     for (const queue of this.queues()) for (const { left } of [...queue.entries]) this.#move(queue, left, NOWHERE);
   }
 
-  /** Moves an amount to one output. The caller has checked that the queue has this amount. */
+  /** Moves an amount to one output. The caller must check that the queue has this amount. */
   #move(queue: Queue, amount: bigint, output: number): void {
     let begins = true;
     for (let missing = amount; missing > 0n; begins = false) {
@@ -116,7 +116,7 @@ export class Allocation {
     }
   }
 
-  /** Moves an amount to each of `count` outputs that are not an OP_RETURN, from the one with index `first` on. */
+  /** Moves an amount to each of `count` outputs without OP_RETURN, from index `first` of their list on. */
   #moveEach(queue: Queue, amount: bigint, first: number, count: number): void {
     for (let at = first; at < first + count; ) {
       const entry = frontOf(queue);
@@ -137,22 +137,22 @@ export class Allocation {
     this.pieces.push(piece);
   }
 
-  /** Returns the output of the n-th share of a piece. */
+  /** Returns the output of share `n` of a piece. */
   outputOf(piece: Piece, n: number): number {
     return piece.count === 1 ? piece.first : (this.destinations[piece.first + n] ?? NOWHERE);
   }
 
-  /** True when this destination burns runes. */
+  /** True if this destination burns runes. */
   isBurned(output: number): boolean {
     return this.burns[output] ?? true;
   }
 
-  /** Sums pieces by output, ascending. Takes time for each piece and output, not for each move. */
+  /** Sums pieces by output, ascending. The time depends on the numbers of pieces and outputs, not of moves. */
   sums(pieces: readonly Piece[]): [output: number, amount: bigint][] {
     const [only] = pieces;
     if (only && pieces.length === 1 && only.count === 1) return [[only.first, only.amount]];
     const sums = new Map<number, bigint>();
-    /** Change of the amount from the destination with this index on. */
+    /** Change of the amount per destination, by the index of the first destination that it applies to. */
     const steps = new Map<number, bigint>();
     for (const { first, count, amount } of pieces) {
       if (count === 1) add(sums, first, amount);
@@ -175,7 +175,7 @@ function add(sums: Map<number, bigint>, key: number, amount: bigint): void {
   sums.set(key, (sums.get(key) ?? 0n) + amount);
 }
 
-/** Returns the first entry with a rest. The caller has checked that one exists. */
+/** Returns the first entry that has an amount left. The caller must check that one exists. */
 function frontOf(queue: Queue): Entry {
   for (; ; queue.front++) {
     const entry = queue.entries[queue.front];

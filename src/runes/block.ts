@@ -1,14 +1,14 @@
 /**
  * Parses the bytes of a block: header, transaction ids, and offsets of inputs and output scripts.
  *
- * It copies nothing and makes no object for each transaction, because most transactions have no runes.
+ * Stores offsets instead of objects or copies of inputs and scripts, because most transactions have no runes.
  */
 import { type Hash256, hashText, sameBytes, uint32At } from './bytes.ts';
 import { decodeMessage, type Message } from './message.ts';
 import type { Work } from './proofOfWork.ts';
 import { isMessage } from './script.ts';
 
-/** The bytes of a block are damaged. The message says where. */
+/** Thrown if the bytes of a block are damaged. The message says where. */
 export class BlockError extends Error {
   override readonly name = 'BlockError';
 }
@@ -19,7 +19,7 @@ export const HEADER_BYTES = 80;
 /** Size of an outpoint: a transaction id and an output index. */
 export const OUTPOINT_BYTES = 36;
 
-/** The position of a transaction in a block. Offsets are in the block's bytes. */
+/** Position of a transaction in a block. Offsets refer to the block's bytes. */
 export interface TransactionPlace {
   /** Index of its first input in `Block.inputs`. */
   readonly firstInput: number;
@@ -28,20 +28,20 @@ export interface TransactionPlace {
   readonly firstOutput: number;
   readonly outputs: number;
   readonly message: Message | undefined;
-  /** Offset of its witnesses, 0 when it has none. */
+  /** Offset of the witnesses, 0 without witnesses. */
   readonly witness: number;
 }
 
-/** The place of a block in its chain, and its transactions. */
+/** Position of a block in its chain, and its transactions. */
 export interface BlockLink {
-  /** Hash as Bitcoin displays it, like `previous`. */
+  /** Hash as Bitcoin displays it. The same holds for `previous`. */
   readonly hash: string;
   readonly previous: string;
-  /** Transaction ids of 32 bytes each, in the byte order of hashing. */
+  /** Transaction ids of 32 bytes each, in the byte order of the hash function. */
   readonly txids: Uint8Array;
 }
 
-/** The fields of a block's header. */
+/** Fields of a block's header. */
 export interface Header extends Work {
   /** Hash of the block before, as Bitcoin displays it. */
   readonly previous: string;
@@ -59,12 +59,12 @@ export interface Block extends Header, BlockLink {
   readonly transactions: readonly TransactionPlace[];
   /** Offset of each input's outpoint. */
   readonly inputs: readonly number[];
-  /** Offset of each output's script; its length is in `scriptLengths`. */
+  /** Offset of each output's script. Its length is in `scriptLengths`. */
   readonly scripts: readonly number[];
   readonly scriptLengths: readonly number[];
 }
 
-/** Reads the bytes of a block in order. Throws a BlockError at their end. */
+/** Reads the bytes of a block in order. Throws a BlockError at the end of the bytes. */
 class Reader {
   at = 0;
   constructor(readonly bytes: Uint8Array) {}
@@ -94,8 +94,8 @@ class Reader {
 }
 
 /**
- * Reads a block and checks its merkle root. Throws a BlockError for bytes that are not a block.
- * The caller compares `hash` and `previous` with those that it expects.
+ * Parses a block and checks its merkle root. Throws a BlockError for bytes that are not a valid block. The caller must
+ * compare `hash` and `previous` with the expected values.
  */
 export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   const reader = new Reader(bytes);
@@ -103,7 +103,7 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
   const header = readHeader(bytes, hash256);
   const { hash } = header;
   const count = reader.count('the number of transactions');
-  // A transaction has 10 bytes or more, so a wrong number can't ask for more memory than the block's own size.
+  // A transaction has 10 bytes or more, so a wrong count cannot take more memory than the block's own size.
   if (count === 0 || count * 10 > bytes.length)
     throw new BlockError(`the block of ${bytes.length} bytes says that it has ${count} transactions`);
   const [transactions, inputs, scripts, scriptLengths]: [TransactionPlace[], number[], number[], number[]] = [[], [], [], []];
@@ -173,14 +173,14 @@ export function readBlock(bytes: Uint8Array, hash256: Hash256): Block {
 }
 
 /**
- * Returns the merkle root of the transaction ids. A list with a repeated tail has the root of the list without it, so
- * this returns zeros for such a list.
+ * Returns the merkle root of the transaction ids. If the end of the list is repeated, the root would stay the same
+ * (CVE-2012-2459). Returns zeros for such a list.
  */
 function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   const level = new Uint8Array(txids.length + 32);
   level.set(txids);
   for (let count = txids.length / 32; count > 1; count = Math.ceil(count / 2)) {
-    // On a level with an odd number of hashes, the last one is hashed with itself.
+    // On a level with an odd number of hashes, the last hash is paired with itself.
     if (count % 2 === 1) level.copyWithin(32 * count, 32 * (count - 1), 32 * count);
     for (let i = 0; i < count; i += 2) {
       const pair = 32 * i;
@@ -191,23 +191,20 @@ function merkleRoot(txids: Uint8Array, hash256: Hash256): Uint8Array {
   return level.subarray(0, 32);
 }
 
-/** Returns the script of an output, which is a view of the block's bytes. */
+/** Returns the script of an output, as a view of the block's bytes. */
 export function scriptOf(block: Block, transaction: TransactionPlace, output: number): Uint8Array {
   const from = block.scripts[transaction.firstOutput + output] ?? 0;
   return block.bytes.subarray(from, from + (block.scriptLengths[transaction.firstOutput + output] ?? 0));
 }
 
-/**
- * Returns the last three elements of each input's witness, which is where a tapscript is; nothing for a transaction
- * without witnesses.
- */
+/** Returns the last three elements of each input's witness, which include any tapscript. Empty without witnesses. */
 export function witnessEndsOf(block: Block, transaction: TransactionPlace): Uint8Array[][] {
   if (transaction.witness === 0) return [];
   const reader = new Reader(block.bytes);
   reader.at = transaction.witness;
   return Array.from({ length: transaction.inputs }, () => {
     const end: Uint8Array[] = [];
-    // A witness may have millions of elements, so there is no view of each.
+    // A witness may have millions of elements, so only the last ones get a view.
     for (let left = reader.count('the number of witness elements'); left > 0; left--) {
       const length = reader.count('the length of a witness element');
       const from = reader.skip(length, 'a witness element');

@@ -1,14 +1,11 @@
 /** Reads hashes, hex and integers in Bitcoin's formats. */
 
-/** Computes the SHA-256 of the SHA-256 of `bytes`. Callers pass the fastest implementation of their platform. */
+/** Computes the double SHA-256 of `bytes`. Callers pass the fastest implementation of their platform. */
 export type Hash256 = (bytes: Uint8Array) => Uint8Array;
 
 declare const lent: unique symbol;
 
-/**
- * Bytes of somebody else's buffer, which its owner overwrites later. No function that keeps a `Uint8Array` accepts them:
- * `copyOf` makes bytes to keep.
- */
+/** Bytes of a buffer that its owner will overwrite. Only `copyOf` returns bytes that may be kept. */
 export interface LentBytes {
   readonly [lent]: true;
   readonly length: number;
@@ -17,12 +14,12 @@ export interface LentBytes {
 /** Marks a part of a buffer that its owner reuses. */
 export const lend = (bytes: Uint8Array, from = 0, to = bytes.length): LentBytes => bytes.subarray(from, to) as unknown as LentBytes;
 
-/** Returns lent bytes for a call that reads them at once and does not keep them. */
+/** Returns lent bytes as a Uint8Array, for a call that reads them immediately and does not keep them. */
 export const peek = (bytes: LentBytes): Uint8Array => bytes as unknown as Uint8Array;
 
 /**
- * Copies bytes, or their part from `from` to `to`. The only way to copy: `slice` of a Uint8Array copies, but that of a
- * Node Buffer, which has the same type, returns a view. test/architecture.test.ts forbids it.
+ * Copies the bytes from `from` to `to`. Used instead of `slice`, which copies a Uint8Array but returns a view of a Node
+ * Buffer, although both have the same type. test/architecture.test.ts forbids `slice`.
  */
 export function copyOf(bytes: Uint8Array | LentBytes, from = 0, to = bytes.length): Uint8Array {
   return new Uint8Array((bytes as Uint8Array).subarray(from, to));
@@ -30,21 +27,21 @@ export function copyOf(bytes: Uint8Array | LentBytes, from = 0, to = bytes.lengt
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Returns the 32 bytes at `at` as Bitcoin displays hashes: last byte first, in lower hex. */
+/** Returns the 32 bytes at `at` as Bitcoin displays hashes: last byte first, in lower-case hex. */
 export function hashText(bytes: Uint8Array, at = 0): string {
   let text = '';
   for (let i = at + 31; i >= at; i--) text += HEX[bytes[i] ?? 0];
   return text;
 }
 
-/** Reads 4 bytes, least significant first. The caller has checked the bounds. */
+/** Reads 4 bytes, least significant first. The caller must check the bounds. */
 export const uint32At = (bytes: Uint8Array, at: number): number =>
   ((bytes[at] ?? 0) | ((bytes[at + 1] ?? 0) << 8) | ((bytes[at + 2] ?? 0) << 16) | ((bytes[at + 3] ?? 0) << 24)) >>> 0;
 
-/** Returns the outpoint of 36 bytes at `at` as `txid:vout`. */
+/** Returns the outpoint at `at` (36 bytes) as `txid:vout`. */
 export const outpointText = (bytes: Uint8Array, at = 0): string => `${hashText(bytes, at)}:${uint32At(bytes, at + 32)}`;
 
-/** True when `length` bytes at two offsets are equal. */
+/** True if `length` bytes at the two offsets are equal. */
 export function sameBytes(a: Uint8Array, from: number, b: Uint8Array, at: number, length: number): boolean {
   for (let i = 0; i < length; i++) if (a[from + i] !== b[at + i]) return false;
   return true;

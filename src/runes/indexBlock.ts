@@ -1,7 +1,4 @@
-/**
- * Indexes a block by ord's rules. Takes the block and the ledger of all earlier blocks; returns rows of activity and
- * changes of the ledger.
- */
+/** Indexes a block by ord's rules: from block and ledger to rows of activity and changes of the ledger. */
 import { addressOf, hasAddress } from './address.ts';
 import { Allocation } from './allocation.ts';
 import { type Block, OUTPOINT_BYTES, scriptOf, type TransactionPlace, witnessEndsOf } from './block.ts';
@@ -18,13 +15,13 @@ import { isOpReturn, isTaproot, pushes, tapscriptOf } from './script.ts';
 /** Confirmations that a commitment needs when its name is etched. The block of the etching counts as one. */
 export const CONFIRMATIONS = 6;
 
-/** An output that a transaction spends, and the height of its block. */
+/** Output that a transaction spends, and the height of its block. */
 export interface PreviousOutput {
   readonly script: Uint8Array;
   readonly height: number;
 }
 
-/** An input whose spent output may be the commitment to a name: indexes of the transaction and of the input. */
+/** Indexes of a transaction and of its input, whose spent output may be the commitment to a name. */
 export interface Commitment {
   readonly transaction: number;
   readonly input: number;
@@ -35,15 +32,15 @@ export interface Indexing {
   readonly network: Network;
   readonly ledger: Ledger;
   readonly hash256: Hash256;
-  /** The spent output of each input that `commitmentsOf` lists. */
+  /** Returns the spent output of an input that `commitmentsOf` lists. */
   readonly previousOutput: (commitment: Commitment) => PreviousOutput;
-  /** Receives the rows of `ledger` in order. They are not collected, because a transaction may have millions. */
+  /** Receives the rows of `ledger` in order. Rows are not collected, because a transaction may have millions. */
   readonly emit: (row: LedgerRow) => void;
 }
 
 /**
- * Lists the inputs whose spent outputs `indexBlock` needs: inputs of etchings that pass all other checks.
- * With a ledger of an earlier block, the list may have more inputs than needed.
+ * Lists the inputs whose spent outputs `indexBlock` needs: inputs of etchings that pass all other checks. If the ledger
+ * is at an earlier block, the list may have more inputs than needed.
  */
 export function commitmentsOf(block: Block, { height, network, ledger }: Pick<Indexing, 'height' | 'network' | 'ledger'>): Commitment[] {
   const minimum = minimumName(height, network);
@@ -68,7 +65,7 @@ function committingInputs(block: Block, transaction: TransactionPlace, name: big
   });
 }
 
-/** Indexes a block: emits its rows and returns the changes of the ledger. */
+/** Indexes a block: emits its rows, and returns the changes of the ledger. */
 export function indexBlock(block: Block, indexing: Indexing): Changes {
   const state = new BlockState(block, indexing);
   if (indexing.height >= indexing.network.firstHeight) {
@@ -82,21 +79,23 @@ export function indexBlock(block: Block, indexing: Indexing): Changes {
 
 const NO_SCRIPT = new Uint8Array();
 
-/** Returns a hash of the outpoint at `at`. It differs for all outputs of a transaction, which may have thousands. */
+/**
+ * Returns a hash of the outpoint at `at`. The outputs of a transaction, perhaps thousands, all get different hashes.
+ */
 const bucketOf = (bytes: Uint8Array, at: number): number => (uint32At(bytes, at) ^ Math.imul(uint32At(bytes, at + 32), 0x9e3779b1)) >>> 0;
 
-/** An output of this block that has runes. */
+/** Output of this block that has runes. */
 interface OwnOutput extends NewOutput {
   spent: boolean;
 }
 
-/** An output that a transaction spends, and where its outpoint begins in the block. */
+/** Output that a transaction spends, and the offset of its outpoint in the block. */
 interface SpentOutput {
   readonly at: number;
   readonly output: RuneOutput;
 }
 
-/** A rune of this block or the ledger, with its number of mints so far. */
+/** Rune of this block or of the ledger, with its number of mints so far. */
 interface MintedRune extends Mintable {
   mints: number;
 }
@@ -104,7 +103,7 @@ interface MintedRune extends Mintable {
 class BlockState {
   readonly #minimum: bigint;
   readonly #spent: Uint8Array[] = [];
-  /** Outputs with runes, by `bucketOf` their outpoints. */
+  /** Outputs with runes, by the `bucketOf` of their outpoints. */
   readonly #created = new Map<number, OwnOutput[]>();
   readonly #runes: NewRune[] = [];
   readonly #names = new Set<bigint>();
@@ -177,10 +176,7 @@ class BlockState {
     if (etched) this.#addRune(etched);
   }
 
-  /**
-   * Takes the runes of the spent outputs from the ledger. Returns undefined when they have none, as in most
-   * transactions.
-   */
+  /** Takes the runes of the spent outputs from the ledger. Returns undefined for no runes, as in most transactions. */
   #spend({ firstInput, inputs }: TransactionPlace): SpentOutput[] | undefined {
     const { bytes, inputs: outpoints } = this.block;
     let spent: SpentOutput[] | undefined;
@@ -208,7 +204,7 @@ class BlockState {
     return `${outpointText(this.block.bytes, at)}${address === null ? '' : `:${address}`}`;
   }
 
-  /** Counts a mint. Returns undefined when the rune does not exist, or cannot be minted at this height. */
+  /** Counts a mint. Returns undefined if the rune does not exist or cannot be minted at this height. */
   #mint(id: MessageId): { rune: RuneId; amount: bigint } | undefined {
     const rune = knownId(id);
     const found: MintedRune | undefined = this.#minted.get(rune) ?? this.indexing.ledger.rune(rune);
@@ -220,7 +216,7 @@ class BlockState {
     return { rune, amount: found.terms.amount ?? 0n };
   }
 
-  /** Returns the rune that a message etches, undefined when it etches none or the etching is not valid. */
+  /** Returns the rune that a message etches. Returns undefined without a valid etching. */
   #etch(message: Message, transaction: TransactionPlace, index: number): NewRune | undefined {
     if (message.etching === undefined) return undefined;
     const { height, ledger } = this.indexing;
@@ -232,7 +228,7 @@ class BlockState {
     return this.#newRune(index, given ?? reservedName(height, index), message.kind === 'cenotaph' ? undefined : message.etching);
   }
 
-  /** Makes the rune that a transaction etches. `etching` is undefined for a cenotaph, whose rune has no amounts and terms. */
+  /** Creates the rune that a transaction etches. A cenotaph gives no `etching`: its rune has no amounts and terms. */
   #newRune(index: number, name: bigint, etching: Etching | undefined): NewRune {
     const { block } = this;
     const { height, ledger } = this.indexing;
@@ -308,8 +304,8 @@ class BlockState {
 
   addressOf(script: Uint8Array): string | null {
     if (!hasAddress(script)) return null;
-    // Many transactions of a block have the same addresses, so cache them. The key is a part of the hash in the script;
-    // a later script replaces one with the same key.
+    // Caches addresses, because many transactions of a block share them. The key is a part of the hash in the script. A
+    // later script with the same key replaces an earlier one.
     const key = uint32At(script, 4) ^ uint32At(script, 8);
     const known = this.#addresses.get(key);
     if (known && known.script.length === script.length && sameBytes(known.script, 0, script, 0, script.length)) return known.address;
@@ -328,7 +324,7 @@ class TransactionRows implements RowTarget {
     readonly state: BlockState,
     readonly transaction: TransactionPlace,
     readonly index: number,
-    /** Outpoints with runes that the transaction spends; undefined for none. */
+    /** Outpoints with runes that the transaction spends. Undefined if there are none. */
     readonly spent: string | undefined,
   ) {
     this.#txId = hashText(state.block.txids, 32 * index);
@@ -358,13 +354,13 @@ class TransactionRows implements RowTarget {
       amount: amount ?? null,
       operation,
       timestamp: block.time,
-      // Amounts are above 0, so a transaction that spends an output with runes has a row that moves or burns them.
+      // Amounts are above 0, so a transaction that spends runes always has a row, which moves or burns them.
       spent: isFirst ? (this.spent ?? null) : null,
     });
   }
 }
 
-/** Returns for each output of a transaction whether it is an OP_RETURN. */
+/** Returns true for each output of a transaction that is an OP_RETURN. */
 function burnedOutputs({ bytes, scripts, scriptLengths }: Block, { firstOutput, outputs }: TransactionPlace): boolean[] {
   const burned: boolean[] = [];
   for (let i = firstOutput; i < firstOutput + outputs; i++) burned.push(isOpReturn(bytes, scripts[i] ?? 0, scriptLengths[i] ?? 0));

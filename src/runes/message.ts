@@ -1,4 +1,4 @@
-/** Decodes a runes message from the script of an output. Returns its fields, or what makes it malformed. */
+/** Decodes a runes message from an output script, to its fields or to the flaw that makes it malformed. */
 import { instructionAt, LAST_PUSH } from './script.ts';
 
 export const MAX_U128 = 2n ** 128n - 1n;
@@ -7,7 +7,7 @@ const MAX_U32 = 2n ** 32n - 1n;
 const MAX_SPACERS = 0x07ffffffn;
 const MAX_DIVISIBILITY = 38n;
 
-/** Why a message is malformed, with ord's names. */
+/** Reasons why a message is malformed, with ord's names. */
 type Flaw =
   | 'EdictOutput'
   | 'EdictRuneId'
@@ -20,20 +20,20 @@ type Flaw =
   | 'UnrecognizedFlag'
   | 'Varint';
 
-/** The id of a rune in a message. The rune need not exist. */
+/** Id of a rune in a message. The rune need not exist. */
 export interface MessageId {
   readonly block: bigint;
   readonly tx: bigint;
 }
 
-/** Moves runes to an output. `output` equal to the number of outputs means all outputs; amount 0 means the rest. */
+/** Moves runes to an output. `output` equal to the number of outputs means all outputs. Amount 0 means the rest. */
 interface Edict {
   readonly id: MessageId;
   readonly amount: bigint;
   readonly output: number;
 }
 
-/** The terms of an open mint. Heights are absolute, offsets count from the etching. */
+/** Terms of an open mint. Heights are absolute, offsets count from the etching. */
 export interface Terms {
   readonly amount: bigint | undefined;
   readonly cap: bigint | undefined;
@@ -44,7 +44,7 @@ export interface Terms {
 }
 
 export interface Etching {
-  /** The name as a number; without one, the rune gets a reserved name. */
+  /** Name as a number. Without a name, the rune gets a reserved name. */
   readonly rune: bigint | undefined;
   readonly divisibility: number | undefined;
   readonly premine: bigint | undefined;
@@ -59,16 +59,16 @@ interface Runestone {
   readonly edicts: readonly Edict[];
   readonly etching: Etching | undefined;
   readonly mint: MessageId | undefined;
-  /** Output for runes that no edict moves. */
+  /** Index of the output that receives runes which no edict moves. */
   readonly pointer: number | undefined;
 }
 
-/** A malformed message. It burns the runes of its transaction, but still mints and etches. */
+/** Malformed message. It burns the runes of its transaction, but still mints and etches. */
 interface Cenotaph {
   readonly kind: 'cenotaph';
   readonly flaw: Flaw;
   readonly mint: MessageId | undefined;
-  /** The name of the rune that it etches. */
+  /** Name of the rune that the message etches, as a number. */
   readonly etching: bigint | undefined;
 }
 
@@ -97,10 +97,7 @@ const FLAG = { etching: 1n, terms: 2n, turbo: 4n } as const;
 
 const cenotaph = (flaw: Flaw, mint?: MessageId, etching?: bigint): Cenotaph => ({ kind: 'cenotaph', flaw, mint, etching });
 
-/**
- * Decodes the message in `script`, which begins with OP_RETURN and OP_13. `outputs` is the number of outputs of the
- * transaction.
- */
+/** Decodes the message in `script`, which begins with OP_RETURN and OP_13. `outputs` is the number of outputs. */
 export function decodeMessage(script: Uint8Array, outputs: number): Message {
   const payload = payloadOf(script);
   if (typeof payload === 'string') return cenotaph(payload);
@@ -110,7 +107,7 @@ export function decodeMessage(script: Uint8Array, outputs: number): Message {
   const { fields, edicts, ...read } = readFields(integers, outputs);
   const flags = fields.take(TAG.flags, any) ?? 0n;
   const etches = (flags & FLAG.etching) !== 0n;
-  // The other flags only have a meaning in an etching.
+  // The other flags are only valid in an etching.
   const unknownFlags = flags & ~(etches ? FLAG.etching | FLAG.terms | FLAG.turbo : 0n);
   const etching: Etching | undefined = etches
     ? {
@@ -147,7 +144,7 @@ export function decodeMessage(script: Uint8Array, outputs: number): Message {
 const any = (value: bigint): bigint => value;
 const u64 = (value: bigint): bigint | undefined => (value <= MAX_U64 ? value : undefined);
 
-/** Returns the character of a code point. Undefined for surrogates and for values that are not code points. */
+/** Returns the character of a code point. Undefined for surrogates and for values above U+10FFFF. */
 const character = (value: bigint): string | undefined =>
   value > 0x10ffffn || (value >= 0xd800n && value < 0xe000n) ? undefined : String.fromCodePoint(Number(value));
 
@@ -156,7 +153,7 @@ const idOf = (block: bigint, tx: bigint): MessageId | undefined =>
 
 const supply = ({ premine = 0n, terms }: Etching): bigint => premine + (terms?.cap ?? 0n) * (terms?.amount ?? 0n);
 
-/** Returns the joined data of all pushes behind the first two opcodes. */
+/** Returns the joined data of all pushes after the first two opcodes. */
 function payloadOf(script: Uint8Array): Uint8Array | Flaw {
   const parts: Uint8Array[] = [];
   for (let at = 2; at < script.length; ) {
@@ -176,10 +173,10 @@ function payloadOf(script: Uint8Array): Uint8Array | Flaw {
   return joined;
 }
 
-/** Integers of up to this many bytes are read as numbers, because bigints are slow. Most integers are short. */
+/** Integers of up to this many bytes are computed as numbers, because bigints are slow. Most integers are short. */
 const PLAIN_BYTES = 7;
 
-/** Decodes LEB128 integers of at most 128 bits. Returns undefined when one is too long, too large or not terminated. */
+/** Decodes LEB128 integers of at most 128 bits. Returns undefined if one is too long, too large or not terminated. */
 function integersOf(payload: Uint8Array): bigint[] | undefined {
   const integers: bigint[] = [];
   for (let at = 0; at < payload.length; ) {
@@ -197,7 +194,7 @@ function integersOf(payload: Uint8Array): bigint[] | undefined {
   return integers;
 }
 
-/** Values by tag. A tag may have several values, which are taken in order. */
+/** Values by tag. The values of a tag are taken in order. */
 class Fields {
   readonly #values = new Map<number, bigint[]>();
   #unknownEvenTag = false;
@@ -212,7 +209,7 @@ class Fields {
     else this.#values.set(Number(tag), [value]);
   }
 
-  /** Takes the first `count` values of a tag: 1 or 2. Values that `accept` refuses stay, so the tag counts as unknown. */
+  /** Takes the first `count` values of a tag: 1 or 2. Values that `accept` rejects stay: the tag counts as unknown. */
   take<T>(tag: number, accept: (first: bigint, second: bigint) => T | undefined, count = 1): T | undefined {
     const values = this.#values.get(tag) ?? [];
     const [first, second = 0n] = values;
@@ -223,13 +220,13 @@ class Fields {
     return taken;
   }
 
-  /** True when an even tag has a value that was not taken. */
+  /** True if an even tag has a value that was not taken. */
   hasEvenTag(): boolean {
     return this.#unknownEvenTag || [...this.#values.keys()].some((tag) => tag % 2 === 0);
   }
 }
 
-/** Sorts integers into fields and edicts. */
+/** Splits integers into fields and edicts. */
 function readFields(integers: readonly bigint[], outputs: number): { fields: Fields; edicts: Edict[]; flaw: Flaw | undefined } {
   const fields = new Fields();
   for (let i = 0; i < integers.length; i += 2) {
@@ -241,7 +238,7 @@ function readFields(integers: readonly bigint[], outputs: number): { fields: Fie
   return { fields, edicts: [], flaw: undefined };
 }
 
-/** Reads edicts of four integers each. Ids are differences to the previous id. */
+/** Reads edicts of four integers each. Each id is the difference to the id before it. */
 function readEdicts(integers: readonly bigint[], from: number, outputs: number): { edicts: Edict[]; flaw: Flaw | undefined } {
   const edicts: Edict[] = [];
   let id: MessageId = { block: 0n, tx: 0n };

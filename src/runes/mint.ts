@@ -1,18 +1,18 @@
-/** When a rune can be minted, by ord's rule: for the protocol, for etchings, and for the explorer. */
+/** Heights at which a rune can be minted, by ord's rule. Used by the protocol, etchings and the explorer. */
 
-/** An integer; undefined or null if the rune does not have the term. */
+/** Integer. Undefined or null if the rune does not have the term. */
 type Term = bigint | number | string | null | undefined;
 
-/** A height, and an offset from the block of the etching. If a rune has both, the stricter one counts. */
+/** Height, and offset from the block of the etching. If a rune has both, the stricter limit applies. */
 type Limit = readonly [height: Term, offset: Term];
 
-/** The first height with mints, and the first height after them; undefined without a limit. */
+/** First height with mints, and first height after them. Undefined without a limit. */
 export interface MintWindow {
   readonly start: bigint | undefined;
   readonly end: bigint | undefined;
 }
 
-/** Returns the heights at which a rune can be minted. `etched` is the block of its etching. */
+/** Returns the range of heights at which a rune can be minted. `etched` is the block of its etching. */
 export function mintWindow(etched: number, starts: Limit, ends: Limit): MintWindow {
   const heights = ([height, offset]: Limit) =>
     [height ?? undefined, offset ?? undefined].map((term, i) => (term === undefined ? undefined : BigInt(term) + BigInt(i * etched)));
@@ -23,6 +23,6 @@ export function mintWindow(etched: number, starts: Limit, ends: Limit): MintWind
   };
 }
 
-/** True if a mint at a height succeeds after `mints` others. A missing cap allows none. */
+/** True if a mint at a height succeeds after `mints` others. Without a cap, no mint succeeds. */
 export const isMintOpen = ({ start, end }: MintWindow, height: number, mints: number, cap: Term): boolean =>
   (start === undefined || height >= start) && (end === undefined || height < end) && BigInt(mints) < BigInt(cap ?? 0);

@@ -1,38 +1,38 @@
-/** Names of runes as numbers in base 26 (A = 0, AA = 26), and the shortest names that are open at a height. */
+/** Names of runes as numbers in base 26 (A = 0, AA = 26), and the shortest names that may be etched at a height. */
 import type { Network } from './networks.ts';
 
-/** The first reserved name. Etchings without a name get reserved names, which have 27 letters or more. */
+/** First reserved name. Etchings without a name get reserved names, which have 27 letters or more. */
 export const FIRST_RESERVED = 6402364363415443603228541259936211926n;
 
-/** Blocks until names with one letter less are open: a twelfth of the 210,000 blocks between halvings. */
+/** Number of blocks until names with one letter less are open: a twelfth of the 210,000 blocks between halvings. */
 const INTERVAL = 17_500;
 const LONGEST = 12;
 
-/** The first name of n + 1 letters, for n from 0 to 12. */
+/** First name of n + 1 letters, for n from 0 to 12. */
 const FIRST_OF_LENGTH = Array.from({ length: LONGEST + 1 }, (_, n) => (26n ** BigInt(n + 1) - 26n) / 25n);
 
-/** Returns a name in letters. */
+/** Converts a name from a number to letters. */
 export function nameText(name: bigint): string {
   let text = '';
   for (let rest = name + 1n; rest > 0n; rest = (rest - 1n) / 26n) text = String.fromCharCode(65 + Number((rest - 1n) % 26n)) + text;
   return text;
 }
 
-/** Returns the number of a name in letters A to Z. */
+/** Converts a name from letters A to Z to a number. */
 export function nameNumber(text: string): bigint {
   let name = -1n;
   for (const letter of text) name = (name + 1n) * 26n + BigInt(letter.charCodeAt(0) - 65);
   return name;
 }
 
-/** Inserts • after each letter whose bit is set, except the last. */
+/** Inserts • after each letter whose bit is set in `spacers`, except the last letter. */
 export function spacedName(text: string, spacers: number): string {
   let spaced = '';
   for (let i = 0; i < text.length; i++) spaced += text[i] + (i < text.length - 1 && spacers & (1 << i) ? '•' : '');
   return spaced;
 }
 
-/** Returns the smallest name that may be etched: names of 13 letters first, then shorter ones, step by step. */
+/** Returns the smallest name that may be etched: at first 13 letters long, then step by step shorter. */
 export function minimumName(height: number, network: Network): bigint {
   const progress = height + 1 - network.firstHeight;
   if (progress < 0) return FIRST_OF_LENGTH[LONGEST] ?? 0n;
@@ -42,10 +42,10 @@ export function minimumName(height: number, network: Network): bigint {
   return start - ((start - end) * BigInt(progress % INTERVAL)) / BigInt(INTERVAL);
 }
 
-/** Returns the name of a rune that is etched without one. */
+/** Returns the name of a rune that is etched without a name. */
 export const reservedName = (height: number, txIndex: number): bigint => FIRST_RESERVED + ((BigInt(height) << 32n) | BigInt(txIndex));
 
-/** Returns the bytes that a commitment to a name pushes: least significant first, without zeros at the end. */
+/** Returns the bytes that a commitment to a name pushes: least significant first, without trailing zeros. */
 export function commitmentOf(name: bigint): Uint8Array {
   const bytes: number[] = [];
   for (let rest = name; rest > 0n; rest >>= 8n) bytes.push(Number(rest & 0xffn));

@@ -8,7 +8,7 @@ export interface Network {
   /** Version bytes of base58 addresses. */
   readonly p2pkh: number;
   readonly p2sh: number;
-  /** True where UNCOMMON•GOODS (1:0) exists from the first block on. */
+  /** True if the rune UNCOMMON•GOODS (1:0) exists from the first block on. */
   readonly seeded: boolean;
   readonly difficulty: DifficultyRules;
 }
@@ -18,7 +18,7 @@ const difficulty = { retargets: true, hasEasyBlocks: false, firstHash: undefined
 /** Hash of block 840000. */
 const FIRST_OF_MAIN = '0000000000000000000320283a032748cef8227873ff4872689bf23f1cda83a5';
 
-/** Networks by their name in Bitcoin Core's `getblockchaininfo`. */
+/** Networks, by their name in Bitcoin Core's `getblockchaininfo`. */
 export const NETWORKS = {
   main: {
     firstHeight: 840_000,

@@ -1,46 +1,49 @@
 /**
- * Proof of work: the target that a block's header must state, by the rules of its network, and that its hash must meet.
- * Signatures of signet's blocks are not checked.
+ * Proof of work. A block's header must state the target that the rules of its network require, and its hash must meet
+ * this target. Signatures of signet's blocks are not checked.
  */
 
-/** How a network sets its difficulty. Targets are in the compact form of headers ("bits"). */
+/** Rules by which a network sets its difficulty. Targets are in the compact form of headers ("bits"). */
 export interface DifficultyRules {
-  /** The easiest target. */
+  /** Easiest target. */
   readonly limit: number;
   /** False if all blocks have the easiest target, as on regtest. */
   readonly retargets: boolean;
   /**
-   * True for the rules of testnet4 (BIP 94): a block 20 minutes after the one before has the easiest target, and a new
-   * target follows from that of the first block of a period.
+   * True for the rules of testnet4 (BIP 94). A block more than 20 minutes after the one before has the easiest target.
+   * A new target follows from the target of the period's first block.
    */
   readonly hasEasyBlocks: boolean;
-  /** Hash of the first block with runes, which stands for the work below it. Undefined if pulls begin at height 0. */
+  /**
+   * Hash of the first block with runes. Its check replaces the proof of work of earlier blocks. Undefined if pulls
+   * begin at height 0.
+   */
   readonly firstHash: string | undefined;
 }
 
-/** The fields of a header that difficulty depends on. */
+/** Fields of a header that the difficulty depends on. */
 export interface Work {
   /** Hash as Bitcoin displays it. */
   readonly hash: string;
   /** Seconds since 1970. */
   readonly time: number;
-  /** The target that the header states. */
+  /** Target in the header, in compact form. */
   readonly bits: number;
 }
 
-/** Blocks with the same target. */
+/** Number of blocks with the same target. */
 export const PERIOD = 2016;
-/** Intended time for a period, in seconds. */
+/** Intended duration of a period, in seconds. */
 const PERIOD_SECONDS = 14 * 24 * 3600;
 /** Seconds after which testnet4 accepts a block with the easiest target. */
 const EASY_AFTER = 20 * 60;
 
-/** A header has less work than the rules ask for. The message says why, without the name of the block. */
+/** Thrown if a header has less work than the rules require. The message gives the reason, but not the block. */
 export class WorkError extends Error {
   override readonly name = 'WorkError';
 }
 
-/** Returns the target in full. Throws a WorkError for a form that Bitcoin does not accept. */
+/** Converts a target from compact form to an integer. Throws a WorkError for a form that Bitcoin does not accept. */
 export function targetOf(bits: number): bigint {
   const mantissa = BigInt(bits & 0x7fffff);
   const shift = 8n * BigInt((bits >>> 24) - 3);
@@ -49,11 +52,11 @@ export function targetOf(bits: number): bigint {
   return target;
 }
 
-/** Returns the compact form of a target, which keeps its first 2 or 3 bytes. */
+/** Converts a target to compact form, which keeps its first 2 or 3 bytes. */
 function bitsOf(target: bigint): number {
   let size = Math.ceil(target.toString(16).length / 2);
   let mantissa = Number(size <= 3 ? target << BigInt(8 * (3 - size)) : target >> BigInt(8 * (size - 3)));
-  // The highest bit would be a sign.
+  // The highest bit is a sign in compact form.
   if (mantissa >= 0x800000) {
     mantissa >>= 8;
     size += 1;
@@ -61,7 +64,7 @@ function bitsOf(target: bigint): number {
   return size * 2 ** 24 + mantissa;
 }
 
-/** Returns the target of the period after one that took some seconds and had a target, as bits. */
+/** Returns the target of the next period, as bits, from the target and the duration of the current period. */
 export function retarget(bits: number, seconds: number, limit: number): number {
   const taken = BigInt(Math.min(Math.max(seconds, PERIOD_SECONDS / 4), PERIOD_SECONDS * 4));
   const target = (targetOf(bits) * taken) / BigInt(PERIOD_SECONDS);
@@ -74,25 +77,25 @@ const bitsText = (bits: number): string => `0x${bits.toString(16).padStart(8, '0
 /** Checks the headers of consecutive blocks. */
 export class WorkChecker {
   readonly #rules: DifficultyRules;
-  /** The first header of the current period. Undefined if it is not known. */
+  /** First header of the current period. Undefined if unknown. */
   #first: Work | undefined;
-  /** The last header. */
+  /** Last header. */
   #last: Work | undefined;
-  /** Target of the last block that does not have the easiest one by way of exception. */
+  /** Target of the last block without the exception that allows the easiest target. */
   #usual: number | undefined;
 
   constructor(rules: DifficultyRules) {
     this.#rules = rules;
   }
 
-  /** Hash of the last header. Undefined before the first. */
+  /** Hash of the last header. Undefined before the first header. */
   get hash(): string | undefined {
     return this.#last?.hash;
   }
 
   /**
-   * Adds a header that follows the last one, without a check: of a block that was checked before, or that a checked one
-   * names as its ancestor.
+   * Adds the header after the last one without a check. The block was checked before, or is an ancestor of a checked
+   * block.
    */
   add(height: number, header: Work): void {
     if (height % PERIOD === 0) this.#first = header;
@@ -100,19 +103,19 @@ export class WorkChecker {
     this.#last = header;
   }
 
-  /** Adds the header after the last one. Throws a WorkError if it has less work than the rules ask for. */
+  /** Adds the header after the last one. Throws a WorkError if the header has less work than the rules require. */
   check(height: number, header: Work): void {
     const target = targetOf(header.bits);
     const { limit } = this.#rules;
     if (target > targetOf(limit)) throw new WorkError(`its target ${bitsText(header.bits)} is easier than the easiest, ${bitsText(limit)}`);
     const expected = this.#expected(height, header.time);
     if (expected !== undefined && header.bits !== expected)
-      throw new WorkError(`its target is ${bitsText(header.bits)}, and the blocks before it ask for ${bitsText(expected)}`);
+      throw new WorkError(`its target is ${bitsText(header.bits)}, and the blocks before it require ${bitsText(expected)}`);
     if (BigInt(`0x${header.hash}`) > target) throw new WorkError(`its hash is above its target ${bitsText(header.bits)}`);
     this.add(height, header);
   }
 
-  /** Returns the target of the next header, as bits. Undefined if the headers that it follows from are not known. */
+  /** Returns the target of the next header, as bits. Undefined if the headers that determine it are unknown. */
   #expected(height: number, time: number): number | undefined {
     const { limit, retargets, hasEasyBlocks } = this.#rules;
     if (!retargets || height === 0) return limit;

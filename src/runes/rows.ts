@@ -1,8 +1,8 @@
-/** Makes the rows of the tables `ledger` and `runes`. */
+/** Emits the rows of the table `ledger` for the moves of a transaction. Types of the rows of `ledger` and `runes`. */
 import { type Allocation, NOWHERE, type Piece } from './allocation.ts';
 import type { RuneId } from './runeId.ts';
 
-/** A row of `ledger`. Hashes are lower hex as Bitcoin displays them; amounts are in smallest units. */
+/** Row of `ledger`. Hashes are lower-case hex as Bitcoin displays them. Amounts are in smallest units. */
 export interface LedgerRow {
   readonly rune_id: string;
   readonly block_hash: string;
@@ -18,13 +18,14 @@ export interface LedgerRow {
   readonly operation: 'etching' | 'mint' | 'receive' | 'send' | 'burn';
   readonly timestamp: number;
   /**
-   * The outputs with runes that the transaction spends, in the order of its inputs, with commas between them:
-   * `txid:vout:address`, or `txid:vout` without an address. Only its first row has them; null if there are none.
+   * Outputs with runes that the transaction spends, in the order of its inputs, separated by commas:
+   * `txid:vout:address`, or `txid:vout` without an address. Only the transaction's first row has them. Null if there
+   * are none.
    */
   readonly spent: string | null;
 }
 
-/** A row of `runes`. */
+/** Row of `runes`. */
 export interface RuneRow {
   readonly id: string;
   readonly number: number;
@@ -48,7 +49,7 @@ export interface RuneRow {
   readonly timestamp: number;
 }
 
-/** The columns that differ between the rows of a transaction. */
+/** Columns that differ between the rows of a transaction. */
 export interface Event {
   readonly rune: RuneId;
   readonly operation: LedgerRow['operation'];
@@ -58,19 +59,19 @@ export interface Event {
   readonly amount?: bigint;
 }
 
-/** A transaction with more rows than this gets sums instead (docs/rows.md). */
+/** Most rows of a transaction. Above this number, rows are summed (docs/rows.md). */
 const MAX_ROWS = 10_000;
 
-/** Facts about a transaction that the rows of its moves need. */
+/** Functions for one transaction that the rows of its moves need. */
 export interface RowTarget {
-  /** The address of a script, null for none. */
+  /** Returns the address of a script, null for none. */
   addressOf(script: Uint8Array): string | null;
-  /** The address of an output, null for none. */
+  /** Returns the address of an output, null for none. */
   receiver(output: number): string | null;
   emit(event: Event): void;
 }
 
-/** Emits the rows of all moves. `others` is the number of other rows of the transaction. */
+/** Emits the rows of all moves. `others` is the transaction's number of other rows. */
 export function emitMoves(allocation: Allocation, target: RowTarget, others: number, limit = MAX_ROWS): void {
   let rows = others;
   for (const piece of allocation.pieces) rows += rowsOf(allocation, piece);
@@ -78,7 +79,7 @@ export function emitMoves(allocation: Allocation, target: RowTarget, others: num
   else emitEach(allocation, target);
 }
 
-/** Counts the rows of a piece without making them. */
+/** Counts the rows of a piece without creating them. */
 function rowsOf(allocation: Allocation, { first, count, sender, begins }: Piece): number {
   if (count === 1 && allocation.isBurned(first)) return 1;
   return (begins ? count : 0) + (sender ? count : 0);
@@ -104,14 +105,14 @@ function emitEach(allocation: Allocation, target: RowTarget): void {
   }
 }
 
-/** Returns the amount that an output gets in the move that begins with this piece. Later pieces may add to it. */
+/** Returns the amount that an output gets in the move that begins with this piece. Later pieces may add to the move. */
 function amountOfMove(pieces: readonly Piece[], index: number): bigint {
   let amount = pieces[index]?.amount ?? 0n;
   for (let next = pieces[index + 1], i = index + 1; next && !next.begins; next = pieces[++i]) amount += next.amount;
   return amount;
 }
 
-/** Emits the sender's row of an amount: `send` or `burn`, or none for a premine or a mint that an output receives. */
+/** Emits the sender's row of an amount: `send` or `burn`. Emits none for a received premine or mint. */
 function emitGiven(allocation: Allocation, target: RowTarget, { queue, sender }: Piece, output: number, amount: bigint): void {
   const { rune } = queue;
   const address = sender ? target.addressOf(sender) : null;
@@ -137,7 +138,7 @@ function emitSums(allocation: Allocation, target: RowTarget): void {
   }
 }
 
-/** Groups the pieces that make `send` and `burn` rows by the sender's address, in order of the first piece. */
+/** Groups pieces with `send` and `burn` rows by the sender's address, in the order of the first piece. */
 function bySender(allocation: Allocation, target: RowTarget, pieces: readonly Piece[]): Iterable<Piece[]> {
   const groups = new Map<string | null, Piece[]>();
   for (const piece of pieces) {

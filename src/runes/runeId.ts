@@ -1,7 +1,4 @@
-/** The id of a rune as one number, and as the API and messages write it. */
-/**
- * The id of a rune as one number, block × 2^20 + transaction: numbers ascend as ids do. No block has 2^20 transactions.
- */
+/** Id of a rune as one number: block × 2^20 + transaction. Ascends like ids. No block has 2^20 transactions. */
 export type RuneId = number;
 
 const TRANSACTIONS = 2 ** 20;
@@ -10,9 +7,9 @@ export const runeId = (block: number, tx: number): RuneId => block * TRANSACTION
 
 export const blockOf = (id: RuneId): number => Math.floor(id / TRANSACTIONS);
 
-/** Returns an id as the API writes it, `block:tx`. */
+/** Returns an id in the API's form, `block:tx`. */
 export const runeIdText = (id: RuneId): string => `${Math.floor(id / TRANSACTIONS)}:${id % TRANSACTIONS}`;
 
-/** Converts the id in a message; -1 for an id that no rune can have. */
+/** Converts the id in a message. Returns -1 for an id that no rune can have. */
 export const knownId = ({ block, tx }: { readonly block: bigint; readonly tx: bigint }): RuneId =>
   block >= 2n ** 32n || tx >= BigInt(TRANSACTIONS) ? -1 : runeId(Number(block), Number(tx));

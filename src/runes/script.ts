@@ -1,20 +1,20 @@
-/** Parses scripts: instructions, kinds of outputs, and the tapscript of a witness. */
+/** Parses scripts: instructions, types of outputs, and the tapscript of a witness. */
 
 const OP_RETURN = 0x6a;
 const OP_13 = 0x5d;
 const OP_PUSHDATA1 = 76;
 
-/** The largest opcode that pushes data. */
+/** Largest opcode that pushes data. */
 export const LAST_PUSH = 78;
 
-/** An instruction. A push has its data in `from` to `to`; the next instruction begins at `to`. */
+/** Instruction of a script. A push has its data from `from` to `to`. The next instruction begins at `to`. */
 export interface Instruction {
   readonly opcode: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** Reads the instruction at `at`. Returns undefined for a push that ends past the script. */
+/** Reads the instruction at `at`. Returns undefined for a push that ends beyond the script. */
 export function instructionAt(script: Uint8Array, at: number): Instruction | undefined {
   const opcode = script[at] ?? 0;
   let from = at + 1;
@@ -37,13 +37,13 @@ export const isMessage = (bytes: Uint8Array, at: number, length: number): boolea
 
 export const isTaproot = (script: Uint8Array): boolean => script.length === 34 && script[0] === 0x51 && script[1] === 32;
 
-/** Returns the script of a taproot script path spend: the last but one witness element, not counting an annex. */
+/** Returns the script of a taproot script-path spend: the last but one witness element, after removing an annex. */
 export function tapscriptOf(witness: readonly Uint8Array[]): Uint8Array | undefined {
   const annex = witness.length >= 2 && witness.at(-1)?.[0] === 0x50;
   return witness.at(annex ? -3 : -2);
 }
 
-/** True when the script pushes exactly these bytes before its first damaged instruction. */
+/** True if the script pushes exactly these bytes before its first damaged instruction. */
 export function pushes(script: Uint8Array, data: Uint8Array): boolean {
   for (let at = 0; at < script.length; ) {
     const instruction = instructionAt(script, at);

@@ -1,6 +1,4 @@
-/**
- * The sample command: writes the sample as two CSV files.
- */
+/** The sample command: writes the sample as two CSV files. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, type Flags, HELP, LOG } from '../cli/flags.ts';
@@ -17,7 +15,7 @@ export const SAMPLE_COMMAND: Command = {
   exits: ['done', 'usage', 'buildFailed'],
 };
 
-/** Runs the command. Rejects with a BuildError when a file cannot be written. */
+/** Runs the command. Rejects with a BuildError if a file cannot be written. */
 export async function writeSample(flags: Flags, log: Log): Promise<void> {
   flags.choice('log', ['text', 'json']);
   const to = flags.one('to') ?? 'sample';

@@ -1,12 +1,10 @@
-/**
- * Recognises the invented blocks of the sample, so that no mirror passes them off as data.
- */
+/** Recognises the invented blocks of the sample, so that no mirror presents them as real data. */
 
 /** Height of the first invented block. Far above the tip of the chain, so that nobody mistakes it for a real block. */
 export const FIRST_INVENTED = 2_000_001;
 
-/** Start of the hashes of invented blocks. No block of Bitcoin's main chain since 2010 has so few zeros. */
+/** Prefix of the hashes of invented blocks. No block of Bitcoin's main chain since 2010 has so few zeros. */
 export const INVENTED_HASH_START = '00000000f00d';
 
-/** SQL that is true for rows of invented blocks, by the columns `block_height` and `block_hash`. */
+/** SQL condition for rows of invented blocks, by the columns `block_height` and `block_hash`. */
 export const IS_INVENTED = `(block_height BETWEEN ${FIRST_INVENTED} AND ${FIRST_INVENTED + 99} AND starts_with(block_hash, '${INVENTED_HASH_START}'))`;

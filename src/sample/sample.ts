@@ -1,8 +1,8 @@
 /**
  * The sample: records in the format of the indexer's tables `ledger` and `runes`.
  *
- * Block 840,000 is real: two of the first runes on Bitcoin. All other blocks are invented from a fixed seed, so every
- * run on every machine makes the same bytes.
+ * Block 840,000 is real: two of the first runes on Bitcoin. All other blocks are made up from a fixed seed, so that
+ * every run on every machine gives the same bytes.
  */
 import { createHash } from 'node:crypto';
 import { FIRST_INVENTED, INVENTED_HASH_START } from './marks.ts';
@@ -11,7 +11,7 @@ import { FIRST_INVENTED, INVENTED_HASH_START } from './marks.ts';
 
 const sha256 = (text: string): string => createHash('sha256').update(`rune-activity-mirror sample 1/${text}`).digest('hex');
 
-/** The mulberry32 generator: numbers from 0 (included) to 1 (excluded), always the same for a seed. */
+/** Returns the mulberry32 generator: numbers from 0 (included) to 1 (excluded), always the same for a seed. */
 function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {
@@ -26,10 +26,10 @@ const random = mulberry32(0x72756e65);
 
 const between = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1));
 
-/** Returns an amount of 1 to 36 digits, so that sums of a few stay below 2^128. */
+/** Returns an amount of 1 to 36 digits, so that sums of a few amounts stay below 2^128. */
 const someAmount = (): bigint => BigInt(Array.from({ length: between(1, 36) }, () => between(1, 9)).join(''));
 
-/** Returns text like a regtest address. Its checksum is wrong, so nobody can own it. */
+/** Returns text like a regtest address. The checksum is wrong, so nobody can own the address. */
 function someAddress(): string {
   const letters = Array.from({ length: random() < 0.8 ? 38 : 58 }, () => 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'[between(0, 31)]);
   return `bcrt1${letters.length === 38 ? 'q' : 'p'}${letters.join('')}`;
@@ -41,13 +41,13 @@ const MAX = 2n ** 128n - 1n;
 
 interface Rune {
   readonly spaced: string;
-  /** Number of a real rune. Invented ones are numbered from 9000000 on, which no real rune has. */
+  /** Number of a real rune. Invented runes are numbered from 9000000 on, which no real rune has. */
   readonly number?: number;
   readonly turbo?: true;
   readonly divisibility: number;
   readonly premine?: bigint;
   readonly symbol?: string;
-  /** Amount per mint, and number of mints allowed. */
+  /** Amount per mint, and allowed number of mints. */
   readonly terms?: readonly [amount: bigint, cap: number];
 }
 
@@ -56,7 +56,7 @@ const ALPHA: Rune = { spaced: 'SYNTHETIC•ALPHA', divisibility: 0, premine: MAX
 const BRAVO: Rune = { spaced: 'SYNTHETIC•BRAVO', divisibility: 2, premine: 2_100_000_000n, symbol: 'ᚱ', terms: [50_000n, 1_000] };
 const CHARLIE: Rune = { spaced: 'SYNTHETIC•CHARLIE', divisibility: 8, premine: 1n, symbol: '🧪', terms: [7n, 1_000] };
 const DELTA: Rune = { spaced: 'SYNTHETIC•DELTA', divisibility: 18, premine: 10n ** 30n, symbol: ',', terms: [10n ** 18n, 1_000] };
-/** Edge cases: no premine, so its etching has one record; and a single mint of the largest amount, with 38 decimals. */
+/** Edge cases: no premine, so that the etching has one record; a single mint of the largest amount, 38 decimals. */
 const ECHO: Rune = { spaced: 'SYNTHETIC•ECHO', divisibility: 38, symbol: '¤', terms: [MAX, 1] };
 const MAIN = [ALPHA, BRAVO, CHARLIE, DELTA, ECHO];
 /** Runes without a symbol. There are 22, so that the etchings of a block need more than one page of 20. */
@@ -79,7 +79,7 @@ interface Event {
 
 type Transaction = readonly Event[];
 
-/** Makes 1 event, or 2 with a premine. */
+/** Returns 1 event, or 2 with a premine. */
 function etch(rune: Rune, address?: string, output = 1): Transaction {
   const { premine: amount } = rune;
   const etching: Event = { rune, operation: 'etching' };
@@ -87,7 +87,7 @@ function etch(rune: Rune, address?: string, output = 1): Transaction {
   return [etching, { rune, operation: 'receive', amount, output, address: address ?? someAddress() }];
 }
 
-/** Makes 2 events: the mint and its receiver. */
+/** Returns 2 events: the mint and its receiver. */
 const mint = (rune: Rune): Transaction => {
   const amount = rune.terms?.[0] ?? 0n;
   return [
@@ -96,13 +96,10 @@ const mint = (rune: Rune): Transaction => {
   ];
 };
 
-/** Makes 1 event. */
+/** Returns 1 event. */
 const burn = (): Transaction => [{ rune: pick(), operation: 'burn', amount: someAmount(), address: someAddress() }];
 
-/**
- * Makes outputs * (1 + senders) events: per output one receive, then a send of each sender. Some outputs have no
- * address.
- */
+/** Returns outputs * (1 + senders) events: per output a receive, then a send per sender. Some have no address. */
 function move(outputs: number, senders = 1): Transaction {
   const from = Array.from({ length: senders }, someAddress);
   return Array.from({ length: outputs }, (_, output) => {
@@ -127,7 +124,7 @@ const BLOCK_840000 = {
   timestamp: 1_713_571_767,
 };
 
-/** Two etchings with their premines. The block has more. */
+/** Two etchings with their premines. The real block has more. */
 function firstEtchings(): Transfers[] {
   const fehu: Rune = {
     spaced: 'Z•Z•Z•Z•Z•FEHU•Z•Z•Z•Z•Z',
@@ -155,7 +152,7 @@ function firstEtchings(): Transfers[] {
 
 // --- Invented blocks -------------------------------------------------------------------------------------------------
 
-/** One entry per height. The totals are near the page sizes 20 and 60, where builds are most likely to go wrong. */
+/** Transactions of each height. The totals are near the page sizes 20 and 60, where errors are most likely. */
 const blocks = (): Transaction[][] => [
   /* 2000001:  20 */ [etch(ALPHA), etch(BRAVO), etch(CHARLIE), etch(DELTA), ...mints(6)],
   /* 2000002:   1 */ [etch(ECHO)],
@@ -174,7 +171,7 @@ const FIRST_NUMBER = 9_000_000;
 type Cell = string | number | bigint | undefined;
 type Row = Record<string, Cell>;
 
-/** Makes CSV like PostgreSQL's `\copy ... csv header`: NULL is an empty field, an empty string is `""`. */
+/** Formats CSV like PostgreSQL's `\copy ... csv header`: NULL is an empty field, an empty string is `""`. */
 function csv(rows: readonly Row[]): string {
   const field = (value: Cell): string => {
     if (value === undefined) return '';
@@ -184,7 +181,7 @@ function csv(rows: readonly Row[]): string {
   return lines.map((line) => `${line.join(',')}\n`).join('');
 }
 
-/** A transaction with its place in a block. */
+/** Transaction with its position in a block. */
 interface Transfers {
   readonly tx_index: number;
   readonly tx_id: string;
@@ -199,7 +196,7 @@ interface Block {
   readonly transactions: readonly Transfers[];
 }
 
-/** Makes all blocks, in ascending order. Invented ones follow the real block in time, every ten minutes. */
+/** Returns all blocks, ascending. Invented blocks follow the real block in time, one every ten minutes. */
 function allBlocks(): Block[] {
   const invented = blocks().map((transactions, i): Block => {
     const height = FIRST_INVENTED + i;
@@ -217,7 +214,7 @@ function allBlocks(): Block[] {
   return [{ ...BLOCK_840000, transactions: firstEtchings() }, ...invented];
 }
 
-/** Makes both tables as CSV. Rows are in chain order, columns in the order of the indexer's tables. */
+/** Returns both tables as CSV. Rows are in chain order, columns in the order of the indexer's tables. */
 export function sampleTables(): { readonly ledger: string; readonly runes: string } {
   const ids = new Map<Rune, string>();
   const ledger: Row[] = [];

@@ -37,7 +37,7 @@ a { color: light-dark(#0b57d0, #a8c7fa) }
 
 /**
  * Returns the page, Swagger UI's script and styles, and the required licences: Apache 2.0 with its notice, and the
- * licences of programs bundled in the script. Throws when the package is missing.
+ * licences of programs bundled in the script. Throws if the package is missing.
  */
 export function docsFiles(): [path: string, content: Buffer][] {
   const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));

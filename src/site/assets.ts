@@ -1,6 +1,6 @@
 /**
- * Files of a build that do not depend on the data: scripts and styles of the explorer, the client and the API page.
- * Scripts are bundled from source at the first request of a process.
+ * Files of a build that do not depend on the data: scripts and styles of the explorer, the client and the API page. The
+ * first request of a process bundles the scripts from source.
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -11,10 +11,10 @@ import { BuildError, messageOf } from '../errors.ts';
 import { program } from '../program.ts';
 import { docsFiles } from './apiDocsPage.ts';
 
-/** A path in the output, with the file's content. */
+/** Path in the output, and content of the file. */
 export type OwnFile = readonly [path: string, content: Buffer];
 
-/** Bundled scripts: the path in the output without extension, and the path below `src`. */
+/** Bundled scripts: path in the output without extension, and path below `src`. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   client: 'client/index.ts',
   lists: 'client/lists.ts',
@@ -31,7 +31,7 @@ const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
 let assets: readonly OwnFile[] | undefined;
 
-/** Returns all site assets. Throws a BuildError when a source file or package is missing, or when the bundler fails. */
+/** Returns all site assets. Throws a BuildError if a source file or package is missing, or if the bundler fails. */
 export function siteAssets(): readonly OwnFile[] {
   assets ??= program.assets === undefined ? made() : filesIn(program.assets);
   return assets;
@@ -45,7 +45,7 @@ function made(): OwnFile[] {
   }
 }
 
-/** Reads all files of a folder, with their paths in it. Throws a BuildError when one cannot be read. */
+/** Reads all files of a folder. Returns paths relative to the folder. Throws a BuildError if a file cannot be read. */
 function filesIn(folder: string): OwnFile[] {
   try {
     const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
@@ -66,7 +66,7 @@ function bundles(): OwnFile[] {
       entryPoints: Object.fromEntries(Object.entries(entries).map(([path, source]) => [path, inSource(source)])),
       outdir: folder,
       bundle: true,
-      // The explorer loads charts.js and details.js later, and the client lists.js, as bundles of their own.
+      // Separate bundles: the explorer loads charts.js and details.js later, and the client loads lists.js later.
       external: ['./charts.js', './details.js', './lists.js'],
       minify: true,
       write: false,

@@ -1,4 +1,4 @@
-// Runs esbuild in a child process, because esbuild ends its process, or never answers, when its helper cannot start.
+// Runs esbuild in a child process, because esbuild ends its own process, or never answers, if its helper cannot start.
 // Takes a JSON list of esbuild options as its argument and writes a JSON list of [path, content].
 const { build } = require('esbuild');
 

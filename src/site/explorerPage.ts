@@ -1,6 +1,6 @@
 /**
  * The page at `/`: the explorer. Without scripts it shows the mirror's totals and the API's paths. Scripts add look-ups
- * and charts (src/site/explorer). All URLs are relative, so a mirror may be in any folder of a host.
+ * and charts (src/site/explorer). All URLs are relative, so that a mirror may be in any folder of a host.
  */
 import type { Manifest } from '../contract/schemas.ts';
 import { RANGES_PATH } from '../pages/paths.ts';
@@ -15,15 +15,15 @@ const MARK =
 const ICON = `data:image/svg+xml,${encodeURIComponent(MARK.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" '))}`;
 
 /**
- * Returns the build's options for the scripts as JSON, without `<`, so that it cannot contain markup. Options of files
- * beside the pages are omitted, because scripts do not need them.
+ * Returns the build's options for the scripts as JSON. Escapes `<`, so that the JSON cannot contain markup. Omits
+ * options of other files, because scripts do not need them.
  */
 function settingsOf({ layout, dialect, page_sizes, operation_pages }: Manifest): string {
   const site: Omit<Site, 'compress' | 'parquet'> = { layout, dialect, pageSizes: page_sizes, operationPages: operation_pages };
   return JSON.stringify(site).replaceAll('<', '\\u003c');
 }
 
-/** Warns that the data is the sample of this program. */
+/** Warning that the data is the sample of this program. */
 const SAMPLE_NOTE = '<p class="note"><strong>This is sample data.</strong> Blocks from 2,000,001 on and their runes are invented.</p>\n';
 
 /** Renders the HTML document. It depends only on the manifest. */

@@ -1,9 +1,7 @@
-/**
- * Formats numbers, ids and times for the explorer. It needs no browser, because builds also use it for the HTML.
- */
+/** Formats numbers, ids and times for the explorer. Needs no browser, because builds also format the HTML with it. */
 
 /**
- * Adds thousands separators to the integer part of a decimal string: `1234567.50` becomes `1,234,567.50`. It does not
+ * Adds thousands separators to the integer part of a decimal string: `1234567.50` becomes `1,234,567.50`. Does not
  * convert to a number, because amounts have up to 39 digits.
  */
 export function groupDigits(decimal: string | number | bigint): string {
@@ -24,13 +22,11 @@ export function shorten(id: string, digits = 6): string {
 /** Last second of JavaScript's date range. */
 const LAST_SECOND = 8_640_000_000_000;
 
-/** Formats seconds since 1970 as `2024-04-20 00:09:27 UTC`, or as a number when they exceed the date range. */
+/** Formats seconds since 1970 as `2024-04-20 00:09:27 UTC`, or as a number above the date range. */
 export const utc = (seconds: number): string =>
   seconds <= LAST_SECOND ? `${isoTime(seconds).replace('T', ' ').replace('Z', '')} UTC` : String(seconds);
 
-/**
- * Formats seconds since 1970 as `2024-04-20T00:09:27Z` for `<time datetime>`; empty when they exceed the date range.
- */
+/** Formats seconds since 1970 as `2024-04-20T00:09:27Z` for `<time datetime>`. Empty above the date range. */
 export const isoTime = (seconds: number): string =>
   seconds <= LAST_SECOND ? new Date(seconds * 1000).toISOString().replace(/\.[0-9]+Z$/, 'Z') : '';
 
@@ -50,7 +46,7 @@ export function relativeTime(seconds: number, now: number): string {
   return unit === 'second' ? 'just now' : format.format(Math.trunc(difference / length), unit);
 }
 
-/** Formats runs of heights, ends inclusive: `840,000 and 2,000,001 to 2,000,030`. Shortens more than eight runs. */
+/** Formats ranges of heights, ends included: `840,000 and 2,000,001 to 2,000,030`. Abbreviates above eight ranges. */
 export function formatHeights(runs: readonly (readonly [first: number, last: number])[]): string {
   const each = runs.map(([first, last]) => (first === last ? groupDigits(first) : `${groupDigits(first)} to ${groupDigits(last)}`));
   const shown = each.length > 8 ? [...each.slice(0, 4), '…', ...each.slice(-3)] : each;

@@ -1,4 +1,4 @@
-/** The start of every HTML page of a mirror. */
+/** First lines of every HTML page of a mirror. */
 export const HTML_START = `<!doctype html>
 <html lang="en">
 <head>

@@ -1,7 +1,7 @@
 /**
  * The API's description, `openapi.json`, in OpenAPI 3.1. It depends only on the manifest: page sizes, dialect, lists by
- * operation, and the highest block as an example. Schemas come from the zod contract, so descriptions and checks cannot
- * differ.
+ * operation, and the highest block as an example. Schemas come from the zod contract, so that descriptions and checks
+ * cannot differ.
  */
 import { z } from 'zod';
 import { BALANCE_SCHEMAS } from '../contract/balances.ts';
@@ -23,7 +23,7 @@ import { type ListOperation, listOperations, parametersOf } from './openapiLists
 /** Version of the API, not of the program. CHANGELOG.md has its history and the rules for raising it. */
 export const API_VERSION = '1.5.0';
 
-/** Returns the document, ready for JSON. The same manifest gives the same keys in the same order. */
+/** Returns the document, ready for JSON. Equal manifests give equal keys in the same order. */
 function openapiDocument(manifest: Manifest): Json {
   const subject: Subject = { site: siteOf(manifest), tip: manifest.heights.at(-1)?.[1] ?? 0, version: manifest.version };
   return {
@@ -35,14 +35,14 @@ function openapiDocument(manifest: Manifest): Json {
       license: { name: 'MIT (the program)', identifier: 'MIT' },
       version: API_VERSION,
     },
-    // Relative to this document at the mirror's root, so it is right for copies and below any path.
+    // Relative to this document at the mirror's root, so that it is right for copies and below any path.
     servers: [{ url: '.', description: 'This mirror. Paths start at the folder of openapi.json.' }],
     security: [],
     tags: [
       { name: 'Activity', description: 'Records of rune events, by transaction, block, rune and address.' },
       { name: 'Etchings', description: 'Runes: their terms and supply.' },
-      { name: 'Balances', description: 'What addresses have, and who has a rune.' },
-      { name: 'Outputs', description: 'Which unspent outputs have runes.' },
+      { name: 'Balances', description: 'Balances of addresses, and holders of runes.' },
+      { name: 'Outputs', description: 'Unspent outputs with runes.' },
       { name: 'Mirror', description: 'Status and content of this mirror.' },
       { name: 'Statistics', description: 'Activity of blocks and runes, counted when the mirror was built.' },
       ...(subject.site.parquet
@@ -59,7 +59,7 @@ function openapiDocument(manifest: Manifest): Json {
   };
 }
 
-/** The content of `openapi.json`. */
+/** Returns the content of `openapi.json`. */
 export const openapiText = (manifest: Manifest): string => `${JSON.stringify(openapiDocument(manifest), null, 1)}\n`;
 
 const describeApi = (site: Site): string => `Rune activity of transactions and blocks, from static files.
@@ -68,8 +68,8 @@ const describeApi = (site: Site): string => `Rune activity of transactions and b
 limit is ${defaultLimit(site)}, the maximum ${maximumLimit(site)}. An offset past the end gets no results and the true \`total\`.
 **Unknown ids** get \`total: 0\`, not an error.
 
-**Other parts of the former API** (etchings, holders, balances, outputs, activity by rune and by address): \`lists\` in the manifest names those that
-this mirror has. All others get 501, which says nothing about the rune or address.
+**Other parts of the former API** (etchings, holders, balances, outputs, activity by rune and by address): \`lists\` in the manifest names the parts
+that this mirror has. Other parts get 501, which says nothing about the rune or address.
 
 **Paths**: \`/runes/...\` without \`v1\` is the same as \`/runes/v1/...\`. Unknown parameters are ignored. Give each parameter once.
 **Methods**: \`GET\`, \`HEAD\` (the same without a body) and \`OPTIONS\` (CORS preflight, 204). No API key is needed.
@@ -84,7 +84,7 @@ Hashes in answers are lower-case hex digits ${site.dialect === 'contract' ? 'wit
 
 const schemasOf = new Map<string, Json>();
 
-/** Returns the named schemas as JSON Schema. They depend only on dialect and `--parquet`; making them takes most of the document's time. */
+/** Returns the named schemas as JSON Schema. Cached by dialect and `--parquet`, because they take most of the time. */
 function componentSchemas(site: Site): Json {
   const key = `${site.dialect} ${site.parquet}`;
   const made = schemasOf.get(key) ?? makeSchemas(site);
@@ -125,10 +125,10 @@ function makeSchemas(site: Site): Json {
   return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, bare(schema)]));
 }
 
-/** Removes `$schema` and `$id`: the document sets the schema dialect, and a schema's path is its id. */
+/** Removes `$schema` and `$id`. The document sets the schema dialect, and a schema's path is its id. */
 const bare = ({ $schema: _dialect, $id: _id, ...schema }: z.core.JSONSchema.BaseSchema): Json => schema;
 
-/** Returns the parameters by name. Those in paths have examples. */
+/** Returns the parameters by name. Path parameters have examples. */
 function parameters({ site, tip }: Subject): Json {
   const schemas = parameterSchemas(site);
   const described: Readonly<Record<keyof typeof schemas, readonly [description: string, example?: string | number]>> = {
@@ -138,7 +138,10 @@ function parameters({ site, tip }: Subject): Json {
       String(tip),
     ],
     rune: ['Id of a rune, its number, or its name. Names are compared without spacers (`•`, `.`) and case.', '1:0'],
-    address: ['Address of 1 to 100 characters. Wholly upper-case bech32 is read as lower case, all else as it is.', EXAMPLE_ADDRESS],
+    address: [
+      'Address of 1 to 100 characters. Bech32 that is all upper case is read as lower case. Any other text is read as it is.',
+      EXAMPLE_ADDRESS,
+    ],
     output: ['Outpoint: transaction id, with or without `0x`, a colon, and the index of the output.', `${EXAMPLE_TX}:1`],
     offset: ['Entries to skip, in decimal digits.'],
     limit: ['Maximum number of entries to return, in decimal digits.'],
@@ -159,7 +162,7 @@ const HEADERS: Json = {
   ETag: header('Changes only when the body changes. Send it back as `If-None-Match`.'),
   'Cache-Control': header('Clients revalidate every time.', cachingHeaders(false)['cache-control']),
   'CDN-Cache-Control': header(
-    'Only with records of blocks at least six below the highest: a CDN may cache these for a day.',
+    'Only in answers whose records are all in blocks at least six below the highest. A CDN may cache such an answer for a day.',
     cachingHeaders(true)['cdn-cache-control'],
   ),
   'Access-Control-Allow-Origin': header('Any website may read the answer.', API_HEADERS['access-control-allow-origin']),
@@ -175,7 +178,7 @@ const reference = (kind: 'schemas' | 'parameters' | 'responses' | 'headers', nam
   $ref: `#/components/${kind}/${name}`,
 });
 const withHeaders = (...names: string[]): Json => Object.fromEntries(names.map((name) => [name, reference('headers', name)]));
-/** A body of a named schema, with examples. */
+/** Returns a body with a named schema and examples. */
 const json = (schema: string, more: Json = {}): Json => ({ 'application/json': { schema: reference('schemas', schema), ...more } });
 const CACHED = ['ETag', 'Cache-Control', 'Access-Control-Allow-Origin'];
 
@@ -195,7 +198,7 @@ const RESPONSES: Json = {
   MethodNotAllowed: errorAnswer('The method is not `GET`, `HEAD` or `OPTIONS`.', ['Allow'], {
     example: errorExample(405, 'POST is not allowed on this path; the API is read-only'),
   }),
-  NotInThisMirror: errorAnswer('The mirror does not have this part of the API. `lists` in the manifest names those that it has.', [], {
+  NotInThisMirror: errorAnswer('The mirror does not have this part of the API. `lists` in the manifest names the parts that it has.', [], {
     example: errorExample(501, 'this mirror does not have etchings; it has: activity by transaction and block'),
   }),
   Unavailable: errorAnswer('A file is missing or unreadable, usually because the mirror is being replaced. Try again.', ['Retry-After'], {
@@ -212,7 +215,7 @@ const SHARED: Json = {
 
 function listOperation(operation: ListOperation, site: BuiltSite): Json {
   const { id, summary, description, further, examples, refused } = operation;
-  // A mirror without this part refuses every request for it with 501, so the examples are of one that has it.
+  // A mirror without this part answers 501 to every request for it. So the examples are of a mirror that has it.
   const subject = further === undefined ? site : { ...site, lists: { [further.part]: { total: 0 } } };
   const { schema = 'ActivityList', notFound: missing } = further ?? {};
   return {
@@ -228,14 +231,14 @@ function listOperation(operation: ListOperation, site: BuiltSite): Json {
         content: json(schema, examples && { examples }),
       },
       ...SHARED,
-      400: errorAnswer('A parameter breaks a rule; the message names both.', [], { examples: refusals(refused, subject) }),
+      400: errorAnswer('A parameter breaks its rule. The message names both.', [], { examples: refusals(refused, subject) }),
       404: missing === undefined ? reference('responses', 'NotFound') : notFoundAnswer(missing, site),
       ...(further === undefined ? {} : { 501: reference('responses', 'NotInThisMirror') }),
     },
   };
 }
 
-/** The 404 of a single object. In dialect `hiro` it has the recorded body. */
+/** Returns the 404 of a single object. In dialect `hiro` it has the recorded body. */
 function notFoundAnswer(message: string, { dialect }: BuiltSite): Json {
   const description = `${message.charAt(0).toUpperCase()}${message.slice(1)}.`;
   if (dialect === 'contract') return errorAnswer(description, [], { example: errorExample(404, message) });

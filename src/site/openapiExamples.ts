@@ -9,13 +9,13 @@ import { spellHex } from '../pages/ids.ts';
 import { parseTarget } from '../pages/request.ts';
 import type { BuiltSite, Dialect, Site } from '../pages/site.ts';
 
-/** The etching of DOG•GO•TO•THE•MOON, the third rune. */
+/** Transaction that etched DOG•GO•TO•THE•MOON, the third rune. */
 export const EXAMPLE_TX = 'e79134080a83fe3e0e06ed6990c5a9b63b362313341745707a2bff7d788a1375';
 
-/** The address that received the premine. */
+/** Address that received the premine. */
 export const EXAMPLE_ADDRESS = 'bc1pry0ne0yf5pkgqsszmytmqkpzs4aflhr8tfptz9sydqrhxexgujcqqler2t';
 
-/** The newer of the two records of this transaction. */
+/** Newer of the two records of this transaction. */
 const PREMINE: ActivityRecord = {
   rune: { id: '840000:3', number: 3, name: 'DOGGOTOTHEMOON', spaced_name: 'DOG•GO•TO•THE•MOON' },
   address: EXAMPLE_ADDRESS,
@@ -31,7 +31,7 @@ const PREMINE: ActivityRecord = {
   },
 };
 
-/** The only record of a block of the recorded test data (test/fixtures/conformance). */
+/** Only record of a block in the recorded test data (test/fixtures/conformance). */
 const RECORDED: ActivityRecord = {
   rune: { id: '840000:11', number: 11, name: 'PREKLJSXWMBQMMMGEF', spaced_name: 'PREKLJS•XWMBQM•M•MGEF' },
   address: 'bc1qmhsd5hsd0jfr72vr94spak3329nf4jqyh3pg05',
@@ -47,7 +47,7 @@ const RECORDED: ActivityRecord = {
   },
 };
 
-/** Spells a record in a dialect, with the dialect's order of keys. Expects all fields except `receiver_address`. */
+/** Formats a record in a dialect, with the dialect's order of keys. Expects all fields except `receiver_address`. */
 function spelled({ rune, address, amount, operation, location }: ActivityRecord, dialect: Dialect): object {
   const { block_height, tx_index, vout, timestamp } = location;
   const [block_hash, tx_id] = [spellHex(location.block_hash, dialect), spellHex(location.tx_id, dialect)];
@@ -82,7 +82,7 @@ export const blockExamples = ({ dialect }: Site): Examples => ({
   unknown: empty('An unknown block, or one without activity, limit=1', 1),
 });
 
-/** Returns the 400 answers to these targets. Throws when a target is accepted. */
+/** Returns the 400 answers to these targets. Throws if a target is accepted. */
 export function refusals(targets: Readonly<Record<string, string>>, site: BuiltSite): Examples {
   return Object.fromEntries(
     Object.entries(targets).map(([name, target]) => {

@@ -1,6 +1,4 @@
-/**
- * The operations of the API's description that return files of the build.
- */
+/** Operations of the API's description that return files of the build. */
 import { RANGES_PATH } from '../pages/paths.ts';
 import type { BuiltSite } from '../pages/site.ts';
 import { serverVersion } from '../version.ts';
@@ -10,15 +8,15 @@ export type Json = Readonly<Record<string, unknown>>;
 /** Returns the names of the parameters in a path, such as `tx_id` of `{tx_id}`. */
 export const namesIn = (path: string): string[] => [...path.matchAll(/(?<=\{)\w+(?=\})/g)].map(([name]) => name);
 
-/** The build that the description is for. */
+/** Build that the description is for. */
 export interface Subject {
   readonly site: BuiltSite;
-  /** The highest block of the mirror. */
+  /** Height of the mirror's highest block. */
   readonly tip: number;
   readonly version: string;
 }
 
-/** An operation that returns a file of the build. */
+/** Operation that returns a file of the build. */
 export interface FileOperation {
   readonly path: string;
   readonly id: string;
@@ -95,7 +93,7 @@ export function fileOperations({ site, tip, version }: Subject): FileOperation[]
       tag: 'Etchings',
       summary: 'Runes by the first letters of their names',
       description:
-        'For suggestions while somebody types. Runes whose names begin with two letters, or have only one. 404 if there are none. If they are too many, those of some third letters are in files of their own, as in `search/do/g.json`.',
+        'For suggestions while a user types. Has the runes whose names begin with these two letters, or consist of this one letter. 404 if there are none. If there are too many, the names with some third letters are in their own files, such as `search/do/g.json`.',
       schema: 'SearchFile',
     },
     ...(site.parquet

@@ -1,12 +1,10 @@
-/**
- * The operations of the API's description that return lists, or an object of a list.
- */
+/** Operations of the API's description that return lists, or an object of a list. */
 import { NO_HOLDER, NO_RUNE } from '../pages/respond.ts';
 import { type BuiltSite, maximumLimit } from '../pages/site.ts';
 import { blockExamples, EXAMPLE_ADDRESS, EXAMPLE_TX, transactionExamples } from './openapiExamples.ts';
 import { type Json, namesIn } from './openapiFiles.ts';
 
-/** An operation that returns a window of a list, or an object of it. */
+/** Operation that returns a window of a list, or an object of a list. */
 export interface ListOperation {
   readonly path: string;
   readonly id: string;
@@ -14,11 +12,11 @@ export interface ListOperation {
   readonly description: string;
   /** Left out for activity by transaction and by block. */
   readonly further?: {
-    /** The name in the manifest's `lists`. */
+    /** Key in the manifest's `lists`. */
     readonly part: 'etchings' | 'rune_activity' | 'address_activity' | 'balances' | 'holders' | 'outputs';
     readonly tag: 'Activity' | 'Etchings' | 'Balances' | 'Outputs';
     readonly schema: string;
-    /** The message of the 404 of a single object; left out for lists. */
+    /** Message of the 404 of a single object. Left out for lists. */
     readonly notFound?: string;
   };
   readonly examples?: Json;
@@ -26,7 +24,7 @@ export interface ListOperation {
   readonly refused: Readonly<Record<string, string>>;
 }
 
-/** Returns the names of an operation's parameters: those of its path, and for a list those of its window. */
+/** Returns the names of an operation's parameters: path parameters, and for a list `offset` and `limit`. */
 export function parametersOf({ path, further }: ListOperation, { operationPages }: BuiltSite): string[] {
   const names = namesIn(path);
   const isList = further === undefined || further.schema.endsWith('List');
@@ -96,7 +94,7 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'listRuneAddressActivity',
       summary: 'Activity of a rune at an address',
       description:
-        'The records of a rune whose `address` this is, newest first, without `rune`. Those that only receive from it are not among them.',
+        'The records of a rune with this `address`, newest first, without `rune`. Records with this address only as `receiver_address` are not included.',
       further: ofRune,
       refused: { address: `/runes/v1/etchings/1:0/activity/${long('x')}` },
     },
@@ -104,7 +102,7 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       path: '/runes/v1/addresses/{address}/activity',
       id: 'listAddressActivity',
       summary: 'Activity of an address',
-      description: 'The records whose `address` this is, newest first. `receiver_address` does not count.',
+      description: 'The records with this `address`, newest first. Records with this address only as `receiver_address` are not included.',
       further: { part: 'address_activity', tag: 'Activity', schema: 'ActivityList' },
       refused: {
         address: `/runes/v1/addresses/${long('x')}/activity`,
@@ -116,7 +114,7 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'listHolders',
       summary: 'Holders of a rune',
       description:
-        'The addresses that have a rune, the largest balance first. Runes on outputs without an address belong to no holder. The list of a rune with many holders that changed lately is exact after an older block, which it names in `block_height`.',
+        'The addresses that have a rune, the largest balance first. Runes on outputs without an address belong to no holder. If a rune has many holders and changed lately, the list is exact after an older block, which `block_height` names.',
       further: { part: 'holders', tag: 'Balances', schema: 'HolderList' },
       refused: { limit: `${holders}${tooMany}`, offset: `${holders}?offset=-1`, rune: '/runes/v1/etchings/-/holders' },
     },
@@ -124,7 +122,7 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       path: '/runes/v1/etchings/{rune}/holders/{address}',
       id: 'getHolder',
       summary: 'A holder of a rune',
-      description: 'What an address has of a rune after the highest block: 0 if it had some before.',
+      description: 'The balance of an address in a rune after the highest block. It is 0 if the address had the rune only before.',
       further: { part: 'holders', tag: 'Balances', schema: 'Holder', notFound: NO_HOLDER },
       refused: { address: `${holders}/${long('a')}` },
     },
@@ -132,7 +130,7 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       path: '/runes/v1/addresses/{address}/balances',
       id: 'listBalances',
       summary: 'Balances of an address',
-      description: 'The runes that an address has after the highest block, the largest number of smallest units first.',
+      description: 'The balances of an address after the highest block, by number of smallest units, the largest first.',
       further: { part: 'balances', tag: 'Balances', schema: 'BalanceList' },
       refused: { limit: `${balances}${tooMany}`, offset: `${balances}?offset=abc`, address: `/runes/v1/addresses/${long('a')}/balances` },
     },
@@ -141,7 +139,7 @@ export function listOperations(site: BuiltSite): ListOperation[] {
       id: 'getOutput',
       summary: 'An output',
       description:
-        'The runes of an unspent output. An output that is newer than `block_height` of the answer has no runes here, so compare the heights before you spend it.',
+        'The runes of an unspent output. If the block of the output is above `block_height` of the answer, the answer has no runes. So compare the heights before you spend the output.',
       further: { part: 'outputs', tag: 'Outputs', schema: 'Output' },
       refused: { output: `/runes/v1/outputs/${EXAMPLE_TX}` },
     },

@@ -1,4 +1,4 @@
-/** Writes and reads the changes of one block as a record of the journal. */
+/** Encodes and decodes the changes of one block as a record of the journal. */
 import { OUTPOINT_BYTES } from '../runes/block.ts';
 import { copyOf, type LentBytes } from '../runes/bytes.ts';
 import type { Changes } from '../runes/ledger.ts';
@@ -7,18 +7,18 @@ import { ByteReader, ByteWriter, writeOutput } from './outputBytes.ts';
 
 export interface IndexedBlock {
   readonly height: number;
-  /** As Bitcoin displays it. */
+  /** Hash as Bitcoin displays it. */
   readonly hash: string;
 }
 
-/** Receives a record's changes in their order. */
+/** Receives the changes of a record, in order. */
 export interface ChangeTarget {
   spend(key: Uint8Array, at: number): void;
   create(key: Uint8Array, at: number, value: LentBytes): void;
   mint(rune: RuneId, mints: number): void;
 }
 
-/** Returns the record of a block's changes, without its new runes, which are in the table of runes. */
+/** Encodes a block's changes as a record. New runes are left out, because the table of runes has them. */
 export function blockRecord(block: IndexedBlock, { spent, created, runes, mints }: Changes): Buffer {
   const writer = new ByteWriter();
   writer.integer(block.height);
@@ -43,7 +43,7 @@ export function blockRecord(block: IndexedBlock, { spent, created, runes, mints 
   return writer.view();
 }
 
-/** Reads a record. Without a target it reads only the block. */
+/** Decodes a record. Without a target, decodes only height and hash of the block. */
 export function readRecord(bytes: Uint8Array, target?: ChangeTarget): IndexedBlock {
   const reader = new ByteReader(bytes);
   const block = { height: reader.integer(), hash: Buffer.from(copyOf(reader.take(32))).toString('hex') };

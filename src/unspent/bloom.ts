@@ -1,7 +1,7 @@
-/** A Bloom filter. It proves that a key is not in a file, so most lookups read nothing from the disk. */
+/** Bloom filter that proves that a key is not in a file, so that most lookups need no read from disk. */
 import { uint32At } from '../runes/bytes.ts';
 
-/** Bits and probes for each key. About 1 % of the keys that a file lacks pass. */
+/** Bits and probes per key. About 1 % of the keys that are not in the file pass the filter. */
 const BITS = 10;
 const PROBES = 7;
 
@@ -24,7 +24,7 @@ export class Bloom {
     }
   }
 
-  /** False when the key was not added. */
+  /** Returns false only if the key was not added. */
   mayHave(key: Uint8Array, at: number): boolean {
     const [start, step] = [startOf(key, at), stepOf(key, at)];
     for (let probe = 0; probe < PROBES; probe++) {
@@ -35,6 +35,6 @@ export class Bloom {
   }
 }
 
-// Transaction ids are hashes, so their bytes are random already; outputs of one transaction differ in the last four bytes.
+// Transaction ids are hashes, so their bytes are random. Outpoints of one transaction differ in the last four bytes.
 const startOf = (key: Uint8Array, at: number): number => uint32At(key, at + 8) ^ Math.imul(uint32At(key, at + 32), 0x9e3779b1);
 const stepOf = (key: Uint8Array, at: number): number => uint32At(key, at + 12) | 1;

@@ -7,25 +7,25 @@ import { OUTPOINT_BYTES } from '../runes/block.ts';
 import { type LentBytes, lend, peek, sameBytes, uint32At } from '../runes/bytes.ts';
 import { ByteReader, ByteWriter } from './outputBytes.ts';
 
-/** Stored in place of the value's length for an output of a sorted file that was spent. */
+/** Marks a spent output of a sorted file: stored instead of the length of its value. */
 const SPENT = 0xffffffff;
-/** The same for an output that was created and spent after the newest file. It is not written to files. */
+/** Marks an output that was created and spent after the newest file. Not written to files. */
 const GONE = 0xfffffffe;
 
-/** An output that was created or spent. `value` is undefined for a spent one. */
+/** A created or spent output. `value` is undefined for a spent output. */
 export interface Change {
   readonly bytes: LentBytes;
-  /** Where the key begins in `bytes`. */
+  /** Offset of the key in `bytes`. */
   readonly at: number;
   readonly value: LentBytes | undefined;
 }
 
 export class ChangeTable {
   readonly #data = new ByteWriter();
-  /** Offsets in `#data` plus one; 0 is free. */
+  /** Offsets in `#data` plus one. 0 marks a free slot. */
   #slots = new Uint32Array(1 << 12);
   #count = 0;
-  // Transaction ids can be chosen to collide under a known hash.
+  // Random, because transaction ids can be chosen to collide under a known hash.
   readonly #seed = randomInt(2 ** 32);
 
   /** Number of entries, including outputs that were created and spent. */
@@ -33,7 +33,7 @@ export class ChangeTable {
     return this.#count;
   }
 
-  /** Returns the value of an output, `'spent'`, or undefined when the table does not have it. */
+  /** Returns the value of an output, `'spent'`, or undefined if the table does not have the output. */
   find(bytes: Uint8Array, at: number): ByteReader | 'spent' | undefined {
     const slot = this.#slots[this.#slotOf(bytes, at)] ?? 0;
     if (slot === 0) return undefined;
@@ -41,12 +41,12 @@ export class ChangeTable {
     return this.#data.bytes.readUInt32LE(end) >= GONE ? 'spent' : new ByteReader(this.#data.bytes, end + 4);
   }
 
-  /** Adds an output. `value` is what `writeOutput` wrote. */
+  /** Adds an output. `value` has the bytes of `writeOutput`. */
   create(key: Uint8Array, at: number, value: LentBytes): void {
     this.#add(key, at, value, value.length);
   }
 
-  /** Marks an output as spent. It may be in the table or in a file. */
+  /** Marks an output as spent. The output may be in the table or in a file. */
   spend(key: Uint8Array, at: number): void {
     const slot = this.#slots[this.#slotOf(key, at)] ?? 0;
     if (slot === 0) this.#add(key, at, undefined, SPENT);
@@ -78,7 +78,7 @@ export class ChangeTable {
     if (value) data.put(value);
   }
 
-  /** Returns the index of the key's slot, or of the free slot where it belongs. */
+  /** Returns the index of the slot that has the key, or of the free slot for it. */
   #slotOf(bytes: Uint8Array, at: number): number {
     const mask = this.#slots.length - 1;
     const data = this.#data.bytes;
@@ -106,12 +106,12 @@ function hash(bytes: Uint8Array, at: number, seed: number): number {
 }
 
 /**
- * Returns the `count` slots that are not free, sorted by key. Packs the first bytes of a key and its slot into an integer,
- * because to sort integers without a comparison function is ten times faster.
+ * Returns the `count` slots in use, sorted by key. Packs the first bytes of a key and its slot into an integer, because
+ * sorting integers without a comparison function is ten times faster.
  */
 function sortByKey(slots: Uint32Array, count: number, data: Buffer): Uint32Array {
   const order = new BigUint64Array(count);
-  // Integers have their low half first on all platforms of DuckDB.
+  // All platforms of DuckDB are little-endian, so the low half comes first.
   const halves = new Uint32Array(order.buffer);
   let next = 0;
   for (const slot of slots) {

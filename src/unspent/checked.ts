@@ -2,20 +2,20 @@
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 
-/** A file of the state does not have the content that was written. */
+/** Thrown if a file of the state is missing or does not have the content that was written. */
 export class DamagedStateError extends Error {}
 
-/** The state has the format of another version of this program. */
+/** Thrown if the state has the format of another version of this program. */
 export class OtherFormatError extends Error {}
 
-/** Returns the first 8 bytes of the SHA-256. */
+/** Returns the first 8 bytes of the SHA-256 as an integer. */
 export const checksum = (...parts: readonly Uint8Array[]): bigint => {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part);
   return hash.digest().readBigUInt64LE();
 };
 
-/** Fills `into` with the bytes of an open file from `from` on. Throws a DamagedStateError when the file ends before. */
+/** Fills `into` with the bytes of an open file from `from` on. Throws a DamagedStateError if the file is too short. */
 export function readFully(file: number, into: Buffer, from: number, path: string): Buffer {
   for (let done = 0; done < into.length; ) {
     const count = readSync(file, into, done, into.length - done, from + done);

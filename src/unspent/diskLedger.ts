@@ -1,14 +1,13 @@
 /**
- * The ledger of a pull from a node, in a folder: unspent outputs with runes, and mints, after the
- * last block that was indexed.
+ * Ledger of a pull from a node, on disk: unspent outputs with runes, and mints, as of the last indexed block.
  *
- *     state.json                     names the other files; replacing it makes a change of them valid
- *     outputs-840000-851199.sorted   what these blocks created and spent (sortedFile.ts)
- *     mints-851199.txt               mints of each rune after this block
+ *     state.json                     names the other files; changes of them take effect when it is replaced
+ *     outputs-840000-851199.sorted   outputs that these blocks created or spent (sortedFile.ts)
+ *     mints-851199.txt               mints of each rune up to this block
  *     journal-851199.log             changes of each later block (journal.ts)
  *
- * Only blocks that no reorganisation can replace are moved from the journal to sorted files. Smaller sorted files are
- * merged into larger ones, so there are only a few. The runes are in a table of the caller.
+ * Only blocks that no reorganisation can replace move from the journal to sorted files. Smaller sorted files are merged
+ * into larger ones, so that there are only a few. The caller stores the table of runes.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,16 +26,16 @@ import { Journal } from './journal.ts';
 import { readOutput } from './outputBytes.ts';
 import { merged, SortedFile, writeSortedFile } from './sortedFile.ts';
 
-/** Version of the files. Up to format 2, rows could name wrong senders once a journal had been moved to sorted files. */
+/** Version of the files. Up to format 2, rows could name wrong senders after a journal was moved to sorted files. */
 const FORMAT = 3;
 const STATE_FILE = 'state.json';
 
 const stateFile = z.strictObject({
   format: z.literal(FORMAT),
   network: z.string(),
-  /** The first height whose rows are written. */
+  /** First height whose rows are written. */
   rows_from: z.int().min(0),
-  /** The last block in the sorted files, and its hash; none before the first block. */
+  /** Height and hash of the last block in the sorted files. No hash before the first block. */
   base: z.int().min(-1),
   base_hash: hex64.optional(),
   outputs: z.array(z.string().regex(/^outputs-[0-9]+-[0-9]+\.sorted$/)),
@@ -48,11 +47,11 @@ const stateFile = z.strictObject({
 });
 type StateFile = z.infer<typeof stateFile>;
 
-/** The fields of a rune that the protocol needs. */
+/** Fields of a rune that the protocol needs. */
 export interface KnownRune {
   readonly id: RuneId;
   readonly name: bigint;
-  /** The block that added it. It can differ from the block of the id: the first rune of mainnet has the id 1:0. */
+  /** Block that added the rune. Can differ from the block of the id: the first rune of mainnet has the id 1:0. */
   readonly height: number;
   readonly terms: Mintable['terms'];
 }
@@ -62,9 +61,9 @@ export interface LedgerOptions {
   readonly network: string;
   /** First height of runes on this network. */
   readonly firstHeight: number;
-  /** For a new ledger: the first height whose rows are written. */
+  /** First height whose rows are written. Used only for a new ledger. */
   readonly rowsFrom: number;
-  /** Ascending by number. Runes of blocks above the ledger are left out. */
+  /** Ascending by number. Runes of blocks above the ledger are ignored. */
   readonly runes: Iterable<KnownRune>;
   readonly limits: LedgerLimits;
 }
@@ -82,7 +81,7 @@ export class DiskLedger implements Ledger {
   readonly #names = new Set<bigint>();
   readonly #limits: LedgerLimits;
 
-  /** Opens the ledger of a folder, or makes a new one. Throws a DamagedStateError when a file is missing or damaged. */
+  /** Opens the ledger of a folder, or creates one. Throws a DamagedStateError if a file is missing or damaged. */
   static open(options: LedgerOptions): DiskLedger {
     try {
       return new DiskLedger(options);
@@ -113,7 +112,7 @@ export class DiskLedger implements Ledger {
     return this.#journal.blocks.at(-1)?.height ?? this.#state.base;
   }
 
-  /** Hash of the last block, undefined when there is none. */
+  /** Hash of the last block, undefined if there is none. */
   get hash(): string | undefined {
     return this.#journal.blocks.at(-1)?.hash ?? this.#state.base_hash;
   }
@@ -123,12 +122,12 @@ export class DiskLedger implements Ledger {
     return this.#state.base;
   }
 
-  /** Hash of the block at a height from `base` to the last one, undefined at others and before the first block. */
+  /** Returns the hash of the block at a height. Undefined below `base`, above the last block, and without a block. */
   hashAt(height: number): string | undefined {
     return height === this.base ? this.#state.base_hash : this.#journal.blocks[height - this.base - 1]?.hash;
   }
 
-  /** The first height whose rows are kept. */
+  /** First height whose rows are kept. */
   get rowsFrom(): number {
     return this.#state.rows_from;
   }
@@ -158,7 +157,7 @@ export class DiskLedger implements Ledger {
     return this.#names.has(name);
   }
 
-  /** Adds the next block. It is on the disk after `sync`. */
+  /** Adds the next block in memory. `sync` writes it to disk. */
   apply(block: IndexedBlock, changes: Changes): void {
     for (const { id, name, terms } of changes.runes) this.#addRune({ id, name, terms, height: block.height });
     const record = blockRecord(block, changes);
@@ -170,7 +169,7 @@ export class DiskLedger implements Ledger {
     this.#journal.sync();
   }
 
-  /** Removes all blocks above a height, which must not be below `base`. */
+  /** Removes all blocks above a height. Throws an Error for a height below `base`. */
   rewind(height: number): void {
     if (height < this.base) throw new Error(`block ${height} is below the ledger's base ${this.base}`);
     this.#journal.cut(height);
@@ -184,12 +183,12 @@ export class DiskLedger implements Ledger {
     this.#journal = this.#load();
   }
 
-  /** True when many records are only in memory, so `sync` is due. */
+  /** True if so many records are only in memory that `sync` is due. */
   get isSyncDue(): boolean {
     return exceeds(this.#limits, 'pendingBytes', this.#journal.pendingBytes);
   }
 
-  /** True when the journal is so long that pulls begin slowly. */
+  /** True if the journal is so long that pulls start slowly. */
   get isJournalLong(): boolean {
     return exceeds(this.#limits, 'journalBytes', this.#journal.size);
   }
@@ -238,7 +237,7 @@ export class DiskLedger implements Ledger {
     for (const file of this.#files) file.close();
   }
 
-  /** Merges the newest files with each older one that is not much larger. Returns the names of the files after that. */
+  /** Merges the newest file with older ones that are not much larger. Returns the names of the remaining files. */
   async #merge(names: readonly string[], last: number): Promise<string[]> {
     const files: SortedFile[] = [];
     try {
@@ -284,7 +283,7 @@ export class DiskLedger implements Ledger {
   }
 }
 
-/** Returns a target that adds the changes of records to a table and to mints. */
+/** Returns a target that adds the changes of records to `table` and `mints`. */
 const adding = (table: ChangeTable, mints: Map<RuneId, number>): ChangeTarget => ({
   spend: (key, at) => table.spend(key, at),
   create: (key, at, value) => table.create(key, at, value),
@@ -292,8 +291,8 @@ const adding = (table: ChangeTable, mints: Map<RuneId, number>): ChangeTarget =>
 });
 
 /**
- * Reads the state of the ledger in a folder. Returns undefined when the folder has none. Throws an OtherFormatError for another version's, and a
- * DamagedStateError for anything else.
+ * Reads the state of the ledger in a folder. Returns undefined if there is none. Throws an OtherFormatError for the
+ * state of another version, and a DamagedStateError for a damaged state.
  */
 export function readState(folder: string): StateFile | undefined {
   const path = join(folder, STATE_FILE);
@@ -312,13 +311,13 @@ export function readState(folder: string): StateFile | undefined {
 
 const writeState = (folder: string, state: StateFile): void => replaceDurably(join(folder, STATE_FILE), `${JSON.stringify(state)}\n`);
 
-/** Removes the files that the state does not name. A killed pull leaves them. */
+/** Removes files that a killed pull left, which the state does not name. */
 function removeOthers(folder: string, { outputs, mints, journal }: StateFile): void {
   const own = new Set([STATE_FILE, ...outputs, mints, journal]);
   for (const name of readdirSync(folder)) if (!own.has(name)) rmSync(join(folder, name), { recursive: true });
 }
 
-/** Writes a line for each rune, and a checksum in the first line. */
+/** Writes one line per rune. The first line is a checksum. */
 function writeMints(path: string, mints: ReadonlyMap<RuneId, number>): void {
   const lines = [...mints].map(([rune, count]) => `${runeIdText(rune)} ${count}\n`).join('');
   writeFileSync(path, `${checksum(Buffer.from(lines))}\n${lines}`);

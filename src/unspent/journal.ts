@@ -1,6 +1,6 @@
 /**
- * The changes of the last blocks: a file with one record per block. Everything newer than the sorted files is computed
- * from these records, so a reorganisation only removes the last ones.
+ * Journal of the last blocks: a file with one record of changes per block. A reorganisation only removes the last
+ * records, because everything newer than the sorted files is computed from the journal.
  *
  * A record is its length (4 bytes), its checksum (8 bytes) and the bytes of blockRecord.ts.
  */
@@ -11,7 +11,7 @@ import { checksum, DamagedStateError, readFully } from './checked.ts';
 const HEAD_BYTES = 12;
 
 interface Place extends IndexedBlock {
-  /** Where the record begins and ends. */
+  /** Offsets of the record's first byte, and of the byte after it. */
   readonly from: number;
   readonly to: number;
 }
@@ -37,8 +37,8 @@ export class Journal {
   }
 
   /**
-   * Opens a journal. Removes the first record that is not valid and all after it: a killed pull may leave a part of
-   * one. Calls `onRecord` with each record, from the first to the last.
+   * Opens a journal. Calls `onRecord` with each record, from first to last. Removes the first invalid record and all
+   * later ones, because a killed pull may leave a part of a record.
    */
   static open(path: string, onRecord: (bytes: Uint8Array) => void): Journal {
     const bytes = readFileSync(path);
@@ -64,12 +64,12 @@ export class Journal {
     return this.#places;
   }
 
-  /** Bytes of all records. */
+  /** Bytes of all records, including pending ones. */
   get size(): number {
     return this.#places.at(-1)?.to ?? 0;
   }
 
-  /** Adds a record, which is on the disk after the next `sync`. */
+  /** Adds a record in memory. `sync` writes it to disk. */
   append(block: IndexedBlock, record: Buffer): void {
     const head = Buffer.alloc(HEAD_BYTES);
     head.writeUInt32LE(record.length);
@@ -79,7 +79,7 @@ export class Journal {
     this.#pending.push(Buffer.concat([head, record]));
   }
 
-  /** Bytes of records that are not on the disk. */
+  /** Bytes of records that are not on disk yet. */
   get pendingBytes(): number {
     return this.size - this.#written;
   }
@@ -96,10 +96,10 @@ export class Journal {
     this.#written = at;
   }
 
-  /** Removes the records above a height. */
+  /** Removes the records of blocks above a height. */
   cut(height: number): void {
     for (; (this.#places.at(-1)?.height ?? -1) > height; this.#places.pop()) this.#pending.pop();
-    // A failed sync may have left a part of a record.
+    // A failed sync may have left part of a record.
     this.#written = Math.min(this.#written, this.size);
     ftruncateSync(this.#file, this.#written);
     fsyncSync(this.#file);
@@ -121,7 +121,7 @@ export class Journal {
   }
 }
 
-/** Returns the end of the record at `from`. Undefined when it is incomplete or damaged. */
+/** Returns the end of the record at `from`. Undefined if the record is incomplete or damaged. */
 function endOf(bytes: Buffer, from: number): number | undefined {
   if (from + HEAD_BYTES > bytes.length) return undefined;
   const to = from + HEAD_BYTES + bytes.readUInt32LE(from);

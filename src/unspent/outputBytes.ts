@@ -1,11 +1,11 @@
-/** Writes and reads an unspent output as bytes: its script and its balances. */
+/** Encodes and decodes an unspent output: its script and its balances. */
 import { copyOf, type LentBytes, lend, peek } from '../runes/bytes.ts';
 import type { RuneOutput } from '../runes/ledger.ts';
 
 /** Bytes of the longest integer: 128 bits in groups of 7. */
 const MOST_BYTES = 19;
 
-/** Appends integers and bytes to a buffer that grows. */
+/** Appends integers and bytes to a growing buffer. */
 export class ByteWriter {
   bytes = Buffer.allocUnsafe(4096);
   length = 0;
@@ -17,14 +17,14 @@ export class ByteWriter {
     this.bytes = larger;
   }
 
-  /** Appends a copy of the bytes, or of their part from `from` to `to`. */
+  /** Appends a copy of the bytes from `from` to `to`. */
   put(bytes: Uint8Array | LentBytes, from = 0, to = bytes.length): void {
     this.reserve(to - from);
     this.bytes.set((bytes as Uint8Array).subarray(from, to), this.length);
     this.length += to - from;
   }
 
-  /** Removes all bytes. Views of them may change afterwards. */
+  /** Removes all bytes. Later writes may overwrite earlier views. */
   clear(): void {
     this.length = 0;
   }
@@ -49,7 +49,7 @@ export class ByteWriter {
     this.bytes[this.length++] = rest;
   }
 
-  /** Appends an integer from 0 to 2^128 - 1 in the same form. */
+  /** Appends an integer from 0 to 2^128 - 1 in the format of `integer`. */
   amount(value: bigint): void {
     let rest = value;
     this.reserve(MOST_BYTES);
@@ -57,13 +57,13 @@ export class ByteWriter {
     this.integer(Number(rest));
   }
 
-  /** Returns all bytes, without a copy. */
+  /** Returns a view of all bytes, not a copy. */
   view(): Buffer {
     return this.bytes.subarray(0, this.length);
   }
 }
 
-/** Reads what a ByteWriter wrote. The bytes may be lent: what a reader returns of them is lent too. */
+/** Decodes the bytes of a ByteWriter. If the bytes are lent, so are the bytes that `take` returns. */
 export class ByteReader {
   readonly #bytes: Uint8Array;
 
@@ -84,7 +84,7 @@ export class ByteReader {
   }
 
   amount(): bigint {
-    // Six groups fit a number, and most amounts fit six groups.
+    // A number can hold six groups of 7 bits, which is enough for most amounts.
     let [low, scale] = [0, 1];
     for (let group = 0; group < 6; group++, scale *= 128) {
       const byte = this.#next();
@@ -103,7 +103,7 @@ export class ByteReader {
     return this.at >= this.#bytes.length;
   }
 
-  /** Returns the next bytes, which the owner of the buffer may overwrite. */
+  /** Returns the next bytes as a view. The owner of the buffer may overwrite them. */
   take(length: number): LentBytes {
     this.at += length;
     return lend(this.#bytes, this.at - length, this.at);
@@ -129,7 +129,7 @@ export function writeOutput(writer: ByteWriter, { script, balances }: RuneOutput
   }
 }
 
-/** Reads what `writeOutput` wrote. The result has copies only. */
+/** Decodes an output. Copies the script, so that the result may be kept. */
 export function readOutput(reader: ByteReader): RuneOutput {
   const script = copyOf(reader.take(reader.integer()));
   const balances: { rune: number; amount: bigint }[] = [];

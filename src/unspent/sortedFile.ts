@@ -1,10 +1,10 @@
 /**
- * A file of the outputs that a range of blocks created or spent, sorted by outpoint. It is never changed.
+ * File of the outputs that a range of blocks created or spent, sorted by outpoint. Never changed after writing.
  *
- *     pages    entries, one after the other; a page has one entry, or at most `sortedPageBytes`
- *     index    for each page: its first outpoint, where it begins, its checksum
- *     filter   a Bloom filter of all outpoints
- *     footer   numbers and checksum of the rest
+ *     pages    entries, one after another; a page has one entry, or at most `sortedPageBytes` bytes
+ *     index    for each page: first outpoint, offset, checksum
+ *     filter   Bloom filter of all outpoints
+ *     footer   offset of the index, counts, and a checksum of index and filter
  *
  * An entry is the outpoint, the length of the value plus one (0: spent), and the value.
  */
@@ -23,13 +23,10 @@ const INDEX_ENTRY = OUTPOINT_BYTES + 8 + 8;
 const FOOTER_BYTES = 48;
 const MAGIC = Buffer.from('RUNEOUT1');
 
-/** Bytes that are written at once. */
+/** Bytes per write. */
 const CHUNK_BYTES = 1 << 20;
 
-/**
- * Writes changes that are ascending by key. `most` is an upper bound of their number. Yields to the event loop from time
- * to time.
- */
+/** Writes changes that ascend by key, at most `most`. Yields to the event loop from time to time. */
 export async function writeSortedFile(
   path: string,
   changes: Iterable<Change>,
@@ -97,12 +94,12 @@ export class SortedFile {
   readonly #index: Buffer;
   readonly #filter: Bloom;
   readonly #pages: number;
-  /** Bytes of all pages, which is where the index begins. */
+  /** Bytes of all pages. Also the offset of the index. */
   readonly size: number;
   readonly entries: number;
   #page = Buffer.alloc(0);
 
-  /** Opens a file. Throws a DamagedStateError when it is damaged. */
+  /** Opens a file. Throws a DamagedStateError if it is damaged. */
   constructor(path: string) {
     this.#path = path;
     this.#file = openSync(path, 'r');
@@ -126,11 +123,11 @@ export class SortedFile {
     }
   }
 
-  /** Returns the value of an output, `'spent'`, or undefined when the file does not have it. The next call overwrites its bytes. */
+  /** Returns the value of an output, `'spent'`, or undefined if the output is not here. The next call overwrites it. */
   find(key: Uint8Array, at: number): ByteReader | 'spent' | undefined {
     if (this.#pages === 0 || !this.#filter.mayHave(key, at)) return undefined;
     const wanted = key instanceof Buffer ? key : Buffer.from(key.buffer, key.byteOffset, key.byteLength);
-    // The last page that begins at or before the key.
+    // Finds the last page whose first key is not above the key.
     let [low, high] = [0, this.#pages];
     while (high - low > 1) {
       const middle = (low + high) >>> 1;
@@ -150,7 +147,7 @@ export class SortedFile {
     return undefined;
   }
 
-  /** Yields all entries, ascending by key. An entry is valid until the next one is read. */
+  /** Yields all entries, ascending by key. The next step overwrites the bytes of an entry. */
   *changes(): Generator<Change> {
     for (let page = 0; page < this.#pages; page++) {
       const bytes = this.#readPage(page);
@@ -169,7 +166,7 @@ export class SortedFile {
     closeSync(this.#file);
   }
 
-  /** Reads a page and checks it. All pages share one buffer, so the next call overwrites it. */
+  /** Reads a page and verifies its checksum. All pages share one buffer, so the next call overwrites the page. */
   #readPage(page: number): LentBytes {
     const place = page * INDEX_ENTRY + OUTPOINT_BYTES;
     const from = Number(this.#index.readBigUInt64LE(place));
@@ -190,8 +187,8 @@ export class SortedFile {
 }
 
 /**
- * Yields the newest entry of each key. `files` are from old to new. `isOldest`: there is no older file, so spent
- * outputs are left out.
+ * Yields the newest entry of each key. `files` go from old to new. With `isOldest` (none is older), omits spent
+ * outputs.
  */
 export function* merged(files: readonly SortedFile[], isOldest: boolean): Generator<Change> {
   const heads = files.map((file) => {
@@ -200,12 +197,12 @@ export function* merged(files: readonly SortedFile[], isOldest: boolean): Genera
   });
   for (;;) {
     let first: Change | undefined;
-    // The newest of equal keys is the last one in the list.
+    // Of equal keys, the entry of the last file is the newest.
     for (const { head } of heads) if (head && (!first || order(head, first) <= 0)) first = head;
     if (!first) return;
     if (first.value !== undefined || !isOldest) yield first;
     const taken = first;
-    // Compared before any file reads on, which overwrites the bytes of the taken entry.
+    // Compares before any file reads on, because reading overwrites the bytes of the taken entry.
     const equal = heads.filter(({ head }) => head && order(head, taken) === 0);
     for (const source of equal) source.head = source.changes.next().value as Change | undefined;
   }

@@ -1,14 +1,12 @@
-/**
- * Reads an archive with the functions of the web platform, which browsers, Node.js, Deno, Bun and workers share.
- */
+/** Reads an archive with functions of the web platform, which browsers, Node.js, Deno, Bun and workers share. */
 
-/** Value of the Range header for these bytes. */
+/** Returns the value of the Range header for these bytes. */
 export const rangeOf = (offset: number, length: number): string => `bytes=${offset}-${offset + length - 1}`;
 
 /**
  * Returns the bytes `offset` to `offset + length - 1` of a file, from the answer to a request for this range or for the
- * whole file. Hosts may ignore a range and send everything: then the part is cut out, and the rest is not read.
- * Undefined when the file is missing or shorter. Rejects for any other status; `path` is for that message.
+ * whole file. If the host ignores the range and sends everything, cuts the bytes out and does not read the rest.
+ * Undefined if the file is missing or shorter. Rejects for any other status, with `path` in the message.
  */
 export async function partOf(path: string, response: Response, offset: number, length: number): Promise<Uint8Array | undefined> {
   const { status } = response;
@@ -19,7 +17,7 @@ export async function partOf(path: string, response: Response, offset: number, l
   throw new Error(`${path} was answered with status ${status}`);
 }
 
-/** True unless the header, which other origins may hide, names another start. */
+/** True unless the header gives another start. Browsers may hide the header from other origins. */
 function startsAt(response: Response, offset: number): boolean {
   const range = response.headers.get('content-range');
   return range === null || range.startsWith(`bytes ${offset}-`);
@@ -45,12 +43,12 @@ async function bytesOf({ body }: Response, skip: number, length: number): Promis
   }
 }
 
-/** Inflates one gzip member to text. Rejects for other bytes, a wrong checksum, and more than `most` bytes. */
+/** Inflates one gzip member to text. Rejects for invalid bytes, a wrong checksum, or more than `most` bytes. */
 export async function inflateText(member: Uint8Array, most: number): Promise<string> {
   const stream = new DecompressionStream('gzip');
   const writer = stream.writable.getWriter();
-  // A failure shows when the result is read. Without these handlers, it would also count as unhandled. The types of
-  // browsers exclude shared memory, which no host uses.
+  // The loop below throws the error of a failure. Without these handlers, the error would also count as unhandled. The
+  // types of browsers exclude shared memory, which no host uses.
   writer.write(member as Uint8Array<ArrayBuffer>).catch(() => undefined);
   writer.close().catch(() => undefined);
   const reader = (stream.readable as ReadableStream<Uint8Array>).getReader();

@@ -1,6 +1,4 @@
-/**
- * Writes the files of rendered batches. Runs in a writer thread (writer.ts), or in the main thread for small builds.
- */
+/** Writes the files of rendered batches, in a writer thread (writer.ts) or, for small builds, in the main thread. */
 import type { Site } from '../pages/site.ts';
 import type { Batch } from '../render/servedOrder.ts';
 import { BlockSpool, type SpooledBlock } from './blockSpool.ts';
@@ -9,23 +7,23 @@ import { PathList } from './pathList.ts';
 import { CountingSink, DiskSink } from './sinks.ts';
 
 export interface WriterTarget {
-  /** The output folder; undefined in a dry run, in which files are only counted. */
+  /** Output folder. Undefined in a dry run, which only counts files. */
   readonly root: string | undefined;
-  /** The file that lists the paths of new and changed files. */
+  /** File for the list of new and changed files. */
   readonly added: string;
-  /** Whether unchanged files are listed too. */
+  /** True if unchanged files are listed too. */
   readonly listKept: boolean;
-  /** A new file for the compressed pages of an archive; undefined when the build has none. */
+  /** New file for the compressed pages of an archive. Undefined for a build without an archive. */
   readonly spool: string | undefined;
 }
 
 /** Page counts of one block, including the pages of its transactions. */
 export interface WrittenBlock {
   readonly height: number;
-  /** 0 in layout `archive`, as `bytes`. */
+  /** 0 in layout `archive`, like `bytes`. */
   readonly files: number;
   readonly bytes: number;
-  /** The compressed pages, if the build has an archive. */
+  /** Compressed pages. Undefined for a build without an archive. */
   readonly spooled: SpooledBlock | undefined;
 }
 

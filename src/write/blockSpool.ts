@@ -1,6 +1,6 @@
 /**
- * Compresses the pages of blocks for layout `archive`. A writer thread appends them to a file of its own, because the
- * segments that they belong to are only known when all blocks are rendered (archiver/segments.ts).
+ * Compresses the pages of blocks for layout `archive`. Each writer thread appends them to its own file (the spool),
+ * because their segments are known only after all blocks are rendered (archiver/segments.ts).
  *
  * For each block, the spool has its pages and then its line of the directory.
  */
@@ -15,17 +15,17 @@ import { gzipMember } from './compress.ts';
 import { writeAll } from './lineFile.ts';
 import { PageBuffer } from './pageBuffer.ts';
 
-/** Where a block is in a spool. All sizes are in bytes. */
+/** Position of a block in a spool. All sizes are in bytes. */
 export interface SpooledBlock {
   readonly file: string;
   readonly offset: number;
   /** Size of all pages. */
   readonly bytes: number;
-  /** Size of the line of the directory that follows the pages. */
+  /** Size of the directory line, which follows the pages. */
   readonly entry: number;
 }
 
-/** Counts the records of each operation in some pages of a block, in the order of OPERATIONS. Absent operations are left out. */
+/** Counts the records of each operation in some pages of a block, in the order of OPERATIONS. Skips absent ones. */
 export function countOperations(
   batch: Batch,
   block: BatchBlock,
@@ -43,7 +43,7 @@ export function countOperations(
   return Object.fromEntries(named.filter(([, ofOperation]) => ofOperation.some((count) => count > 0)));
 }
 
-/** Appends blocks to a file. */
+/** Appends blocks to a spool. */
 export class BlockSpool {
   readonly #file: string;
   readonly #handle: number;
@@ -56,7 +56,7 @@ export class BlockSpool {
     this.#handle = openSync(file, 'wx');
   }
 
-  /** Compresses and appends a block of a batch. Throws a BuildError for a page that is too large, and system errors. */
+  /** Compresses and appends a block. Throws a BuildError for a page that is too large, and system errors. */
   add(batch: Batch, block: BatchBlock, site: Site): SpooledBlock {
     const limit = maximumLimit(site);
     const members: Buffer[] = [];
@@ -85,7 +85,7 @@ export class BlockSpool {
   }
 }
 
-/** Reads parts of spools. Each file is opened once. */
+/** Reads parts of spools. Opens each file once. */
 export class SpoolReader {
   readonly #handles = new Map<string, number>();
 

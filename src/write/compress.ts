@@ -1,6 +1,6 @@
 /**
  * Compresses pages: into `.gz` and `.br` files for hosts that send precompressed files, and into the gzip members of
- * layout `archive`. Their bytes depend on the version of zlib, so verification compares the unpacked bytes.
+ * layout `archive`. The compressed bytes depend on the version of zlib, so verification compares the unpacked bytes.
  */
 import { brotliCompressSync, brotliDecompressSync, constants, gunzipSync, gzipSync } from 'node:zlib';
 import { MOST_INFLATED } from '../archive/root.ts';
@@ -18,16 +18,21 @@ export function compress(bytes: Uint8Array, encoding: Encoding): Buffer {
   return brotliCompressSync(bytes, { params });
 }
 
-/** Unpacks bytes. Throws when they are damaged or unpack to more than `length` bytes. */
+/** Unpacks bytes. Throws if they are damaged or unpack to more than `length` bytes. */
 export const decompress = (bytes: Uint8Array, encoding: Encoding, length: number): Buffer =>
   (encoding === 'gz' ? gunzipSync : brotliDecompressSync)(bytes, { maxOutputLength: length });
 
-/** Takes the same time as level 1, and makes pages a fiftieth smaller. Level 6 makes them a twelfth smaller, in 1.7 times the time. */
+/**
+ * Gzip level of archive pages. Level 3 takes the same time as level 1 and makes pages a fiftieth smaller. Level 6 makes
+ * them a twelfth smaller, in 1.7 times the time.
+ */
 const MEMBER_LEVEL = 3;
-/** The place in a gzip header where zlib names the operating system. 255 stands for unknown: the bytes are the same everywhere. */
+/**
+ * Offset in a gzip header where zlib names the operating system. 255 means unknown, so all systems give equal bytes.
+ */
 const SYSTEM_AT = 9;
 
-/** Makes one gzip member. Its bytes depend on the version of zlib. */
+/** Compresses bytes into one gzip member. The result depends on the version of zlib. */
 export function gzipMember(bytes: Uint8Array): Buffer {
   if (bytes.length > MOST_INFLATED) {
     throw new BuildError(`a page has ${bytes.length} bytes, more than the ${MOST_INFLATED} that layout archive allows`, [
@@ -39,5 +44,5 @@ export function gzipMember(bytes: Uint8Array): Buffer {
   return member;
 }
 
-/** Unpacks a gzip member of an archive into text. Throws when it is damaged, or larger than any that a build makes. */
+/** Unpacks a gzip member of an archive into text. Throws if it is damaged or larger than a build allows. */
 export const inflate = (member: Uint8Array): string => gunzipSync(member, { maxOutputLength: MOST_INFLATED }).toString();

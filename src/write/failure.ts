@@ -1,6 +1,4 @@
-/**
- * Turns system errors of a build into errors that say what to do.
- */
+/** Converts system errors of a build to errors with advice. */
 import { BuildError, CliError, codeOf, messageOf } from '../errors.ts';
 
 const ADVICE: Readonly<Record<string, string>> = {
@@ -13,13 +11,13 @@ const ADVICE: Readonly<Record<string, string>> = {
   ENFILE: 'Too many files are open on this machine. Build again when it is less busy.',
 };
 
-/** Makes the BuildError for a failed file operation, with advice for common codes. Files already written stay. */
+/** Returns the BuildError for a failed file operation, with advice for common codes. Written files stay. */
 export function writeFailure(error: { readonly message: string; readonly code?: string | undefined }): BuildError {
   const advice = ADVICE[error.code ?? ''];
   return new BuildError(`writing the output failed: ${error.message}`, advice === undefined ? [] : [advice]);
 }
 
-/** Runs file operations. Rejects with a BuildError in place of a system error. */
+/** Runs file operations. Rejects with a BuildError instead of a system error. */
 export async function explainFiles<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

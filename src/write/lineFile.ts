@@ -1,17 +1,15 @@
-/**
- * Writes files of lines.
- */
+/** Writes files of lines. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 
-/** Writes all bytes to an open file. A single write may be short, for example when the disk is nearly full. */
+/** Writes all bytes to an open file. A single write may be short, for example on an almost full disk. */
 export function writeAll(handle: number, bytes: Uint8Array): void {
   for (let written = 0; written < bytes.length; ) written += writeSync(handle, bytes, written);
 }
 
-/** Characters that are written at once. */
+/** Characters per write. */
 const AT_ONCE = 64 * 1024;
 
-/** A temporary file of lines, which replaces a file with this name. */
+/** Temporary file of lines, which replaces any file at its path. */
 export class LineFile {
   readonly file: string;
   readonly #handle: number;
@@ -23,7 +21,7 @@ export class LineFile {
     this.#handle = openSync(file, 'w');
   }
 
-  /** Adds a line, which has no line feed. */
+  /** Adds a line, which must not contain a line feed. */
   add(line: string): void {
     this.#text += `${line}\n`;
     this.count += 1;
@@ -45,7 +43,7 @@ export class LineFile {
   }
 }
 
-/** Writes a file of lines: those that `add` adds. Closes it also when `add` fails. */
+/** Writes the lines that `add` adds to a file. Closes the file even if `add` fails. */
 export async function writeLines(file: string, add: (lines: LineFile) => Promise<void> | void): Promise<LineFile> {
   const lines = new LineFile(file);
   try {

@@ -1,16 +1,14 @@
-/**
- * Makes folders of the output and the cache. They are never symbolic links, so nothing is written outside them.
- */
+/** Creates folders of the output and the cache. They are never symbolic links, so that nothing is written outside. */
 import { lstatSync, mkdirSync, rmSync } from 'node:fs';
 
 /**
- * Makes a folder inside an existing one. Replaces a file or a symbolic link at this path; the target of the link stays.
+ * Creates a folder inside an existing one. Replaces a file or a symbolic link at this path, but not the link's target.
  * Throws system errors.
  */
 export function makeFolder(path: string): void {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats?.isDirectory() === true) return;
   if (stats !== undefined) rmSync(path);
-  // With `recursive` it is no error when another thread has just made the folder.
+  // With `recursive`, it is no error if another thread has just created the folder.
   mkdirSync(path, { recursive: true });
 }

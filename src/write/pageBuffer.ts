@@ -1,10 +1,10 @@
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
 
-/** Joins the parts of a page in one buffer, because allocating memory for each page costs more than copying it. */
+/** Joins the parts of a page in one buffer, because allocating memory for each page costs more than copying. */
 export class PageBuffer {
   #bytes = Buffer.allocUnsafeSlow(1 << 16);
 
-  /** Returns a page: `head`, `records` (joined by commas) and the envelope's tail. It is valid until the next call. */
+  /** Returns a page: `head`, `records` (joined by commas) and the envelope's tail. The next call overwrites it. */
   join(head: string, records: Uint8Array): Buffer {
     const length = head.length + records.length + ENVELOPE_TAIL.length;
     if (length > this.#bytes.length) this.#bytes = Buffer.allocUnsafeSlow(length * 2);

@@ -1,6 +1,6 @@
 /**
- * Turns a batch of rendered records into the page files of its lists. Paths and page sizes come from the page map. The
- * body of a page is a slice of the batch's bytes; only lists by operation copy their records together first.
+ * Converts a batch of rendered records to the page files of its lists. Paths and page sizes come from the page map. The
+ * body of a page is a slice of the batch's bytes. Only lists by operation copy their records together first.
  */
 import { envelopeHead } from '../pages/envelope.ts';
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
@@ -9,16 +9,16 @@ import type { Encoding, Site } from '../pages/site.ts';
 import { RecordBytes, type RecordSlices, sliceRecords } from '../render/recordBytes.ts';
 import { type Batch, type BatchBlock, TX_ID_LENGTH } from '../render/servedOrder.ts';
 
-/** Receives files, to write or only to count them. Paths are relative to the output folder (pages/paths.ts). */
+/** Receives files, to write them or only to count them. Paths are relative to the output folder (pages/paths.ts). */
 export interface FileSink {
   /**
-   * Takes a page, and makes its compressed files. The page is `head`, `records` (joined by commas) and the envelope's
-   * tail. Returns its length in bytes.
+   * Receives a page and creates its compressed files. The page is `head`, `records` (joined by commas) and the
+   * envelope's tail. Returns its length in bytes.
    */
   page(path: string, head: string, records: Uint8Array, encodings: readonly Encoding[]): number;
-  /** Takes a file that is not a page. */
+  /** Receives a file that is not a page. */
   file(path: string, bytes: Uint8Array): void;
-  /** Makes a page (of `length` bytes) and its compressed files available under a second path. */
+  /** Makes a page of `length` bytes, and its compressed files, available under a second path. */
   link(path: string, target: string, length: number, encodings: readonly Encoding[]): void;
 }
 
@@ -59,7 +59,7 @@ function* listsOf(batch: Batch, block: BatchBlock, site: Site): Generator<[Opera
   }
 }
 
-/** Passes all pages of a list to the sink, also under `secondStem` when given. */
+/** Passes all pages of a list to the sink, and again under `secondStem` if given. */
 function emitList(stem: string, { total, slice }: List, site: Site, sink: FileSink, secondStem?: string): void {
   for (const page of pagesOf(total, site)) {
     const path = pagePath(stem, page, site);
@@ -70,10 +70,10 @@ function emitList(stem: string, { total, slice }: List, site: Site, sink: FileSi
   }
 }
 
-/** Buffer of `gather`. It is reused, because allocating memory costs more than copying the records. */
+/** Buffer of `gather`, reused because allocating memory costs more than copying the records. */
 const gathered = new RecordBytes(0, 0);
 
-/** Copies the records of one operation of a block into one buffer. The result is valid until the next call. */
+/** Copies the records of one operation of a block into one buffer. The next call overwrites the result. */
 function gather(batch: Batch, block: BatchBlock, code: number): RecordSlices {
   gathered.clear();
   const end = block.first + block.records;

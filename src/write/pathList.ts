@@ -1,14 +1,12 @@
-/**
- * Writes lists of the paths that a build added or removed, one path per line.
- */
+/** Writes lists of the paths that a build added or removed, one path per line. */
 import { closeSync, constants, fsyncSync, openSync } from 'node:fs';
 import { codeOf, messageOf } from '../errors.ts';
 import { writeAll } from './lineFile.ts';
 
-/** Flags that open a plain file to append to it. A link or a pipe in its place is an error. */
+/** Flags that open a plain file to append to it. Opening a link or a pipe fails. */
 const APPEND = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** A buffered list of paths on disk. */
+/** Buffered list of paths on disk. */
 export class PathList {
   readonly #file: string;
   /** Undefined until the first flush. */
@@ -27,12 +25,12 @@ export class PathList {
     this.#length += this.#buffer.write(`${path}\n`, this.#length, 'latin1');
   }
 
-  /** Writes the buffered paths. Creates the file, also when there are none. Throws system errors that name the file. */
+  /** Writes the buffered paths. Creates the file even if there are none. Throws system errors that name the file. */
   flush(): void {
     this.#write(() => undefined);
   }
 
-  /** Flushes, then waits until the list is on the disk. Throws as `flush` does. */
+  /** Flushes, then waits until the list is on disk. Throws like `flush`. */
   sync(): void {
     this.#write(fsyncSync);
   }

@@ -1,6 +1,6 @@
 /**
- * Writes batches in writer threads, so that rendering and writing overlap. Rendering waits when all threads are busy.
- * The first records of a build are written in the main thread: a thread would take longer to start than to write them.
+ * Writes batches in writer threads, so that rendering and writing overlap. Rendering waits while all threads are busy.
+ * The main thread writes the first records of a build, because starting a thread would take longer than writing them.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -15,7 +15,7 @@ import type { WriterData, WriterReply } from './writer.ts';
 
 interface Writer {
   readonly worker: Worker;
-  /** Settles when the current batch is written; undefined while the thread is idle. */
+  /** Settles when the current batch is written. Undefined while the thread is idle. */
   busy: Promise<void> | undefined;
 }
 
@@ -37,12 +37,10 @@ export class WriterPool {
   #submitted = 0;
   /** Number of records whose pages are written. */
   records = 0;
-  /** Set when a thread ended by itself. */
+  /** Set if a thread ended by itself. */
   #failure: BuildError | undefined;
 
-  /**
-   * Starts at most one thread per target, when needed. With one target, everything is written in this thread.
-   */
+  /** Starts threads on demand, at most one per target. With one target, writes everything in the main thread. */
   constructor(site: Site, targets: readonly [WriterTarget, ...WriterTarget[]], limits: Pick<WorkLimits, 'batchRecords'>) {
     this.#site = site;
     this.#limits = limits;
@@ -50,8 +48,8 @@ export class WriterPool {
   }
 
   /**
-   * Writes a batch, or passes it to a thread. The buffers of the batch move to that thread, so the caller must not use
-   * them again. Rejects with a BuildError when writing this batch or an earlier one failed.
+   * Writes a batch, or passes it to a thread. The thread takes over the batch's buffers, so the caller must not use
+   * them again. Rejects with a BuildError if writing this batch or an earlier one failed.
    */
   async submit(batch: Batch): Promise<void> {
     for (const { records } of batch.blocks) this.#submitted += records;
@@ -67,7 +65,7 @@ export class WriterPool {
 
   #writeHere(batch: Batch): void {
     const [target] = this.#targets;
-    // The first thread has the same target, but needs a spool of its own.
+    // The first thread has the same target, but needs its own spool.
     this.#own ??= new BatchWriter(this.#site, { ...target, spool: target.spool && `${target.spool}-first` });
     try {
       this.#count(batch, this.#own.write(batch));
@@ -76,7 +74,7 @@ export class WriterPool {
     }
   }
 
-  /** Returns an idle thread. Starts one when all are busy, or waits when there are enough. */
+  /** Returns an idle thread. Starts one if all are busy, or waits if there are enough. */
   async #idleWriter(): Promise<Writer> {
     for (;;) {
       const idle = this.#writers.find((w) => w.busy === undefined);
@@ -119,7 +117,7 @@ export class WriterPool {
     for (const { records } of batch.blocks) this.records += records;
   }
 
-  /** Waits until all batches are written. Rejects with a BuildError when one failed. */
+  /** Waits until all batches are written. Rejects with a BuildError if one failed. */
   async finish(): Promise<Written> {
     await Promise.all(this.#writers.map((w) => w.busy));
     return { blocks: this.#blocks, kept: this.#kept };

@@ -1,10 +1,8 @@
-/**
- * Reads regular files only. Never follows a symbolic link and never waits for a pipe: a build makes neither.
- */
+/** Reads only regular files. Follows no symbolic link and waits for no pipe, because a build creates neither. */
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 
-/** Thrown when the path is a link, a folder, a pipe, a socket or a device. */
+/** Thrown if the path is a link, a folder, a pipe, a socket or a device. */
 export class NotAFileError extends Error {
   override readonly name = 'NotAFileError';
   constructor() {
@@ -15,7 +13,7 @@ export class NotAFileError extends Error {
 /** Error codes for opening a symbolic link (ELOOP, EMLINK) or a socket (ENXIO). */
 const NO_FILE = ['ELOOP', 'EMLINK', 'ENXIO'];
 
-/** Opens a file for reading. The caller closes the handle. Throws a NotAFileError or a system error. */
+/** Opens a file for reading. The caller must close the handle. Throws a NotAFileError or a system error. */
 export function openRegularFile(path: string): number {
   let handle: number;
   try {

@@ -1,6 +1,4 @@
-/**
- * Replaces files atomically, and links files that have the same content.
- */
+/** Replaces files atomically, and links files that have the same content. */
 import { closeSync, constants, copyFileSync, linkSync, lstatSync, openSync, readSync, renameSync, rmSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../errors.ts';
@@ -8,15 +6,15 @@ import { writeAll } from './lineFile.ts';
 import { openRegularFile, readRegularFile } from './regularFile.ts';
 import { syncFile, syncFolder } from './sync.ts';
 
-/** Suffix of a file that will replace another. A full build removes those that a killed build left behind. */
+/** Suffix of a file that will replace another. A full build removes such files of a killed build. */
 const TEMPORARY_SUFFIX = '.tmp';
 
 /**
- * Replaces `target` by the file that `write` makes at a temporary path. A reader of `target` sees the old file or the
- * new one, never a part. Throws what `write` throws, and system errors.
+ * Replaces `target` by the file that `write` creates at a temporary path. A reader of `target` sees the complete old or
+ * the complete new file. Throws the errors of `write`, and system errors.
  */
 export function replaceFile(target: string, write: (temporary: string) => void, temporary = `${target}${TEMPORARY_SUFFIX}`): void {
-  // A temporary file of a killed build may be a hard link: writing to it would change another file.
+  // The temporary file of a killed build may be a hard link. Writing to it would change another file.
   rmSync(temporary, { recursive: true, force: true });
   try {
     write(temporary);
@@ -29,7 +27,7 @@ export function replaceFile(target: string, write: (temporary: string) => void, 
   }
 }
 
-/** Replaces a small file, as `replaceFile` does. After a power cut, the file is the old one or the new one. */
+/** Replaces a small file like `replaceFile`. After a power cut, the file is the old one or the new one. */
 export function replaceDurably(target: string, text: string, temporary?: string): void {
   const write = (path: string) => {
     writeNew(path, Buffer.from(text));
@@ -40,8 +38,8 @@ export function replaceDurably(target: string, text: string, temporary?: string)
 }
 
 /**
- * Creates a file with these bytes. Throws system errors: EEXIST when the path exists, even as a broken link. Leaves no
- * partial file behind.
+ * Creates a file with these bytes. Throws system errors, such as EEXIST if the path exists, even as a broken link.
+ * Leaves no partial file behind.
  */
 export function writeNew(path: string, bytes: Uint8Array): void {
   const handle = openSync(path, 'wx');
@@ -55,10 +53,10 @@ export function writeNew(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** Error codes of file systems that cannot make a hard link; EMLINK means that this file has too many. */
+/** Error codes of file systems that cannot create a hard link. EMLINK means that the file has too many. */
 const NO_LINKS = ['EXDEV', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** Makes a hard link. Returns the error code when the file system cannot make it, and throws any other error. */
+/** Creates a hard link. Returns the error code if the file system cannot create one. Throws any other error. */
 export function tryLink(from: string, to: string): string | undefined {
   try {
     linkSync(from, to);
@@ -70,23 +68,23 @@ export function tryLink(from: string, to: string): string | undefined {
   }
 }
 
-/** True when the path is a regular file with exactly these bytes. */
+/** True if the path is a regular file with exactly these bytes. */
 export function hasBytes(path: string, content: Uint8Array): boolean {
   const stats = statOf(path);
   return stats?.isFile() === true && stats.size === content.length && readRegularFile(path).equals(content);
 }
 
-/** True when both paths are regular files with the same bytes. */
+/** True if both paths are regular files with the same bytes. */
 export function isSameFile(a: string, b: string): boolean {
   const [first, second] = [statOf(a), statOf(b)];
   if (first?.isFile() !== true || second?.isFile() !== true) return false;
   return areLinked(first, second) || (first.size === second.size && haveSameBytes(a, b, first.size));
 }
 
-/** Size of the pieces, in bytes, in which larger files are compared. */
+/** Size of the pieces in which larger files are compared, in bytes. */
 const PIECE = 1 << 20;
 
-/** Compares two files of the same size. */
+/** True if two files of the same size have the same bytes. */
 function haveSameBytes(a: string, b: string, size: number): boolean {
   if (size <= PIECE) return readRegularFile(a).equals(readRegularFile(b));
   const handles: number[] = [];
@@ -116,5 +114,5 @@ export function moveFile(from: string, to: string): void {
 
 const areLinked = (a: Stats, b: Stats): boolean => a.ino === b.ino && a.dev === b.dev;
 
-/** Does not follow a symbolic link. Returns undefined when the path does not exist. */
+/** Returns the stats of a path without following a symbolic link. Undefined if the path does not exist. */
 const statOf = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });

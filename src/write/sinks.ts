@@ -1,6 +1,4 @@
-/**
- * The two implementations of FileSink: one writes files, the other only counts them.
- */
+/** The two implementations of FileSink. One writes files, the other only counts them. */
 import { rmSync } from 'node:fs';
 import { codeOf } from '../errors.ts';
 import { ENVELOPE_TAIL } from '../pages/envelope.ts';
@@ -18,7 +16,7 @@ import { hasBytes, isSameFile, moveFile, replaceFile, tryLink, writeNew } from '
 export interface SinkTotals {
   files: number;
   bytes: number;
-  /** Files that already had the same bytes and were not touched. */
+  /** Number of files that already had the same bytes and were not touched. */
   kept: number;
 }
 
@@ -51,8 +49,8 @@ export class CountingSink implements FileSink {
 /**
  * Writes files below a folder. Calls are synchronous, because that is several times faster than promises.
  *
- * A new page is created in place. An existing file is compared first. When it differs, a rename replaces it, so that
- * readers see the old bytes or the new ones.
+ * A new page is created in place. An existing file is compared first. If it differs, a rename replaces it, so that
+ * readers see either the old bytes or the new ones.
  */
 export class DiskSink implements FileSink {
   readonly totals: SinkTotals = { files: 0, bytes: 0, kept: 0 };
@@ -63,7 +61,7 @@ export class DiskSink implements FileSink {
   #folder = '.';
   readonly #page = new PageBuffer();
 
-  /** Lists new and replaced files in `added`; with `listKept`, unchanged files too. */
+  /** `added` lists new and replaced files. With `listKept`, it also lists unchanged files. */
   constructor(root: string, added?: PathList, listKept = false) {
     this.#root = root;
     this.#added = added;
@@ -83,8 +81,8 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames it into place: readers
-   * could not detect a partial file.
+   * Writes a file that is not a page, unless it already has exactly these bytes. Always renames it into place, because
+   * readers could not detect a partial file.
    */
   file(path: string, bytes: Uint8Array): void {
     this.#count(bytes, this.#put(path, bytes, false));
@@ -96,7 +94,7 @@ export class DiskSink implements FileSink {
     if (!isWritten) this.totals.kept += 1;
   }
 
-  /** Moves a finished file to `path`, unless `path` already has the same bytes. It is not counted in the totals. */
+  /** Moves a finished file to `path`, unless `path` already has the same bytes. The totals do not count it. */
   take(path: string, from: string): void {
     const isPlaced = this.#place(
       path,
@@ -114,7 +112,7 @@ export class DiskSink implements FileSink {
     for (const encoding of encodings) this.#link(sidecarPath(path, encoding), sidecarPath(target, encoding));
   }
 
-  /** Writes a file. Returns false when it already has these bytes. */
+  /** Writes a file. Returns false if it already has these bytes. */
   #put(path: string, bytes: Uint8Array, isPage: boolean): boolean {
     return this.#place(
       path,
@@ -124,7 +122,7 @@ export class DiskSink implements FileSink {
     );
   }
 
-  /** Links `path` to `target`. Returns false when both already have the same bytes. */
+  /** Links `path` to `target`. Returns false if both already have the same bytes. */
   #link(path: string, target: string): boolean {
     const from = `${this.#root}/${target}`;
     return this.#place(
@@ -136,8 +134,8 @@ export class DiskSink implements FileSink {
   }
 
   /**
-   * Makes a file with `make`. Returns false when it is already the same. A new page is made in place: a rename for each
-   * page would take most of the build's time. Any other file is renamed into place.
+   * Creates a file with `make`. Returns false if the file is already the same. Creates a new page in place, because a
+   * rename per page would take most of the build's time. Renames any other file into place.
    */
   #place(path: string, isPage: boolean, isSame: (target: string) => boolean, make: (target: string) => void): boolean {
     const target = this.#prepare(path);
@@ -148,7 +146,7 @@ export class DiskSink implements FileSink {
     return !isKept;
   }
 
-  /** Makes the folder of a path. Returns the path with the root. */
+  /** Creates the folder of a path. Returns the path with the output folder in front. */
   #prepare(path: string): string {
     const folder = path.slice(0, Math.max(path.lastIndexOf('/'), 0));
     if (folder !== this.#folder && !this.#folders.has(folder)) {
@@ -160,7 +158,7 @@ export class DiskSink implements FileSink {
     return `${this.#root}/${path}`;
   }
 
-  /** Makes a folder and its parents. Replaces a link in the place of one of them. */
+  /** Creates a folder and its parents. Replaces a symbolic link in place of a folder. */
   #makeFolder(folder: string): void {
     if (folder === '' || this.#folders.has(folder)) return;
     this.#makeFolder(folder.slice(0, Math.max(folder.lastIndexOf('/'), 0)));
@@ -169,7 +167,7 @@ export class DiskSink implements FileSink {
   }
 }
 
-/** Makes a file with `make`. Returns false when its path exists. */
+/** Creates a file with `make`. Returns false if its path exists. */
 function isNew(make: () => void): boolean {
   try {
     make();
@@ -180,7 +178,7 @@ function isNew(make: () => void): boolean {
   }
 }
 
-/** Makes a hard link, or a copy where the file system cannot link. */
+/** Creates a hard link, or a copy if the file system cannot link. */
 function linkOrCopy(from: string, to: string): void {
   if (tryLink(from, to) !== undefined) writeNew(to, readRegularFile(from));
 }

@@ -1,8 +1,8 @@
 /**
- * Waits until files are on the disk, so that they survive a power cut.
+ * Waits until files are on disk, so that they survive a power cut.
  *
  * Single files are synced with fsync. A build has too many pages for that, so the program `sync` of GNU coreutils syncs
- * their whole file system at once.
+ * their complete file system in one step.
  */
 import { execFile } from 'node:child_process';
 import { closeSync, fsyncSync, openSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { writeFailure } from './failure.ts';
 /** Error codes of file systems and platforms that cannot sync a folder. */
 const CANNOT_SYNC = ['EINVAL', 'ENOTSUP', 'EISDIR', 'EPERM'];
 
-/** Syncs the content of a file. Opens it with `flags`: a folder can only be opened for reading. Throws system errors. */
+/** Syncs the content of a file. A folder can be opened only for reading (`flags`). Throws system errors. */
 export function syncFile(path: string, flags = 'r+'): void {
   const handle = openSync(path, flags);
   try {
@@ -23,7 +23,7 @@ export function syncFile(path: string, flags = 'r+'): void {
   }
 }
 
-/** Syncs the entries of a folder. Does nothing where the file system cannot. Throws system errors. */
+/** Syncs the entries of a folder. Does nothing if the file system cannot do it. Throws system errors. */
 export function syncFolder(path: string): void {
   try {
     syncFile(path, 'r');
@@ -33,15 +33,15 @@ export function syncFolder(path: string): void {
 }
 
 /**
- * Syncs the whole file system of a folder. Resolves to the reason when this is not possible, otherwise to undefined.
- * Rejects with a BuildError when the disk reports an error.
+ * Syncs the complete file system of a folder. Resolves to undefined, or to the reason why this is not possible. Rejects
+ * with a BuildError if the disk reports an error.
  */
 export function syncFileSystem(folder: string): Promise<string | undefined> {
   return new Promise((done, fail) => {
     execFile('sync', ['-f', resolve(folder)], { env: { ...process.env, LC_ALL: 'C' } }, (error, _stdout, stderr) => {
       if (error === null) return done(undefined);
       const [said = ''] = stderr.split('\n');
-      // The message of coreutils when syncfs() fails. Any other message means that this `sync` cannot do it.
+      // Message of coreutils if syncfs() fails. Any other message means that this `sync` does not support it.
       if (/error syncing/.test(said)) return fail(writeFailure({ message: said }));
       done(codeOf(error) === 'ENOENT' ? 'the program "sync" is missing' : said || messageOf(error));
     });

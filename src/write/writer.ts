@@ -1,6 +1,4 @@
-/**
- * Entry point of a writer thread: receives rendered batches from pool.ts and writes their files.
- */
+/** Entry point of a writer thread: receives rendered batches from pool.ts and writes their files. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { codeOf, messageOf } from '../errors.ts';
 import type { Site } from '../pages/site.ts';

@@ -1,11 +1,11 @@
-/** A chain of made-up activity, kept as one ledger file for each block and a runes table, with everything that can happen to it. */
+/** A chain of invented activity, with every possible event. Kept as one ledger file per block and a runes table. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ActivityOracle, type LedgerRow, type RuneRow } from './activityOracle.ts';
 import type { Random } from './history.ts';
 import { hex } from './records.ts';
 
-/** So that the lists have one to four levels: they end at 4,032 and at multiples of 144 and 16, some blocks below the tip. */
+/** Gives the lists one to four levels, which end at 4,032 and at multiples of 144 and 16, some blocks below the tip. */
 const FIRST = 3995;
 /** The last three look like parts of other lists' texts, or are not ASCII. */
 export const ADDRESSES = ['bc1pa', 'bc1pb', 'tb1q', '1:0', '840000:1:bc1pa', 'ümlaut 🜏'];

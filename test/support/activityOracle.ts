@@ -1,6 +1,6 @@
 /**
- * What the API must answer about activity by rune and by address, from the rows of a ledger and a runes table. It shares no code
- * with the program.
+ * Computes the API's answers about activity by rune and by address, from the rows of a ledger and a runes table. Shares
+ * no code with the program.
  */
 export interface LedgerRow {
   readonly rune_id: string;

@@ -36,7 +36,7 @@ export interface ExpectedActivity {
 
 const PATH = /^\/runes(?:\/v1)?\/(?:etchings\/([^/]+)|addresses\/([^/?]+))\/activity(?:\/([^/?;#]+))?(?:\?(.*))?$/;
 
-/** What a mirror in dialect hiro answers. */
+/** Answer of a mirror in dialect hiro. */
 export function expectedActivity(vector: ActivityVector, oracle: ActivityOracle | undefined): ExpectedActivity {
   const { status, body, path, method } = vector;
   const by = (rule: string, code: number, content?: string): ExpectedActivity =>

@@ -1,12 +1,12 @@
 /**
- * A server that answers as the recorded one did (test/fixtures), with whatever faults a test wants: pages of at most 60, a total of 0 past the end of a
- * list, and a status with the tip.
+ * A server that answers like the recorded server (test/fixtures), with the faults that a test wants: pages of at most
+ * 60, a total of 0 past the end of a list, and a status with the tip.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Activity } from './records.ts';
 
-/** What goes wrong with a request. */
+/** Fault of a request. */
 export type Fault =
   | { readonly kind: 'status'; readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }
   /** The connection is cut before the answer, or in its middle. */

@@ -1,6 +1,6 @@
 /**
- * A chain of made-up receipts, sends and burns, kept as one ledger file for each block and a runes table, and an oracle of what the API must
- * say about balances and holders. The oracle shares no code with the program.
+ * A chain of invented receipts, sends and burns, kept as one ledger file per block and a runes table, and an oracle for
+ * the API's answers about balances and holders. The oracle shares no code with the program.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -79,7 +79,7 @@ export class BalanceHistory {
 
   #fill(height: number): Event[] {
     const events: Event[] = [];
-    // What the blocks below leave, and these events.
+    // Balances after the blocks below and these events.
     const has = this.#sums(height - 1);
     for (let tx = 1; tx <= 2 + this.#upTo(9); tx += 1) {
       // The first block etches, so that number 0 is in it.

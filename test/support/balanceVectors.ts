@@ -1,6 +1,7 @@
 /**
- * The 218 recorded exchanges about balances and holders with the real server, and the rules by which a mirror answers otherwise. A plain model
- * of the data has both: the answers of the recorded server, faults included, and those that docs/api.md decides.
+ * The 218 recorded exchanges about balances and holders with the real server, and the rules by which a mirror answers
+ * differently. A plain model of the data computes the answers of the recorded server, including its faults, and the
+ * answers that docs/api.md specifies.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -171,7 +172,7 @@ export interface Expected {
   readonly body?: unknown;
 }
 
-/** What a mirror in dialect hiro answers. Throws when the model does not explain the recording. */
+/** Answer of a mirror in dialect hiro. Throws if the model does not explain the recording. */
 export function expected({ method, path, status, body, ties, request_headers }: BalanceVector): Expected {
   const by = (rule: string, code: number, content?: unknown): Expected => ({ rules: [rule], status: code, body: content });
   if (method === 'HEAD') return { rules: [], status, body: '' };
@@ -215,7 +216,7 @@ export function expected({ method, path, status, body, ties, request_headers }: 
   return { ...answered, rules };
 }
 
-/** The balances of a page, without what tells equal ones apart. */
+/** The balances of a page, without the parts that distinguish equal balances. */
 function withoutNames(body: unknown): unknown {
   const { results, ...page } = body as Page;
   return { ...page, results: results.map((one) => unitsOfShown((one as { balance: string }).balance)) };

@@ -16,8 +16,8 @@ const COMMANDS = './command.ts';
 let running: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command to its end in this process: to start one takes a second. Only one command runs at a time, because the folder, the exit code and
- * the output are the process's own.
+ * Runs a command to its end in this process, because starting a process takes a second. Only one command runs at a
+ * time, because the folder, the exit code and the output belong to the process.
  */
 export function run(command: string, args: readonly string[], cwd: string): Promise<Finished> {
   // Most files want something else of this module, and the commands are the whole program.

@@ -9,7 +9,7 @@ import { SAMPLE_COMMAND, writeSample } from '../../src/sample/command.ts';
 import { runVerify, VERIFY_COMMAND } from '../../src/verify/command.ts';
 import type { Finished } from './cli.ts';
 
-/** What the files of `scripts/` give to runCommand(). */
+/** Arguments that the files of `scripts/` pass to runCommand(). */
 const COMMANDS: Readonly<Record<string, readonly [Parameters<typeof runCommand>[0], Parameters<typeof runCommand>[2]]>> = {
   bench: [BENCH_COMMAND, bench],
   build: [BUILD_COMMAND, async (flags, log) => void (await build(buildOptions(flags), log, Progress.of(flags, log)))],

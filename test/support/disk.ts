@@ -2,7 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 
-/** Makes the folder and mounts an empty tmpfs there; false where this user may not: it takes root on Linux. */
+/**
+ * Creates the folder and mounts an empty tmpfs there. Returns false if this user may not mount: it takes root on Linux.
+ */
 export function mountDisk(path: string, size: string): boolean {
   mkdirSync(path);
   try {

@@ -1,6 +1,6 @@
 /**
- * A chain of made-up etchings, mints and burns, kept as one ledger file for each block and a runes table, and an oracle of what the API must
- * say about it. The oracle shares no code with the program.
+ * A chain of invented etchings, mints and burns, kept as one ledger file per block and a runes table, and an oracle for
+ * the API's answers about it. The oracle shares no code with the program.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ interface Block {
   events: Event[];
 }
 
-/** So that an archive has one, two or three levels: they end at 4,096 and at multiples of 64, some blocks below the tip. */
+/** Gives an archive one, two or three levels, which end at 4,096 and at multiples of 64, some blocks below the tip. */
 const FIRST = 4080;
 const MOST = 2n ** 128n - 1n;
 const TERMS = ['amount', 'cap', 'height_start', 'height_end', 'offset_start', 'offset_end'] as const;
@@ -209,7 +209,7 @@ export class EtchingHistory {
     for (const [name, text] of files) writeFileSync(join(folder, name), text);
   }
 
-  /** What the API must answer, newest first. */
+  /** Expected answers of the API, newest first. */
   expected(dialect: 'contract' | 'hiro'): { readonly rune: Rune; readonly json: string }[] {
     const seen = [...this.blocks].filter(([height]) => !this.hidden.has(height));
     const heights = new Set(seen.map(([height]) => height));

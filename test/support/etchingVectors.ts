@@ -57,7 +57,7 @@ function shown(amount: bigint, decimals: number): string {
   return amount < 0n ? `-${number}` : number;
 }
 
-/** Whether the next block may mint, by the words of the specification. */
+/** True if the next block may mint, by the words of the specification. */
 function isOpen({ mint_terms: terms, supply, location }: Recorded, next: number): boolean {
   if (terms.cap === null || Number(supply.total_mints) >= Number(units(terms.cap))) return false;
   const from = [terms.height_start ?? 0, location.block_height + (terms.offset_start ?? 0)];
@@ -94,7 +94,10 @@ export interface Expected {
 const name = (vector: EtchingVector) => decodeURIComponent(/\/etchings\/([^?;#]*)/.exec(vector.path)?.[1] ?? '');
 const SHAPE = 'errors have one shape';
 
-/** What a mirror in dialect hiro answers. `all` are the recorded etchings of the data, corrected, by id, number and plain name. */
+/**
+ * Answer of a mirror in dialect hiro. `all` are the recorded etchings of the data, corrected, by id, number and plain
+ * name.
+ */
 export function expected(vector: EtchingVector, all: ReadonlyMap<string, Recorded>): Expected {
   const { status, body, data, path, method } = vector;
   const used = new Set<string>();

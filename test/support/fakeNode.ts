@@ -21,7 +21,7 @@ export interface FakeBlock {
   readonly bytes: Uint8Array;
 }
 
-/** What to do to the next answer of a call. */
+/** Fault for the next answer to a call. */
 export interface Fault {
   /** Paths of REST, or names of RPC methods. All calls by default. */
   readonly on?: RegExp | string;
@@ -63,9 +63,12 @@ export interface FakeNodeOptions {
   prunedBelow?: number | undefined;
   /** Blocks below this height are not downloaded yet: the node began with a snapshot (assumeutxo). */
   notDownloadedBelow?: number;
-  /** Requests that are accepted at once: threads and work queue. Unlimited by default. */
+  /** Number of requests that are accepted in parallel: threads and work queue. Unlimited by default. */
   queue?: number;
-  /** Requests that are answered at once, each in the time that a real node takes (`costOf`). Undefined: no time. */
+  /**
+   * Number of requests that are answered in parallel, each in the time that a real node takes (`costOf`). Undefined: no
+   * time.
+   */
   threads?: number;
   /** Methods that the user may call (`rpcwhitelist`). All by default. */
   allowed?: readonly string[];
@@ -76,7 +79,7 @@ export interface FakeNodeOptions {
   outputs?: ((outpoint: string) => PreviousOutput | undefined) | undefined;
 }
 
-/** Answers that more than one test wants, as Core gives them. */
+/** Answers of Core that several tests use. */
 export const FAULTS = {
   workQueue: { status: 503, headers: { 'content-type': 'text/html; charset=ISO-8859-1' }, body: 'Work queue depth exceeded' },
   loading: { warmingUp: 'Loading P2P addresses…' },
@@ -125,12 +128,12 @@ export class FakeNode {
   readonly calls: string[] = [];
   /** Called at every call. */
   onCall: (() => void) | undefined;
-  /** Faults that are still to come. The first one that fits a call hits it. */
+  /** Pending faults. The first fault that matches a call applies to it. */
   readonly faults: Fault[] = [];
   /** May be changed while the node runs. */
   readonly options: FakeNodeOptions;
   readonly #server: Server;
-  /** Every block that the node ever had: Core keeps those of branches that it left. */
+  /** Every block that the node ever had, because Core keeps the blocks of abandoned branches. */
   readonly #known = new Map<string, FakeBlock>();
   readonly #parsed = new Map<string, Block>();
   readonly #outputs = new Map<string, PreviousOutput>();
@@ -166,7 +169,9 @@ export class FakeNode {
     return new Promise((resolve) => this.#server.getConnections((_, count) => resolve(count)));
   }
 
-  /** Makes these blocks the node's best chain. Blocks of the chain before can still be asked for by their hash. */
+  /**
+   * Makes these blocks the node's best chain. The blocks of the previous chain can still be requested by their hash.
+   */
   replace(blocks: readonly FakeBlock[]): void {
     for (const block of blocks) this.#known.set(block.hash, block);
     this.#chain = blocks;
@@ -232,7 +237,7 @@ export class FakeNode {
     await send(response, fault?.status === undefined ? reply : bareWith(fault), fault ?? {});
   }
 
-  /** Takes one of the threads for a time, in milliseconds. */
+  /** Occupies one of the threads for some milliseconds. */
   async #work(ms: number, threads: number): Promise<void> {
     while (this.#working >= threads) await new Promise<void>((resolve) => this.#idle.push(resolve));
     this.#working += 1;
@@ -513,7 +518,7 @@ async function send(
 ): Promise<void> {
   if (delay !== undefined) await pause(delay);
   const body = flip === undefined ? reply.body : Uint8Array.from(reply.body, (byte, at) => (at === flip ? byte ^ 1 : byte));
-  // Writes past the content-length are what a fault asks for.
+  // The fault requires a body longer than the content-length.
   response.strictContentLength = false;
   response.writeHead(reply.status, chunked ? reply.headers : { ...reply.headers, 'content-length': body.length + length });
   if (cut !== undefined) {

@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url';
 import { blocksIn, forkedAt } from './blockFiles.ts';
 import { type FakeBlock, FakeNode, type FakeNodeOptions, type Fault } from './fakeNode.ts';
 
-/** What a module makes: blocks, and outputs that they spend and do not have. */
+/** Exports of a module: blocks, and outputs that the blocks spend but do not have. */
 export interface GeneratedChain {
   readonly blocks: readonly FakeBlock[];
   readonly outputs?: FakeNodeOptions['outputs'];

@@ -1,7 +1,7 @@
 /**
- * One folder for everything that a test run writes, removed at its end. Not after each test: ext4 hesitates to reuse the inodes of files
- * that were deleted a moment ago, which makes builds right after a clean-up ten times slower.
- * And one seed for everything random, which is printed so that a run can be repeated.
+ * One folder for all files of a test run, removed at the end of the run. It is not removed after each test, because
+ * ext4 hesitates to reuse the inodes of recently deleted files, which makes builds after a clean-up ten times slower.
+ * Also one seed for all random choices, which is printed so that a run can be repeated.
  */
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, statfsSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * A little chain and the files that it is kept in, with everything that can happen to both. Every change leaves the files consistent: each
- * transaction in one block, and each copy of a block alike.
+ * A small chain and its files, with every possible change of both. Every change leaves the files consistent: each
+ * transaction is in one block, and all copies of a block are equal.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -166,7 +166,10 @@ export class History {
     return records.sort((a, b) => b.location.tx_index - a.location.tx_index);
   }
 
-  /** Writes the files anew, each only when its content is another. With `isWanted`, only these blocks, and only files that hold one. */
+  /**
+   * Rewrites the files whose content differs. With `isWanted`, writes only these blocks, and only files that have such
+   * a block.
+   */
   write(folder: string, written: Map<string, string>, isWanted: (height: number) => boolean = () => true): void {
     const wanted = new Map<string, string>();
     for (const [name, file] of this.files) {

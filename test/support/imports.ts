@@ -11,7 +11,7 @@ export interface Import {
   readonly to: string;
 }
 
-/** Folders or files, and those that they import. */
+/** Folders or files, and their imports. */
 export type ImportGraph = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Every import of `src/` and `scripts/`. */
@@ -23,14 +23,16 @@ export function importsOfSource(): Import[] {
     .map(({ from, fileName }) => ({ from, to: fileName.startsWith('.') ? join(from, '..', fileName) : fileName }));
 }
 
-/** The folder of a file: `scripts`, or one of `src/`. Undefined for files right in `src/`, which are for all, and for everything else. */
+/**
+ * Folder of a file: `scripts`, or a folder of `src/`. Undefined for all other files, such as files directly in `src/`.
+ */
 export function folderOf(file: string): string | undefined {
   const [top = '', folder = '', ...rest] = file.split('/');
   if (top === 'scripts') return top;
   return top === 'src' && rest.length > 0 ? `${top}/${folder}` : undefined;
 }
 
-/** Makes the graph of folders, or of what `nameOf` makes of a file's path. Imports within a folder are left out. */
+/** Returns the graph of folders, or of the names that `nameOf` gives to file paths. Omits imports within a folder. */
 export function importGraph(imports: readonly Import[], nameOf: (file: string) => string | undefined = folderOf): ImportGraph {
   const graph = new Map<string, Set<string>>();
   for (const { from, to } of imports) {

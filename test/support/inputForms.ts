@@ -1,4 +1,4 @@
-/** The recorded data in every input form, each of which makes one tree, byte for byte. */
+/** The recorded data in every input form. All forms build the same tree, byte for byte. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -11,7 +11,7 @@ import { type Activity, ndjson } from './records.ts';
 const folder = temporaryFolder();
 const INPUTS = [join(folder, 'ledger.csv'), CONFORMANCE_INPUTS[1] ?? ''];
 
-/** What a build of the recorded data makes: path to the hash of its bytes. */
+/** Tree of a build of the recorded data: path to the hash of its bytes. */
 export const reference = new Map<Dialect, Record<string, string>>();
 
 /** Has the recorded data as the tables `ledger`, `runes` and `flat`. */
@@ -158,7 +158,7 @@ export function describeForms(isWanted: (height: number) => boolean, dialectsOf:
           const notices = name.includes('held twice')
             ? ['4 block(s) are in several files with the same records; one copy of each is used']
             : [];
-          // Real blocks may have records of one operation only, which cannot be told from a list that was filtered.
+          // Real blocks may have records of one operation only, which look like a filtered list.
           const filtered = name.startsWith('saved responses') ? [expect.stringContaining('have records of one operation only')] : [];
           expect(log.notices).toEqual([...notices, ...filtered]);
         }

@@ -1,4 +1,7 @@
-/** Invented runes with names like those of the chain: words that many names begin with, of 13 letters and more, some with spacers. */
+/**
+ * Invented runes with names like those of the chain: common words at the beginning, 13 letters or more, some with
+ * spacers.
+ */
 import { createHash } from 'node:crypto';
 import type { NamedRune } from '../../src/pages/search.ts';
 
@@ -8,7 +11,7 @@ const WORDS =
   );
 const SYMBOLS = ['🐕', 'ᚱ', '⧉', '$', '🚀', undefined, undefined];
 
-/** Makes the first `count` of an endless list of runes, each name once. */
+/** Returns the first `count` of an endless list of runes. Each name occurs once. */
 export function inventedRunes(count: number): NamedRune[] {
   const names = new Set<string>();
   const runes: NamedRune[] = [];

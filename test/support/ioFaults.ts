@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-/** Calls that change files. Those that take a handle are counted when it was opened by one of the others. */
+/** Calls that change files. Calls with a handle count only if another of these calls opened the handle. */
 const BY_PATH = ['openSync', 'mkdirSync', 'renameSync', 'rmSync', 'rmdirSync', 'linkSync', 'copyFileSync', 'truncateSync'] as const;
 const BY_HANDLE = ['writeSync', 'fsyncSync'] as const;
 

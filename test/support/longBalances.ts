@@ -14,7 +14,7 @@ const CHANGED = 550;
 const MANY = 700;
 
 export const WIDE = 'bc1qwide';
-/** Lists by their names: what asks for them, and what a single holder of them is. */
+/** Paths of lists, by the name of the list. */
 export const LISTS = {
   'balances of an address': `addresses/${WIDE}/balances`,
   'holders of a rune': 'etchings/1000:1/holders',
@@ -36,7 +36,7 @@ export class LongBalances {
     this.#runes = runes;
   }
 
-  /** Makes the input. `entries` is the length of each list, but an address has at most 270,000 runes. */
+  /** Returns the input. `entries` is the length of each list, but an address has at most 270,000 runes. */
   static async in(folder: string, entries: number): Promise<LongBalances> {
     const store = await Store.open({ memoryLimit: '6GB', threads: 2, scratch: join(folder, 'scratch') });
     const made = new LongBalances(join(folder, 'in'), store, Math.min(entries, 270_000));
@@ -51,7 +51,7 @@ export class LongBalances {
       from: string,
     ) => `SELECT '${rune}' AS rune_id, ${first} + i % ${heights} AS block_height,
       '${from}' || i AS address, ${units('i', 1_000_003)} AS amount, 'receive' AS operation FROM range(${entries}) r(i)`;
-    // What is sent is at most what was received: every holder has at least 3.
+    // Every holder has at least 3, so that no sent amount exceeds the received amount.
     const moved = (
       height: number,
       step: number,

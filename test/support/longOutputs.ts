@@ -25,9 +25,9 @@ const row = (
     (${columns.spent})::VARCHAR AS spent`;
 
 /**
- * Writes the rows of blocks up to `tip` into a folder, a file for the old blocks and one for each new one that is not there
- * yet. The address has `outputs` outputs after each block; each block above SPENT_FROM spends up to `each` of them, which
- * are far apart, and makes as many. All blocks together must not spend more than `outputs`.
+ * Writes the rows of blocks up to `tip` into a folder: a file for the old blocks, and one for each new block that has
+ * none yet. The address has `outputs` outputs after each block. Each block above SPENT_FROM spends up to `each` of
+ * them, far apart, and creates as many. All blocks together must not spend more than `outputs`.
  */
 export async function writeLongOutputs(folder: string, outputs: number, each: number, from: number, tip: number): Promise<void> {
   mkdirSync(folder, { recursive: true });

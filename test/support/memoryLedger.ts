@@ -12,8 +12,8 @@ import { type RuneId, runeIdText } from '../../src/runes/runeId.ts';
 export const hash256 = (bytes: Uint8Array): Uint8Array => hash('sha256', hash('sha256', bytes, 'buffer'), 'buffer');
 
 /**
- * Returns a copy of a block whose header names its transactions and the block before, with the work that regtest asks for.
- * The fixtures' headers are made up.
+ * Returns a copy of a block whose header names its transactions and the previous block, with the work that regtest
+ * requires. The fixtures' headers are invented.
  */
 export function sealed(bytes: Uint8Array, previous: Uint8Array = new Uint8Array(32)): Uint8Array {
   const copy = Uint8Array.from(bytes);

@@ -11,7 +11,10 @@ export function replaceOnce(text: string, from: string, to: string): string {
   return text.replace(from, () => to);
 }
 
-/** The site of a build on a port of 127.0.0.1; what is no page is answered by `npm start` on `exactPort`, if there is one. */
+/**
+ * Site of a build on a port of 127.0.0.1. `npm start` on `exactPort`, if given, answers requests for which there is no
+ * page.
+ */
 export function nginxSite(build: string, port: number, exactPort?: number): string {
   let site = replaceOnce(SITE, 'listen 80;', `listen 127.0.0.1:${port};`);
   site = replaceOnce(site, 'listen [::]:80;', '');

@@ -1,4 +1,4 @@
-/** What pulls from a node must come to: rows in files, answers of the API, and the bytes of the folder. */
+/** Expected results of pulls from a node: rows in files, answers of the API, and the bytes of the folder. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { NETWORKS } from '../../src/runes/networks.ts';
@@ -40,8 +40,8 @@ export const memoryRows = ({ rows }: Pick<MemoryChain, 'rows'>): string[] =>
   rows.map((row) => JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)));
 
 /**
- * Pulls a chain of the fixtures up to each height for which something is asserted, builds, and asks the API: outputs,
- * burned amounts and mints must be those of ord.
+ * Pulls a chain of the fixtures up to each height that has assertions, builds, and requests answers of the API:
+ * outputs, burned amounts and mints must equal ord's.
  */
 export async function checkFixture(fixture: FixtureChain): Promise<void> {
   const blocks = blocksOf(fixture);

@@ -11,7 +11,10 @@ const [alice, bob] = [taproot(1), taproot(2)];
 const nobody = Uint8Array.of(0x51);
 const opReturn = Uint8Array.of(0x6a);
 
-/** Three blocks with every row that may lack an address: receives, sends with one or no party, burns with and without an output. */
+/**
+ * Three blocks with all types of rows that may lack an address: receives, sends with one or no party, burns with and
+ * without an output.
+ */
 export function rowsWithoutAddress(): { readonly ledger: readonly LedgerRow[]; readonly runes: readonly RuneRow[] } {
   const chain = new MemoryChain(NETWORKS.regtest);
   const runes: RuneRow[] = [];
@@ -68,7 +71,9 @@ export function writeRows({ rows, ledger }: Pick<MemoryChain, 'rows' | 'ledger'>
   for (const [name, text] of files) writeFileSync(join(folder, name), text);
 }
 
-/** Returns a row that lost some of the outputs it spends, or that has another address for one; its other cells stay. */
+/**
+ * Returns a row that lost some of the outputs it spends, or has another address for one of them. Its other cells stay.
+ */
 export function changeSpent(row: LedgerRow, random: (below: number) => number): LedgerRow {
   if (row.spent === null) return row;
   const spent = row.spent.split(',');

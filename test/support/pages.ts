@@ -24,7 +24,7 @@ export const readPage = (page: string): string => readFileSync(join(ROOT, page),
 /** A block between two lines of three backticks. */
 interface CodeBlock {
   readonly page: string;
-  /** What stands behind the first backticks; empty when nothing does. */
+  /** Text after the opening backticks. Empty if there is none. */
   readonly label: string;
   /** With a line feed at its end. */
   readonly text: string;

@@ -11,7 +11,7 @@ export interface PlainFiles {
   folder: string;
   /** Paths that were asked for (`runes/v1/...`), in order. */
   readonly asked: string[];
-  /** Called for each request with its path and the file, if there is one: true when it answered by itself. */
+  /** Called for each request with its path and the file, if there is one. Returns true if it has answered. */
   intercept: (path: string, file: Buffer | undefined, response: ServerResponse) => boolean | Promise<boolean>;
   close(): Promise<void>;
 }

@@ -40,7 +40,7 @@ function programs(folder: string): string {
   return join(copy, 'bin');
 }
 
-/** A user that the server asks for a password; tests make it. Everybody else is trusted. */
+/** User that the server asks for a password. Tests create this user. All other users are trusted. */
 export const CAREFUL = 'careful';
 
 /** Starts a server with an empty database; `settings` are as in postgresql.conf. */
@@ -116,7 +116,7 @@ export const SCHEMA = `
 export const copyIn = (sql: pg.Client, table: string, csv: string | Uint8Array): Promise<void> =>
   pipeline(Readable.from([Buffer.from(csv)]), sql.query(copyFrom(`COPY ${table} FROM STDIN (FORMAT csv, HEADER true)`)));
 
-/** Makes blocks of 1 to 5 rows up. `fork` tells them from others at their heights. */
+/** Invents blocks of 1 to 5 rows. A different `fork` gives different blocks at the same heights. */
 export async function fillChain(sql: pg.Client, first: number, last: number, fork = ''): Promise<void> {
   await sql.query(
     `INSERT INTO runes SELECT '1:0', 0, 'MADEUP', 'MADE•UP', repeat('0', 64), 1, 0, repeat('0', 64), 2, 0, 'x', NULL, NULL, NULL, NULL, NULL, NULL, false, false, 0

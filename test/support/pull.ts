@@ -31,7 +31,7 @@ export async function testPull(from: string, to: string, options: TestPull = {})
     memoryLimit: '700MB',
     limits: TEST_LIMITS,
     signal: new AbortController().signal,
-    // Made-up chains have little work, those of mainnet too.
+    // Invented chains have little work, even on mainnet.
     difficulty: NETWORKS.regtest.difficulty,
   };
   const source = from.startsWith('core:') ? new NodeUrl(new URL(from.slice(5))) : new URL(from);

@@ -1,4 +1,4 @@
-/** Makes raw blocks with runes messages. */
+/** Builds raw blocks with runes messages. */
 import { outpointOf, sealed } from './memoryLedger.ts';
 
 export interface Input {

@@ -1,4 +1,4 @@
-/** Chains of raw blocks with runes: those of the fixtures, and generated ones. */
+/** Chains of raw blocks with runes, from the fixtures or generated. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hashText } from '../../src/runes/bytes.ts';
@@ -15,7 +15,7 @@ export interface FixtureChain {
   readonly index_runes: boolean;
   /** Raw blocks in hex, from the first height of the network on. */
   readonly blocks: readonly string[];
-  /** What must hold after the block with this index. Balances: outpoint, then rune and amount. */
+  /** Expected state after the block with this index. Balances: outpoint, then rune and amount. */
   readonly asserts: readonly {
     readonly height: number;
     readonly runes: readonly ({ id: string; burned: string; mints: string; divisibility: number } & Record<string, unknown>)[];
@@ -41,7 +41,7 @@ export function blocksOf(fixture: FixtureChain): FakeBlock[] {
   });
 }
 
-/** The ledger and the rows of blocks of regtest, from the first one on. */
+/** Ledger and rows of regtest blocks, from the first block on. */
 export function memoryOf(blocks: readonly FakeBlock[]): MemoryChain {
   const memory = new MemoryChain(NETWORKS.regtest);
   for (const { bytes, height } of blocks) memory.add(bytes, height);
@@ -49,8 +49,8 @@ export function memoryOf(blocks: readonly FakeBlock[]): MemoryChain {
 }
 
 /**
- * Returns these blocks and more of them, with random transactions. `random` returns an integer below its argument. Each block
- * may spend one in `thrift` of the outputs, and has fewer than `busy` transactions.
+ * Returns these blocks and more blocks with random transactions. `random` returns an integer below its argument. Each
+ * block may spend one in `thrift` of the outputs, and has fewer than `busy` transactions.
  */
 export function extended(
   blocks: readonly FakeBlock[],
@@ -65,7 +65,7 @@ export function extended(
     const outputs = [...memory.ledger.outputs.keys()];
     const unspent = thrift === 1 ? outputs : outputs.filter(() => random(thrift) === 0);
     const ids = [...memory.ledger.byId.values()].map(({ row }) => row.id);
-    // Some blocks are empty. An edict cannot name a rune of block 0, so that one is.
+    // Some blocks are empty. Block 0 is, because an edict cannot name a rune of block 0.
     const transactions = Array.from({ length: all.length === 0 ? 0 : random(busy) }, () => generateTransaction(random, unspent, ids));
     const before = all.at(-1)?.hash ?? '00'.repeat(32);
     // The time is random, so no two branches have the same block.
@@ -78,7 +78,10 @@ export function extended(
   return all;
 }
 
-/** Makes a transaction that spends some of `unspent`, which it takes out of the list, and has a random message. */
+/**
+ * Returns a transaction with a random message that spends some outputs of `unspent`. Removes these outputs from the
+ * list.
+ */
 export function generateTransaction(random: (below: number) => number, unspent: string[], ids: readonly string[]): Transaction {
   const inputs: Input[] = [{ outpoint: Uint8Array.from({ length: 36 }, () => random(256)) }];
   for (let count = random(4); count > 0 && unspent.length > 0; count--) {
@@ -93,7 +96,7 @@ export function generateTransaction(random: (below: number) => number, unspent: 
   if (random(4) === 0) integers.push(22, random(outputs.length + 1));
   if (random(12) === 0) integers.push(126, 0);
   integers.push(0);
-  // Edicts of the rune that is etched here, then of another one.
+  // Edicts of the rune that this transaction etches, then of another rune.
   for (let edicts = random(3); edicts > 0; edicts--) integers.push(0, 0, random(300), random(outputs.length + 2));
   if (ids.length > 0) integers.push(block, tx, random(300), random(outputs.length + 2));
   for (let edicts = random(3); edicts > 0; edicts--) integers.push(0, 0, random(300), random(outputs.length + 2));

@@ -1,4 +1,7 @@
-/** What every host says to browsers with each answer: see SECURITY.md. Written out here, so that a change of it is seen. */
+/**
+ * Headers that every host sends to browsers with each answer (see SECURITY.md). Written out here, so that a test
+ * notices a change.
+ */
 const everywhere = {
   'access-control-allow-origin': '*',
   'cross-origin-resource-policy': 'cross-origin',

@@ -12,9 +12,9 @@ import { freePort } from './ports.ts';
 const ADDRESS = '127.0.0.1:3000';
 
 /**
- * What stands before each block. `npm ci` does nothing: the packages of this project are linked into the copy, and CI installs them afresh.
- * `npm start` goes on in the background, in a group of processes of its own, and returns when the server answers. It ends the server of an earlier
- * block first, as a reader would.
+ * Shell functions in front of each block. `npm ci` does nothing, because the packages of this project are linked into
+ * the copy. CI installs the packages. `npm start` runs in the background, in its own process group, and returns when
+ * the server answers. Like a reader, it first ends the server of an earlier block.
  */
 const PRELUDE = `
 npm() {
@@ -49,7 +49,7 @@ interface BlockRun {
   readonly output: string;
 }
 
-/** A copy of the project in which the blocks of one document are run, one after the other. */
+/** A copy of the project in which the blocks of one document run, one after another. */
 export class ProjectCopy {
   readonly #folder: string;
   readonly #port: number;

@@ -10,7 +10,7 @@ import type { Host } from './server.ts';
 
 const PARQUET = 'application/vnd.apache.parquet';
 
-/** What a file is sent with, by its ending. */
+/** Content type of a file, by file extension. */
 const HEADERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   bin: { ...SECURITY_HEADERS.other, 'content-type': 'application/octet-stream' },
   css: { ...SECURITY_HEADERS.other, 'content-type': 'text/css; charset=utf-8' },
@@ -29,7 +29,7 @@ const sitePaths = (dist: string): string[] => filesBelow(dist).filter((path) => 
 
 interface SiteHost {
   readonly port: number;
-  /** Whether the host has types and ways to pages of its own, which its configuration cannot change. */
+  /** True if the host has its own content types and paths to pages, which its configuration cannot change. */
   readonly hasOwnTypes?: boolean;
 }
 
@@ -62,13 +62,13 @@ export async function checkSiteFiles({ port, hasOwnTypes = false }: SiteHost, di
     expect(await response.text()).toBe(readFileSync(join(dist, path), 'utf8'));
     expectHeaders(path, response);
   }
-  // Some hosts lead to the folder, and others show its page at once, whose own paths work at both.
+  // Some hosts redirect to the folder. Others show the folder's page directly. The page's relative paths work at both.
   const docs = await fetch(`${origin}/docs`);
   if (!hasOwnTypes) expect(new URL(docs.url).pathname).toBe('/docs/');
   expect([docs.status, await docs.text()]).toEqual([200, readFileSync(join(dist, 'docs/index.html'), 'utf8')]);
 }
 
-/** What readers of Parquet files ask for: the size, the last bytes, and a part from within. */
+/** Requests of Parquet readers: the size, the last bytes, and a part from the middle. */
 export async function checkPlainRanges(port: number, dist: string): Promise<void> {
   const path = sitePaths(dist).find((one) => one.endsWith('.parquet')) ?? '';
   const bytes = readFileSync(join(dist, path));

@@ -1,4 +1,4 @@
-/** What the tiers of tests have in common: a folder and a seed for each run, and its slowest files at the end. */
+/** Common parts of the test tiers: a folder and a seed for each run, and the list of slowest files at its end. */
 import { env } from 'node:process';
 import type { ViteUserConfig } from 'vitest/config';
 import { BaseSequencer, type Reporter, type TestModule, type TestSpecification } from 'vitest/node';
@@ -20,8 +20,9 @@ class Slowest implements Reporter {
 }
 
 /**
- * Runs the slowest files of a tier first, the slowest of all at the front, so that its workers end together. A fresh checkout has no times of earlier
- * runs, and goes by the sizes of files, which say little. The list that a run prints at its end tells when to change this one.
+ * Runs the slowest files of a tier first, in descending order, so that all workers end at the same time. A fresh
+ * checkout has no times of earlier runs, so it uses the sizes of files, which say little. The list at the end of a run
+ * tells when this list needs a change.
  */
 class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -33,7 +34,7 @@ class SlowestFirst extends BaseSequencer {
   }
 }
 
-/** Files of all tiers that take long, those of each in the order of their times. */
+/** Slow files of all tiers. The files of each tier are in the order of their times. */
 const SLOW: readonly string[] = [
   ...['bulk', 'incremental', 'pullMirror', 'inputForms', 'output', 'pull', 'nodePull', 'badInput', 'cli', 'client', 'openapi', 'verify'],
   ...['blockRange', 'stats', 'leftOut'],

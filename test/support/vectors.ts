@@ -27,14 +27,14 @@ export function readVectors(): Vector[] {
 /** The bytes of a recorded body. */
 const recordedBody = (vector: Vector): string => (typeof vector.body === 'string' ? vector.body : JSON.stringify(vector.body));
 
-/** The ETag that all recorded answers share; a mirror has one for each answer. */
+/** ETag that all recorded answers share. A mirror has a different ETag for each answer. */
 export const RECORDED_ETAG = '00000000000000060d55383e4e7f8eac0aacb091339172792f4e557c98c91973';
 
 interface Rule {
   readonly name: string;
-  /** Whether the rule decides this vector. */
+  /** True if the rule decides this vector. */
   readonly applies: (vector: Vector) => boolean;
-  /** What it decides: problems with the answer, none when it is right. */
+  /** Problems with the answer, by this rule. Empty if the answer is right. */
   readonly check: (vector: Vector, answer: Answer) => string[];
 }
 
@@ -163,7 +163,7 @@ export function judge(vector: Vector, answer: Answer): { rule: string | undefine
   return { rule: undefined, problems };
 }
 
-/** How many vectors are asked for at once. */
+/** Number of parallel requests. */
 const AT_ONCE = 6;
 
 /**

@@ -1,12 +1,9 @@
-/**
- * The sources from which a worker reads the files of a build: its own deployed assets, an R2 bucket, an HTTP origin, or
- * a private S3 bucket.
- */
+/** File sources of a worker: its own deployed assets, an R2 bucket, an HTTP origin, or a private S3 bucket. */
 import { AwsClient } from 'aws4fetch';
 import { isReadByRanges, satisfy, type WantedRange, wantedRange } from '../../http/ranges.ts';
 import type { FetchFile } from '../fetch.ts';
 
-/** The worker's variables, secrets and bindings; `hosting/cloudflare/README.md` explains each. */
+/** Variables, secrets and bindings of the worker. `hosting/cloudflare/README.md` explains each. */
 export interface Settings {
   readonly ASSETS?: Assets;
   readonly BUCKET?: Bucket;
@@ -40,7 +37,7 @@ interface BucketObject {
   readonly size: number;
 }
 
-/** The worker's settings are wrong. The message is for its operator and contains no secret. */
+/** Thrown if the worker's settings are wrong. The message is for the operator and contains no secret. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
 }
@@ -48,7 +45,7 @@ export class SettingsError extends Error {
 /** Retries of a request to a private bucket after a 429 or 5xx. The library's default of ten would take a minute. */
 const S3_RETRIES = 2;
 
-/** Returns the file reader that the settings select. Throws a SettingsError when they select none or several. */
+/** Returns the file reader that the settings select. Throws a SettingsError if they select none or several. */
 export function originOf(settings: Settings): FetchFile {
   const { ASSETS, BUCKET, ORIGIN, PREFIX } = settings;
   const named = [ASSETS && 'ASSETS', BUCKET && 'BUCKET', isSet(ORIGIN) && 'ORIGIN'].filter(Boolean);
@@ -68,8 +65,8 @@ export function originOf(settings: Settings): FetchFile {
 }
 
 /**
- * Returns how long the manifest and the index may be answered from memory, in milliseconds. Deployed assets never
- * change: a new deployment has new isolates.
+ * Returns how long a manifest and an index in memory may be used, in milliseconds. Deployed assets never change,
+ * because a new deployment has new isolates.
  */
 export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
   if (!isSet(FRESH_SECONDS)) return ASSETS === undefined ? 30_000 : Number.POSITIVE_INFINITY;
@@ -78,8 +75,8 @@ export function freshMsOf({ ASSETS, FRESH_SECONDS }: Settings): number {
 }
 
 /**
- * Reads files that were deployed with the worker. The binding reports no length and ignores ranges. Such a file has at
- * most 25 MiB, so a Parquet file is read completely and cut here.
+ * Reads files that were deployed with the worker. The binding returns no length and ignores ranges. Because a deployed
+ * file has at most 25 MiB, reads a Parquet file completely and cuts the range out.
  */
 function deployedOrigin(assets: Assets): FetchFile {
   return async (path, range) => {
@@ -98,15 +95,12 @@ function deployedOrigin(assets: Assets): FetchFile {
   };
 }
 
-/**
- * Reads files of an R2 bucket. A missing object is a 404, which means an unknown id. A bucket that cannot be read
- * rejects.
- */
+/** Reads files of an R2 bucket. A missing object is a 404: an unknown id. Rejects if the bucket cannot be read. */
 function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
   return async (path, range) => {
     const wanted = wantedRange(range);
     if (wanted?.kind === 'from' && wanted.end !== undefined) {
-      // The usual range of layout `archive`: one request instead of two.
+      // Layout `archive` requests such ranges. For these, one request is enough.
       const part = await partAt(bucket, prefix + path, wanted.start, wanted.end);
       if (part !== undefined) return part;
     }
@@ -117,7 +111,7 @@ function bucketOrigin(bucket: Bucket, prefix: string): FetchFile {
   };
 }
 
-/** Reads part of an object whose size is not known. Undefined when R2 does not have all of it. */
+/** Reads part of an object of unknown size. Undefined if R2 does not have all of this part. */
 async function partAt(bucket: Bucket, key: string, start: number, end: number): Promise<Response | undefined> {
   const length = end - start + 1;
   const object = await bucket.get(key, { range: { offset: start, length } }).catch(() => null);
@@ -136,7 +130,7 @@ function partOfObject(object: BucketObject, start: number, length: number): Resp
   return new Response(object.body, { status: 206, headers });
 }
 
-/** Reads part of an object. Only the object's size tells where the part ends and whether it exists. */
+/** Reads part of an object. Requests its size first, which tells where the part ends and whether it exists. */
 async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Promise<Response> {
   const found = await bucket.head(key);
   if (found === null) return new Response(null, { status: 404 });
@@ -147,7 +141,7 @@ async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Pro
   const length = part.end - part.start + 1;
   const object = await bucket.get(key, { range: { offset: part.start, length } });
   if (object === null) return new Response(null, { status: 404 });
-  // The object may have been replaced between the two requests.
+  // The object may be replaced between the two requests.
   if (object.httpEtag !== found.httpEtag) throw new Error(`${key} was replaced while it was read`);
   return partOfObject(object, part.start, length);
 }
@@ -162,7 +156,7 @@ function signer(settings: Settings): ((url: string, init: RequestInit) => Promis
   return (url, init) => client.fetch(url, init);
 }
 
-/** True for a variable with a value. An empty one counts as missing, because the dashboard keeps empty variables. */
+/** True for a variable with a value. The dashboard keeps empty variables, so they count as missing. */
 const isSet = (value: string | undefined): value is string => value !== undefined && value !== '';
 
 const withSlash = (prefix: string): string => (prefix === '' || prefix.endsWith('/') ? prefix : `${prefix}/`);

@@ -1,6 +1,7 @@
 /**
- * The Cloudflare worker. It answers the API by the page map and serves the other files of the build, from deployed
- * assets, R2 or another origin. Nothing is stored in Cloudflare's cache: reading R2 costs less than the code for it.
+ * The Cloudflare worker. Answers the API by the page map, and serves the other files of the build from deployed assets,
+ * R2 or another origin. Stores nothing in Cloudflare's cache, because reading R2 costs less than the code for the
+ * cache.
  */
 import { messageOf } from '../../errors.ts';
 import { errorBody } from '../../http/errors.ts';
@@ -20,13 +21,10 @@ interface Host {
   readonly fetchFile: FetchFile;
 }
 
-/** Kept by an isolate between requests. */
+/** Mirror that an isolate keeps between requests. */
 let host: Host | undefined;
 
-/**
- * Returns the mirror for these settings. They usually stay the same for the life of an isolate, but the platform does
- * not promise it.
- */
+/** Returns the mirror for these settings. An isolate usually keeps them, but the platform does not promise it. */
 function hostOf(settings: Settings): Host {
   const key = JSON.stringify(Object.entries(settings).map(([name, value]) => [name, typeof value === 'string' ? value : '']));
   if (host?.key !== key) {
@@ -46,7 +44,7 @@ async function answer(request: Request, settings: Settings): Promise<Response> {
   }
 }
 
-/** Serves files of a build only: a bucket may be private and have other files too. */
+/** Serves only files of a build, because a bucket may be private and have other files too. */
 async function serveFile(request: Request, fetchFile: FetchFile): Promise<Response> {
   if (request.method === 'OPTIONS') return new Response(null, { status: 204, headers: PREFLIGHT_HEADERS });
   const { pathname } = new URL(request.url);
@@ -59,20 +57,20 @@ async function serveFile(request: Request, fetchFile: FetchFile): Promise<Respon
   return file.ok ? sendFile(request, file, fileHeaders(path)) : refused(request, path, file, fetchFile);
 }
 
-/** Answers a request for a file that `fetchFile` does not have. Rejects when it answered anything but a 404. */
+/** Answers a request for a file that `fetchFile` does not have. Rejects for any status but 404. */
 async function refused(request: Request, path: string, file: Response, fetchFile: FetchFile): Promise<Response> {
   await file.body?.cancel();
   if (file.status === 404) return pathNotFound(request, fetchFile);
   throw new Error(`${path} was answered with status ${file.status}`);
 }
 
-/** Serves a file that is read by ranges, or a part of it. */
+/** Serves a file that is read by ranges, in full or in part. */
 async function serveByRanges(request: Request, path: string, fetchFile: FetchFile): Promise<Response> {
   const range = request.method === 'GET' ? request.headers.get('range') : null;
   let file = range !== null && wantedRange(range) !== undefined ? await fetchFile(path, range) : await fetchFile(path);
   const condition = request.headers.get('if-range');
   if (file.status !== 200 && condition !== null && condition !== file.headers.get('etag')) {
-    // The client has a part of an older file, so it needs the new one from the start.
+    // The client has a part of an older file, so it gets the new file from the start.
     await file.body?.cancel();
     file = await fetchFile(path);
   }
@@ -86,8 +84,8 @@ async function serveByRanges(request: Request, path: string, fetchFile: FetchFil
 export default {
   fetch(request: Request, settings: Settings, context: Context): Promise<Response> {
     const response = answer(request, settings);
-    // Concurrent requests share one read of the manifest, started by the first. The read must continue when the first
-    // client disconnects, or the others would wait forever.
+    // Concurrent requests share one read of the manifest, which the first request started. The read must continue if
+    // the first client disconnects. Otherwise the other requests would wait forever.
     context.waitUntil(response);
     return response;
   },

@@ -1,6 +1,6 @@
 /**
- * The Netlify edge function: answers every API request from the files on the site's own CDN. The redirect rules in
- * netlify.toml only apply when the function fails.
+ * The Netlify edge function. Answers every API request from the files on the site's own CDN. The redirect rules in
+ * netlify.toml apply only if the function fails.
  */
 import { FetchMirror, jsonNotFound } from '../fetch.ts';
 
@@ -14,9 +14,9 @@ export const config = {
 };
 
 /**
- * A deploy never changes and has its own instances of this function, so a mirror stays valid. A deploy has several
- * origins, and one of them may stop working. Files are therefore read from the origin of each request, and a mirror is
- * not shared between origins.
+ * The mirror of the last request. A deploy never changes and has its own instances of this function, so a mirror stays
+ * valid. Files are read from the origin of each request, and origins share no mirror, because one of a deploy's origins
+ * may stop working.
  */
 let last: { readonly origin: string; readonly mirror: FetchMirror } | undefined;
 
@@ -31,6 +31,6 @@ export default async function activity(request: Request): Promise<Response> {
       ),
     };
   }
-  // Answer 404 here: the redirect rules would treat a path with a stray slash as an API request.
+  // Answers 404 here, because the redirect rules would treat a path with a stray slash as an API request.
   return (await last.mirror.answer(request)) ?? jsonNotFound(request);
 }

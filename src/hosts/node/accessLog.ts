@@ -1,11 +1,9 @@
-/**
- * The access log of the local server: one entry for each request, when its response has ended.
- */
+/** The access log of the local server: one entry per request, written when the response has ended. */
 import type { Server } from 'node:http';
 import type { Log } from '../../cli/log.ts';
 import { shortTarget } from '../../http/errors.ts';
 
-/** Logs all requests of a server. Node refuses malformed requests itself, so the log does not have them. */
+/** Logs all requests of a server, except malformed ones, because Node refuses those itself. */
 export function logRequests(server: Server, log: Log): void {
   server.prependListener('request', (request, response) => {
     const [start, client] = [performance.now(), request.socket.remoteAddress ?? ''];

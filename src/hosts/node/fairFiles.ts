@@ -1,6 +1,6 @@
 /**
- * Lets answers from an archive share the time of the server. An answer that reads much goes on in turns with others, and
- * ends when its client has left.
+ * Shares the server's time between answers from an archive. An answer that reads much continues in turns with others,
+ * and ends if its client disconnects.
  */
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
@@ -8,14 +8,14 @@ import { exceeds, type ServerLimits } from '../../limits.ts';
 import type { Files } from '../../pages/files.ts';
 import type { BuiltFile } from './files.ts';
 
-/** The client of a request has left, so nobody needs the answer. The name is that of an aborted read (archive/reader.ts). */
+/** Thrown if the client of a request has disconnected. Has the name of an aborted read (archive/reader.ts). */
 export class ClientLeftError extends Error {
   override readonly name = 'AbortError';
 }
 
 /**
- * Runs the reads of long answers one after another. Requests that arrive meanwhile are answered in between: Node accepts
- * only one connection in each turn of its loop, so every read begins a turn.
+ * Runs the reads of long answers one after another, and answers new requests in between. Every read begins a turn of
+ * Node's event loop, because Node accepts only one connection per turn.
  */
 export class Turns {
   #last: Promise<unknown> = Promise.resolve();
@@ -27,13 +27,13 @@ export class Turns {
   }
 }
 
-/** The files of a build, for one answer. Reads reject with a ClientLeftError when the client has left. */
+/** Files of a build, for one answer. Reads reject with a ClientLeftError after the client has disconnected. */
 export class FairFiles implements Files<BuiltFile> {
   readonly #files: Files<BuiltFile>;
   readonly #turns: Turns;
   readonly #response: ServerResponse;
   readonly #limits: ServerLimits;
-  /** Parts of files that this answer has read or inflated. */
+  /** Number of parts of files that this answer has read or inflated. */
   #parts = 0;
 
   constructor(files: Files<BuiltFile>, turns: Turns, response: ServerResponse, limits: ServerLimits) {
@@ -62,8 +62,8 @@ export class FairFiles implements Files<BuiltFile> {
   }
 
   /**
-   * Runs `work` unless the client has left. A client that only closed its side may still read, which looks the same until
-   * it is sent something. It gets a short answer, not a long one.
+   * Runs `work` unless the client has disconnected. A client that closed only its sending side may still read, but
+   * looks like a disconnected client until the server sends something. It gets a short answer, but not a long one.
    */
   async #unlessLeft<Result>(isLong: boolean, work: () => Promise<Result>): Promise<Result> {
     const { destroyed, socket } = this.#response;

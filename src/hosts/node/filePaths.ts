@@ -1,17 +1,14 @@
-/**
- * Files that are requested by their own paths: the landing page, the manifest, digests, pages, and files that the
- * folder's owner added.
- */
+/** Files that are requested by their own paths: landing page, manifest, digests, pages and the owner's files. */
 import { extname } from 'node:path';
 import { API_HEADERS, cachingHeaders, FILE_HEADERS, fileCaching, fileHeaders, TEXT_TYPES } from '../../http/headers.ts';
 import { isBuiltFile, pageOfFolder } from '../../pages/siteFiles.ts';
 import { type Headers, headerList } from './send.ts';
 
-/** Maximum length of a file name and of a path on common file systems, in bytes. */
+/** Longest file name and longest path on common file systems, in bytes. */
 const LONGEST_NAME = 255;
 const LONGEST_PATH = 1024;
 
-/** By the ending of a name, which may be any word. Browsers download files of any other type. */
+/** Content types by file extension. Browsers download files of any other type. */
 const TYPES: ReadonlyMap<string, string> = new Map([
   ...Object.entries(TEXT_TYPES),
   ['csv', 'text/csv; charset=utf-8'],
@@ -22,8 +19,8 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Returns the path of the file that a target names, relative to the folder. Undefined for hidden files, `..`, names too
- * long for a file system, and characters that are special on Windows.
+ * Returns the path of the requested file, relative to the folder. Undefined for hidden files, `..`, names too long for
+ * a file system, and characters that are special on Windows.
  */
 export function plainPathOf(target: string): string | undefined {
   const [encoded = ''] = target.split('?');
@@ -46,7 +43,7 @@ const FORBIDDEN = /[\0-\x1f\x7f\\:]/;
 const CACHING = cachingHeaders(false);
 const JSON_HEADERS = headerList({ ...API_HEADERS, ...CACHING });
 const OTHER = headerList({ ...FILE_HEADERS, ...CACHING });
-/** Headers of the build's files other than JSON, by extension. */
+/** Headers of the build's files other than JSON, by file extension. */
 const BUILT = new Map<string, Headers>();
 
 /**

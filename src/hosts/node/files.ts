@@ -1,7 +1,4 @@
-/**
- * Files of a build as the local server reads them: never from outside the build's folder, and recently used ones from
- * memory.
- */
+/** Reads files of a build for the local server, never from outside the build's folder. Caches recent ones in memory. */
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, fstatSync, lstatSync, openSync, readFileSync, realpathSync, type Stats } from 'node:fs';
 import { lstat, readFile, realpath } from 'node:fs/promises';
@@ -15,9 +12,9 @@ import type { Files, OpenFile } from '../../pages/files.ts';
 import { archiveNameOf } from '../../pages/paths.ts';
 import { OpenFiles } from './openFiles.ts';
 
-/** A cached file may be kept as bytes and as text. Its compressed form is small. */
+/** A cached file may be stored as bytes and as text. Its compressed form is small. */
 const COPIES_IN_MEMORY = 2;
-/** Overhead of a cache entry, besides its content. */
+/** Memory overhead of a cache entry, besides its content. */
 const BYTES_PER_ENTRY = 600;
 
 /** A file may change twice within this time and keep the same modification time. */
@@ -27,11 +24,11 @@ const TOO_FRESH_MS = 100;
 const FOLDER_MS = 1000;
 
 /**
- * A slow disk would block all other requests. If a small file takes longer than this, the next files are read in other
- * threads.
+ * Milliseconds above which the read of a small file counts as slow. After slow reads, files are read in other threads,
+ * because a slow disk would block all other requests.
  */
 const SLOW_MS = 1;
-/** A single slow read is not enough: often another process just had the core. */
+/** Number of slow reads in a row. One is not enough, because often another process just had the core. */
 const SLOW_IN_A_ROW = 3;
 const READS_AFTER_SLOW_ONES = 100;
 
@@ -46,10 +43,10 @@ export const etagOf = (bytes: Buffer): string => etagOfDigest(createHash('sha256
 
 /** A regular file in the build's folder. */
 export class BuiltFile implements OpenFile {
-  /** With symbolic links resolved. */
+  /** Path with symbolic links resolved. */
   readonly path: string;
   readonly stats: Stats;
-  /** The content of a small file; undefined for a large one. */
+  /** Content of a small file. Undefined for a large file. */
   readonly bytes: Buffer | undefined;
   #text: string | undefined;
   #etag: string | undefined;
@@ -62,8 +59,8 @@ export class BuiltFile implements OpenFile {
   }
 
   /**
-   * Returns the content with one character per byte. Pages are only cut and joined at ASCII characters, so other
-   * characters in names need no decoding. Decoding and encoding would take a third of the time of a window.
+   * Returns the content with one character per byte. Pages are cut and joined only at ASCII characters, so no other
+   * decoding is needed. It would take a third of the time of an answer.
    */
   async text(): Promise<string> {
     if (this.bytes === undefined) return readFile(this.path, 'latin1');
@@ -77,8 +74,8 @@ export class BuiltFile implements OpenFile {
   }
 
   /**
-   * Opens a large file; the caller closes it. Its size, ETag and content come from one file, even when a build replaces
-   * the path.
+   * Opens a large file, which the caller must close. Its size, ETag and content come from one file, even if a build
+   * replaces the path.
    */
   async openLarge(): Promise<LargeFile> {
     const fd = openSync(this.path, 'r');
@@ -104,14 +101,14 @@ export class BuiltFile implements OpenFile {
 /** A large file that is being sent. */
 export interface LargeFile {
   readonly fd: number;
-  /** In bytes. */
+  /** Size in bytes. */
   readonly size: number;
   readonly etag: string;
 }
 
 async function etagOfOpened(fd: number, size: number): Promise<string> {
   const hash = createHash('sha256');
-  // Not by a pipeline, because in Deno it ends the hash. An empty range would be an error.
+  // A stream pipeline would end the hash in Deno. An empty range would be an error.
   if (size > 0) for await (const chunk of createReadStream('', { fd, autoClose: false, start: 0, end: size - 1 })) hash.update(chunk);
   return etagOfDigest(hash.digest('hex'));
 }
@@ -119,12 +116,12 @@ async function etagOfOpened(fd: number, size: number): Promise<string> {
 /** File access, either synchronous or in other threads. */
 interface Reading {
   lstat(path: string): Stats | undefined | Promise<Stats | undefined>;
-  /** Undefined when the file, or the target of a link, does not exist. */
+  /** Undefined if the file, or the target of a link, does not exist. */
   realpath(path: string): string | undefined | Promise<string | undefined>;
   read(path: string): Buffer | Promise<Buffer>;
 }
 
-/** Returns undefined for a missing file, also when a part of its path is a file. Rethrows any other error. */
+/** Returns undefined for a missing file, and if a part of its path is a file. Rethrows any other error. */
 function unlessMissing(error: unknown): undefined {
   if (!isAbsence(error)) throw error;
 }
@@ -149,12 +146,12 @@ const IN_THREADS: Reading = {
   read: (path) => readFile(path),
 };
 
-/** A path of the build is not a file, or is a link that leads elsewhere. */
+/** Thrown if a path of the build is not a file, or is a link that leads elsewhere. */
 export class ForeignFileError extends Error {
   override readonly name = 'ForeignFileError';
 }
 
-/** Follows a symbolic link. Undefined when its target does not exist. */
+/** Follows a symbolic link. Undefined if its target does not exist. */
 async function follow(link: string, { lstat, realpath }: Reading): Promise<[real: string, stats: Stats] | undefined> {
   try {
     const real = await realpath(link);
@@ -169,7 +166,7 @@ async function follow(link: string, { lstat, realpath }: Reading): Promise<[real
 export class BuiltFiles implements Files<BuiltFile> {
   readonly #dir: string;
   readonly #folders = new Map<string, { readonly isInside: boolean; readonly until: number }>();
-  /** By path, least recently used first. */
+  /** Files by path, least recently used first. */
   readonly #cached = new Map<string, BuiltFile>();
   #cachedBytes = 0;
   readonly #opened: OpenFiles;
@@ -185,7 +182,7 @@ export class BuiltFiles implements Files<BuiltFile> {
 
   /**
    * Opens a file of the build. Asynchronous reads need three trips to other threads, which would be most of a request's
-   * time. So files are read synchronously while the disk is fast: 20 µs from the system's cache. Rejects with a
+   * time. So reads are synchronous while the disk is fast: 20 µs from the system's cache. Rejects with a
    * ForeignFileError for a path outside the folder or not a file.
    */
   async open(path: string): Promise<BuiltFile | undefined> {
@@ -234,7 +231,7 @@ export class BuiltFiles implements Files<BuiltFile> {
     return file;
   }
 
-  /** Returns where a path leads, with symbolic links followed; undefined when it does not exist. */
+  /** Returns the real path and the stats of a path, following symbolic links. Undefined if it does not exist. */
   async #locate(path: string, reading: Reading): Promise<[real: string, stats: Stats] | undefined> {
     const named = `${this.#dir}/${path}`;
     const found = await reading.lstat(named);
@@ -249,7 +246,7 @@ export class BuiltFiles implements Files<BuiltFile> {
       throw new ForeignFileError(`${path} leads out of the served folder through a symbolic link; replace the link with the file itself`);
   }
 
-  /** Reads, and notices when the disk is slow. */
+  /** Reads, and measures whether the disk is slow. */
   async #timed<Result>(read: () => Result | Promise<Result>): Promise<Result> {
     const start = performance.now();
     const bytes = await read();
@@ -262,8 +259,8 @@ export class BuiltFiles implements Files<BuiltFile> {
   }
 
   /**
-   * True when a folder, with symbolic links resolved, is inside the build's folder. The check takes as long as reading
-   * a file, so its result is remembered for a while.
+   * True if a folder, with symbolic links resolved, is inside the build's folder. Remembers the result for a while,
+   * because the check takes as long as reading a file.
    */
   async #isInside(folder: string, realpath: Reading['realpath']): Promise<boolean> {
     const now = Date.now();
@@ -299,6 +296,6 @@ export class BuiltFiles implements Files<BuiltFile> {
 
 const weightOf = (file: BuiltFile): number => BYTES_PER_ENTRY + COPIES_IN_MEMORY * (file.bytes?.length ?? 0);
 
-/** True when nothing was written to a file between two `stat` calls. */
+/** True if a file was not written between two `stat` calls. */
 const isSame = (a: Stats, b: Stats): boolean =>
   a.ino === b.ino && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs && a.dev === b.dev;

@@ -1,6 +1,4 @@
-/**
- * Limits for clients of the local server: timeouts, connections, and answers to malformed HTTP.
- */
+/** Limits for clients of the local server: timeouts, connections, and answers to malformed HTTP. */
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -10,24 +8,24 @@ import { type ErrorStatus, errorBody } from '../../http/errors.ts';
 import { ALLOWED_METHODS, ERROR_HEADERS } from '../../http/headers.ts';
 import { exceeds, SERVER_LIMITS, type ServerLimits } from '../../limits.ts';
 
-/** Limits of the local server, and times in milliseconds. */
+/** Limits of the local server. Times are in milliseconds. */
 export interface Limits extends ServerLimits {
-  /** From the start of a connection or request until its headers are complete. */
+  /** Time from the start of a connection or request until its headers are complete. */
   readonly headersMs: number;
-  /** From the same start until the body is complete. Bodies are discarded, because no API request has one. */
+  /** Time from the same start until the body is complete. Bodies are discarded, because no API request has one. */
   readonly requestMs: number;
   /**
-   * How long a connection may stay open without a request. It must exceed the minute for which proxies reuse
-   * connections, or they would send requests on closed ones.
+   * Time for which a connection may stay open without a request. It must exceed the minute for which proxies reuse
+   * connections. Otherwise proxies would send requests on closed connections.
    */
   readonly idleMs: number;
-  /** How long a client may read none of a pending answer. */
+  /** Time for which a client may read nothing of a pending answer. */
   readonly stalledMs: number;
   /** Interval between checks of the connections. */
   readonly checkEveryMs: number;
 }
 
-/** Open files that connections may not use up, because pages have to be opened too. */
+/** Number of open files to reserve for pages, which connections may not use. */
 const RESERVED_FILES = 100;
 
 export const LIMITS: Limits = {
@@ -39,12 +37,12 @@ export const LIMITS: Limits = {
   checkEveryMs: 1000,
 };
 
-/** How long a client may take to read an error answer before the connection is cut. */
+/** Milliseconds for a client to read an error answer before the connection is cut. */
 const ERROR_GRACE_MS = 1000;
 
 /**
- * Returns the options with which to create the server. The server itself refuses requests without a Host header,
- * because Node would refuse them without a body.
+ * Returns the options of the server. The server itself refuses requests without a Host header, because Node would
+ * refuse them without a body.
  */
 export const serverOptions = (limits: Limits): ServerOptions => ({
   headersTimeout: limits.headersMs,
@@ -56,7 +54,7 @@ export const serverOptions = (limits: Limits): ServerOptions => ({
   noDelay: true,
 });
 
-/** Applies the limits that cannot be set when the server is created. */
+/** Applies the limits that can be set only after the server is created. */
 export function limitServer(server: Server, limits: Limits): void {
   server.maxConnections = connectionsOf(limits);
   server.timeout = limits.stalledMs;
@@ -67,14 +65,14 @@ export function limitServer(server: Server, limits: Limits): void {
     socket.on('error', () => {});
     refuseWith(405, 'CONNECT is not allowed; the API is read-only', socket, { allow: ALLOWED_METHODS });
   });
-  // A client may close its side after the request. Without this option, Node would end the connection before the answer
-  // is ready.
+  // A client may close its sending side after the request. Without this option, Node would end the connection before
+  // the answer is ready.
   Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 /**
- * Cuts a connection whose client has read nothing for `stalledMs` while an answer is pending. Node's own timeout
- * restarts when the system buffers a part of the answer, so it takes twice as long or more.
+ * Cuts a connection if its client reads nothing for `stalledMs` while an answer is pending. Node's own timeout would
+ * take twice as long or more, because it restarts when the system buffers a part of the answer.
  */
 function cutWhenStalled(socket: Socket, { stalledMs, checkEveryMs }: Limits): void {
   let [sent, since] = [0, performance.now()];
@@ -92,7 +90,7 @@ const waiting = new WeakMap<Duplex, Set<ServerResponse>>();
 
 /**
  * Processes the requests of a connection one after another. A client may pipeline many requests without reading
- * answers. In parallel they would slow down other clients and keep a body each in memory.
+ * answers. Processed in parallel, these requests would slow down other clients and each keep a body in memory.
  */
 export function inTurn(work: (request: IncomingMessage, response: ServerResponse) => void, limits: Limits): RequestListener {
   return (request, response) => {
@@ -107,26 +105,26 @@ export function inTurn(work: (request: IncomingMessage, response: ServerResponse
       // Gives other connections a turn first.
       if (next !== undefined && !socket.destroyed) setImmediate(work, next.req, next);
     };
-    // `finish` when the answer was sent, `close` when the client disconnected.
+    // `finish` means that the answer was sent, `close` that the client disconnected.
     response.once('finish', end).once('close', end);
     if (answers.size === 1) work(request, response);
   };
 }
 
-/** Returns how many connections the limits allow. They leave room for files to read in the system's limit of open files. */
+/** Returns the number of connections that the limits allow. Leaves room for page files in the system's limit. */
 function connectionsOf({ connections }: Limits): number {
   const soft = Number(reportedLimit());
   const openFiles = Number.isInteger(soft) && soft > 0 ? soft : connections + RESERVED_FILES;
   return Math.min(connections, Math.max(openFiles - RESERVED_FILES, Math.floor(openFiles / 2)));
 }
 
-/** Returns how many files this process may have open, connections included. */
+/** Returns how many files this process may have open, including connections. */
 function reportedLimit(): unknown {
   try {
     const report = process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } } };
     return report.userLimits?.open_files?.soft;
   } catch {
-    // Deno and Bun do not report it, or only with a permission.
+    // Deno and Bun do not report it, or need a permission.
     return undefined;
   }
 }
@@ -158,7 +156,7 @@ function refuseWith(status: ErrorStatus, message: string, socket: Duplex, more: 
   setTimeout(() => socket.destroy(), ERROR_GRACE_MS).unref();
 }
 
-/** Errors of Node's parser and timeouts. All others are a 400. */
+/** Answers to errors of Node's parser and to timeouts. All other errors are a 400. */
 const REFUSALS: Readonly<Record<string, readonly [status: ErrorStatus, message: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'the request line and headers are too long'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'the chunk extensions of the body are too long'],

@@ -1,6 +1,6 @@
 /**
- * Files of layout `archive`, which are read in parts. They never change, so they stay open for a while: opening a file
- * takes longer than reading a part of it.
+ * Files of layout `archive`, which are read in parts. They never change, so they stay open for a while, because opening
+ * a file takes longer than reading a part of it.
  */
 import { closeSync, openSync, read, readSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -10,13 +10,13 @@ const readInThread = promisify(read);
 
 interface Opened {
   readonly handle: number;
-  /** Number of reads in other threads that have not ended. */
+  /** Number of unfinished reads in other threads. */
   reads: number;
   isClosed: boolean;
 }
 
 export class OpenFiles {
-  /** By path, least recently used first. */
+  /** Open files by path, least recently used first. */
   readonly #opened = new Map<string, Opened>();
   readonly #limits: ServerLimits;
 
@@ -38,14 +38,14 @@ export class OpenFiles {
     }
   }
 
-  /** Reads a part of an open file; undefined when the file is shorter. */
+  /** Reads a part of an open file. Undefined if the file is shorter. */
   readAtOnce(path: string, offset: number, length: number): Buffer | undefined {
     const file = this.#use(path);
     const part = Buffer.allocUnsafeSlow(length);
     return readSync(file.handle, part, 0, length, offset) === length ? part : undefined;
   }
 
-  /** The same in another thread, for slow disks. */
+  /** Reads like `readAtOnce`, but in another thread, for slow disks. */
   async readInThread(path: string, offset: number, length: number): Promise<Buffer | undefined> {
     const file = this.#use(path);
     const part = Buffer.allocUnsafeSlow(length);
@@ -73,7 +73,7 @@ export class OpenFiles {
   }
 }
 
-/** Closes a file that nothing reads, or else marks it to be closed after the last read. */
+/** Closes a file, or marks it to be closed after its last running read. */
 function end(file: Opened): void {
   file.isClosed = true;
   if (file.reads === 0) closeSync(file.handle);

@@ -1,6 +1,4 @@
-/**
- * Sends answers: headers, ETags, 304 and compression.
- */
+/** Sends answers: headers, ETags, 304 and compression. */
 import { closeSync, createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
@@ -11,7 +9,7 @@ import { satisfy, wantedRange } from '../../http/ranges.ts';
 import { takesGzip } from './encoding.ts';
 import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type LargeFile } from './files.ts';
 
-/** Names and values in turn. Node writes such a list 15 µs faster than an object, a third of a request's time. */
+/** Alternating names and values. Node writes such a list 15 µs faster than an object, a third of a request's time. */
 export type Headers = readonly string[];
 
 export const headerList = (headers: Readonly<Record<string, string>>): Headers => Object.entries(headers).flat();
@@ -25,12 +23,12 @@ const UNSETTLED: Headers = headerList({ ...API_HEADERS, ...cachingHeaders(false)
 export const listHeaders = (isSettled: boolean): Headers => (isSettled ? SETTLED : UNSETTLED);
 const VARY: Headers = ['vary', 'accept-encoding'];
 
-/** Smaller bodies fit into one network packet uncompressed. */
+/** Least size for compression. A smaller body fits into one network packet uncompressed. */
 const COMPRESS_FROM_BYTES = 1000;
 
 type ApiError = ReturnType<typeof errorBody>;
 
-/** A body with one character per byte, and its compressed form if there is one. */
+/** Body with one character per byte, and its compressed form if there is one. */
 interface MadeBody {
   readonly body: string;
   readonly gzip?: Uint8Array;
@@ -97,8 +95,8 @@ export class Exchange {
   }
 
   /**
-   * Sends a file that is read by ranges: all or a part of it, uncompressed. The file is streamed and never completely
-   * in memory.
+   * Sends a file that is read by ranges: all or a part of it, uncompressed. Streams the file, so that it is never
+   * completely in memory.
    */
   async sendByRanges(file: BuiltFile, headers: Headers): Promise<void> {
     const { fd, size, etag } = await file.openLarge();
@@ -120,7 +118,7 @@ export class Exchange {
     else await pipeline(createReadStream('', { fd, ...part }), this.#response);
   }
 
-  /** Sends a body that the page map made, as a 200 or 304. */
+  /** Sends a body from the page map, as a 200 or 304. */
   async sendBody(made: MadeBody, headers: Headers): Promise<void> {
     const form = formOf(made);
     const isZipped = this.#isZipped(form.bytes.length);
@@ -150,22 +148,22 @@ export class Exchange {
   }
 
   /**
-   * Ends a request that failed. Sends the error if nothing was sent yet. Otherwise cuts the connection, so that a
-   * partial answer is not mistaken for a complete one.
+   * Ends a request that failed. Sends the error if nothing was sent yet. Otherwise cuts the connection, so that the
+   * client does not mistake a partial answer for a complete one.
    */
   fail(error: ApiError, more: Headers): void {
     if (this.#response.headersSent) this.#response.destroy();
     else this.sendError(error, more);
   }
 
-  /** True when a body of this many bytes is sent compressed. */
+  /** True if a body of this many bytes is sent compressed. */
   #isZipped(size: number): boolean {
     return this.#compresses && size >= COMPRESS_FROM_BYTES && takesGzip(this.request.headers['accept-encoding']);
   }
 
   /**
-   * Returns the ETag, compressed or not, that the client already has; undefined when it has neither. Prefers the ETag
-   * of the form that would be sent.
+   * Returns the ETag that the client already has, compressed or not. Undefined if it has neither. Prefers the ETag of
+   * the form that would be sent.
    */
   #knownTag(etag: string, isZipped: boolean): string | undefined {
     const known = this.request.headers['if-none-match'];
@@ -184,13 +182,13 @@ export class Exchange {
     this.#response.end(this.method === 'HEAD' ? undefined : bytes);
   }
 
-  /** Headers that a 304 repeats from the 200. */
+  /** Returns the headers that a 304 repeats from the 200. */
   #validators(etag: string): Headers {
     return ['etag', etag, ...(this.#compresses ? VARY : [])];
   }
 
   #writeHead(status: number, headers: Headers): void {
-    // Node's types demand a mutable list but do not change it.
+    // Node's types require a mutable list, but Node does not change it.
     this.#response.writeHead(status, headers as string[]);
   }
 }

@@ -1,6 +1,4 @@
-/**
- * Watches the manifest of a build for the local server.
- */
+/** Watches the manifest of a build for the local server. */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FormatError } from '../../archive/format.ts';
@@ -9,14 +7,14 @@ import { FINISHED, MANIFEST_PATH, MARKER_PATH } from '../../pages/paths.ts';
 import { type BuiltSite, siteOf } from '../../pages/site.ts';
 import { plainCall } from '../../program.ts';
 
-/** The manifest of the build in a folder. The same returned object means the same build. */
+/** Manifest of the build in a folder. The same returned object means the same build. */
 export class WatchedBuild {
   readonly #dir: string;
   readonly #path: string;
   #stamp = '';
   #site: BuiltSite;
 
-  /** Throws an InputError when the folder has no build. */
+  /** Throws an InputError if the folder has no build. */
   constructor(dir: string) {
     this.#dir = dir;
     this.#path = join(dir, MANIFEST_PATH);
@@ -34,8 +32,8 @@ export class WatchedBuild {
   }
 
   /**
-   * Returns the current manifest: reads the file when it has changed. The check takes microseconds. Throws an
-   * InputError when the file is missing, and a FormatError when it has another format version.
+   * Returns the current manifest. Reads the file if it has changed, which takes microseconds to check. Throws an
+   * InputError if the file is missing, and a FormatError if it has another format version.
    */
   now(): BuiltSite {
     const stamp = this.#stampNow();
@@ -46,9 +44,7 @@ export class WatchedBuild {
     return this.#site;
   }
 
-  /**
-   * True while a build is writing to the folder, and after a build was killed there. A copied build may have no marker.
-   */
+  /** True while a build writes to the folder, and after a build was killed there. A copied build may have no marker. */
   isUnfinished(): boolean {
     const marker = join(this.#dir, MARKER_PATH);
     return statSync(marker, { throwIfNoEntry: false })?.isFile() === true && readFileSync(marker, 'utf8') !== FINISHED;

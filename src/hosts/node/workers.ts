@@ -1,23 +1,21 @@
-/**
- * `npm start -- --workers N`: several processes answer on one port, and a primary process restarts them.
- */
+/** `npm start -- --workers N`: several processes answer on one port, and a primary process restarts them. */
 import cluster, { type Address, type Worker } from 'node:cluster';
 import type { Log } from '../../cli/log.ts';
 import { program } from '../../program.ts';
 
-/** Waits before it restarts a worker, so that a crash loop cannot use up a core. */
+/** Delay before a worker is restarted, so that a crash loop cannot use up a core. */
 const RESTART_DELAY_MS = 1000;
 
 /**
- * Starts `count` worker processes with this process's flags and replaces each that ends. Resolves when all have ended
- * after a SIGTERM or SIGINT. Calls `announce` with the address once all of them listen.
+ * Starts `count` worker processes with this process's flags, and replaces each that ends. Calls `announce` with the
+ * address after all of them listen. After a SIGTERM or SIGINT, resolves when all have ended.
  *
  * The first worker starts alone. If it exits before it listens, it has reported the reason, and this process ends with
- * the same exit code. A worker that was killed reported nothing, so it is replaced.
+ * the same exit code. A killed worker has reported nothing, so it is replaced.
  */
 export function serveInWorkers(count: number, log: Log, announce: (address: Address) => void): Promise<void> {
-  // Each worker accepts connections itself. When all are full, a primary that distributes connections would pass a
-  // refused one from worker to worker.
+  // Each worker accepts connections itself. If the primary distributed connections and all workers were full, it would
+  // pass a refused connection from worker to worker.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: program.runner, args: ['serve', ...process.argv.slice(2)] });
   const listening = new Set<Worker>();
@@ -32,7 +30,7 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
     process.once('SIGTERM', stop).once('SIGINT', stop);
 
     cluster.on('listening', (worker, address) => {
-      // The stop signal may have reached this worker too early, so send it again.
+      // The stop signal may have reached this worker too early, so it is sent again.
       if (isStopping) return void worker.process.kill('SIGTERM');
       listening.add(worker);
       if (!hasListened) for (let i = 1; i < count; i += 1) cluster.fork();
@@ -61,7 +59,7 @@ export function serveInWorkers(count: number, log: Log, announce: (address: Addr
   });
 }
 
-/** Returns the workers that run. A worker that ended stays in `cluster.workers` until its channel closes. */
+/** Returns the running workers. A worker that ended stays in `cluster.workers` until its channel closes. */
 const running = (): Worker[] =>
   Object.values(cluster.workers ?? {})
     .filter((worker) => worker !== undefined)

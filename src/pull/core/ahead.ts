@@ -1,11 +1,11 @@
-/** Does work for ascending numbers, `atOnce` in parallel and before the results are needed. Yields these in order. */
+/** Calls `work` for ascending numbers, up to `atOnce` in parallel, ahead of the caller. Yields the results in order. */
 export async function* ahead<T>(first: number, last: number, atOnce: number, work: (number: number) => Promise<T>): AsyncGenerator<T> {
   const started: Promise<T>[] = [];
   let next = first;
   for (;;) {
     for (; next <= last && started.length < atOnce; next++) {
       const result = work(next);
-      // The error is thrown at its turn. Until then it must not count as unhandled.
+      // `await turn` throws the error later. Until then the error must not count as unhandled.
       result.catch(() => undefined);
       started.push(result);
     }

@@ -1,24 +1,21 @@
-/** Tells the user what a pull from a node will do, and when the node has less than its network. */
+/** Tells the user what a pull from a node will do, and whether the node is behind or syncing. */
 import { count, type Log } from '../../cli/log.ts';
 import type { ChainInfo } from './node.ts';
 
-/** A look at the node, before blocks are read. */
+/** State of the node and the folder before blocks are read. */
 export interface Look {
   readonly chain: ChainInfo;
-  /** Height of the last block that was read. */
+  /** Height of the last pulled block. */
   readonly height: number;
   /** Height of the last block to read. */
   readonly last: number;
-  /** Number of blocks that a reorganisation removed. */
+  /** Number of pulled blocks that a reorganisation removed. */
   readonly replaced: number;
-  /** True when the node has only blocks that were read, but not all of these. */
+  /** True if the node has no new block, and lacks some of the pulled ones. */
   readonly isBehind: boolean;
 }
 
-/**
- * Logs the work at the first look at the node `name`. Logs that the node is behind or syncing when it was not at the look
- * before.
- */
+/** Logs the blocks to read at the first look, and whenever the node `name` falls behind or begins to sync. */
 export function announce(name: string, log: Log, look: Look, before: Look | undefined): void {
   const { chain, height, last, replaced, isBehind } = look;
   if (before === undefined) {

@@ -1,4 +1,4 @@
-/** Answers of Bitcoin Core: the fields that are read, their rules, and the largest sizes. */
+/** Schemas of Bitcoin Core's answers, and the largest sizes. */
 import { z } from 'zod';
 import { hex64 } from '../../contract/schemas.ts';
 import type { PreviousOutput } from '../../runes/indexBlock.ts';
@@ -26,7 +26,7 @@ export const chainInfo = z.object({
 });
 export const hashAnswer = z.object({ blockhash: hex64 });
 export const networkInfo = z.object({ version: z.int() });
-/** An output script in hex. One of more than 10,000 bytes cannot be spent. */
+/** Output script in hex. A script of more than 10,000 bytes cannot be spent. */
 const script = z.string().regex(/^(?:[0-9a-f]{2}){0,10000}$/);
 const previousOutput = z.object({ prevout: z.object({ height, scriptPubKey: z.object({ hex: script }) }) });
 
@@ -37,14 +37,14 @@ export function bytesOf(hex: string): Uint8Array {
   return bytes;
 }
 
-/** A wanted output: the id of the transaction that spends it, the input, and the path of this transaction in JSON. */
+/** Output to look up: id of the transaction that spends it, index of the input, and path of the transaction in JSON. */
 export interface WantedInput {
   readonly txid: string;
   readonly input: number;
   readonly path: readonly (string | number)[];
 }
 
-/** Picks the outputs that inputs spend out of JSON with their transactions, which it reads in parts. */
+/** Picks the outputs that inputs spend from JSON with the spending transactions. Reads the JSON in parts. */
 export class PreviousOutputs extends JsonPicker {
   readonly #wanted: readonly WantedInput[];
 
@@ -65,8 +65,8 @@ export class PreviousOutputs extends JsonPicker {
   }
 
   /**
-   * Returns the outputs in the order of the wanted inputs; undefined if the node's version does not have them in its JSON.
-   * Throws an RpcError if the JSON is an error, and a PassingError if it is damaged.
+   * Returns the outputs in the order of the wanted inputs. Returns undefined if the JSON of the node's version lacks
+   * them. Throws an RpcError if the JSON is an error, and a PassingError if the JSON is damaged.
    */
   outputs(): PreviousOutput[] | undefined {
     this.end();

@@ -1,6 +1,4 @@
-/**
- * Calls of Bitcoin Core's REST and RPC interfaces: what their statuses and error codes mean, and which of them are tried again.
- */
+/** Calls of Bitcoin Core's REST and RPC interfaces: meaning of status and error codes, and retries. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { misfitOf } from '../../contract/schemas.ts';
@@ -12,7 +10,7 @@ import { type CredentialOptions, Credentials } from './credentials.ts';
 /** Error codes of Bitcoin Core (src/rpc/protocol.h). */
 export const RPC_CODES = { parameter: -8, warmingUp: -28 } as const;
 
-/** An RPC call that Bitcoin Core answered with an error. Tried again, unless the caller knows what it means. */
+/** Thrown when Bitcoin Core answers an RPC call with an error. Retried unless the caller handles the code. */
 export class RpcError extends PassingError {
   constructor(
     readonly code: number,
@@ -22,22 +20,22 @@ export class RpcError extends PassingError {
   }
 }
 
-/** The node is starting. The message is the step that it reports. */
+/** Thrown while the node is starting. The message is the step that the node reports. */
 class WarmingUpError extends Error {}
 
-/** The node has more requests than it takes at once. */
+/** Thrown when the node's request queue is full. */
 class FullQueueError extends PassingError {}
 
-/** The server at the URL does not answer as Bitcoin Core. */
+/** Thrown when the server at the URL does not answer like Bitcoin Core. */
 export class WrongServerError extends InputError {}
 
 export class CredentialsError extends InputError {}
 
-/** The node does not answer this machine, or does not let this user call a method. */
+/** Thrown when the node rejects this machine, or does not let this user call a method. */
 export class ForbiddenError extends InputError {}
 
 export interface CallOptions extends Pick<ClientOptions, 'retries' | 'timeoutMs' | 'pauseMs' | 'signal'>, CredentialOptions {
-  /** Most requests at once. */
+  /** Most parallel requests. */
   readonly concurrency: number;
   /** Called with messages for users, such as about a retry. */
   readonly onNotice: (message: string) => void;
@@ -49,23 +47,23 @@ const SMALL_ANSWER = 1_000_000;
 /** Pause between two requests to a node that is starting, as a multiple of `pauseMs`. */
 const WARM_UP_PAUSES = 4;
 
-/** Answers of JSON-RPC 2.0 lack a field, those of 1.0 have both. */
+/** In JSON-RPC 2.0, an answer has one of the two fields. In 1.0 it has both. */
 const envelope = z.object({ result: z.unknown().optional(), error: z.object({ code: z.int(), message: z.string() }).nullish() });
 
 export class Calls {
-  /** For messages. */
+  /** Name of the node in messages. */
   readonly name: string;
   readonly #options: CallOptions;
   readonly #client: Client;
-  /** URL of the server without a slash at its end. */
+  /** URL of the server without a trailing slash. */
   readonly #base: string;
-  /** Undefined if the node is asked over REST alone. */
+  /** Undefined if only REST is used. */
   credentials: Credentials | undefined;
   #isWarmingUp = false;
-  /** Most requests at once. */
+  /** Most parallel requests. */
   #atOnce: number;
   #running = 0;
-  /** Functions that let the next request begin. */
+  /** Resolve functions of waiting requests. */
   readonly #waiting: (() => void)[] = [];
 
   constructor(options: CallOptions) {
@@ -79,9 +77,9 @@ export class Calls {
   }
 
   /**
-   * Runs `step` until it succeeds. Retries it a number of times after a PassingError, and without limit while the node
-   * is starting. Halves the number of requests at once when the node's queue is full: other programs use it too.
-   * `what` names the request in messages.
+   * Runs `step` until it succeeds. Limits the retries after a PassingError, but not while the node is starting. Halves
+   * the number of parallel requests if the node's queue is full, because other programs use the queue too. `what` names
+   * the request in messages.
    */
   persist<T>(what: string, step: () => Promise<T>): Promise<T> {
     return this.#client.persist(`${what} of ${this.name}`, async () => {
@@ -105,7 +103,10 @@ export class Calls {
     });
   }
 
-  /** Asks the REST interface. Returns answers of status 200 and 404. `limit` bounds the body, in bytes; `sink` may receive it. */
+  /**
+   * Requests a REST path. Returns answers of status 200 and 404. `limit` bounds the body in bytes, unless `sink` gets
+   * it.
+   */
   async rest(path: string, limit = SMALL_ANSWER, sink?: Question['sink']): Promise<Answer> {
     const answer = await this.#send(`/rest${path}`, { limit, sink });
     const { status, body } = answer;
@@ -117,7 +118,7 @@ export class Calls {
     return answer;
   }
 
-  /** Returns the body of a REST answer, as `rest` does. Throws if it is missing or pruned. */
+  /** Returns the body of a REST answer. Throws if the block is missing or pruned. */
   async restBody(path: string, limit?: number, sink?: Question['sink']): Promise<Buffer> {
     const answer = await this.rest(path, limit, sink);
     if (answer.status !== 200) throw this.missing(answer);
@@ -125,9 +126,9 @@ export class Calls {
   }
 
   /**
-   * Calls a method of the RPC interface. `limit` bounds the answer, in bytes. If `sink` is given, it receives the answer,
-   * and the result is undefined. Throws an RpcError if the node answers with an error, a CredentialsError if it does not
-   * accept the credentials, and a WrongServerError if it has no RPC interface.
+   * Calls a method of the RPC interface. `limit` bounds the answer, in bytes. If `sink` is given, it receives the
+   * answer and the result is undefined. Throws an RpcError if the node answers with an error, a CredentialsError if it
+   * rejects the credentials, and a WrongServerError if it has no RPC interface.
    */
   async rpc<T>(
     method: string,
@@ -153,7 +154,7 @@ export class Calls {
       ]);
     }
     if (status === 403) throw this.#forbidden(status);
-    // Errors of the call itself are JSON too, with a status such as 500.
+    // Errors of the call itself are also JSON, with a status such as 500.
     const isJson = /^application\/json\b/.test(answer.headers['content-type'] ?? '');
     if (!isJson) this.#refuse(answer, hide);
     if (!isJson && status !== 200) throw this.wrongServer(`answers an RPC call with status ${status}`);
@@ -168,7 +169,7 @@ export class Calls {
     this.#client.close();
   }
 
-  /** Sends a request when no more than the allowed number are running. */
+  /** Sends a request as soon as fewer than the allowed number are running. */
   async #send(path: string, question: Omit<Question, 'url'>): Promise<Answer> {
     while (this.#running >= this.#atOnce) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#running += 1;
@@ -180,7 +181,7 @@ export class Calls {
     }
   }
 
-  /** Throws for answers that are the same in both interfaces: failures that pass, redirects and web pages. */
+  /** Throws for failures that both interfaces share: passing failures, redirects and web pages. */
   #refuse({ status, headers, body }: Answer, hide = (text: string) => text): void {
     const text = hide(textOf(body));
     if (status === 503 && text === 'Work queue depth exceeded') throw new FullQueueError(statusError(status, text).message);
@@ -200,12 +201,12 @@ export class Calls {
     ]);
   }
 
-  /** Returns the error for a REST answer without the block that was asked for. */
+  /** Returns the error for a REST answer without the requested block. */
   missing({ status, body }: Answer): Error {
     return this.#unavailable(textOf(body)) ?? statusError(status, textOf(body));
   }
 
-  /** Returns the error for a block that the node does not have, from the node's text. Undefined for another text. */
+  /** Converts the node's text about a missing block to an error. Returns undefined for another text. */
   #unavailable(text: string): CliError | undefined {
     if (text.includes('not fully downloaded')) {
       return new BuildError(`${this.name} has not downloaded a block yet that is needed (${quoted(text)})`, [
@@ -225,7 +226,7 @@ export class Calls {
   }
 }
 
-/** Parses a body as JSON. Throws a PassingError if the body does not fit. */
+/** Parses a body as JSON. Throws a PassingError if the body does not match the schema. */
 export function parseJson<T>(body: Buffer, schema: z.ZodType<T>): T {
   let value: unknown;
   try {
@@ -236,21 +237,21 @@ export function parseJson<T>(body: Buffer, schema: z.ZodType<T>): T {
   return parsed(value, schema);
 }
 
-/** Parses a value. Throws a PassingError if the value does not fit. */
+/** Parses a value. Throws a PassingError if the value does not match the schema. */
 export function parsed<T>(value: unknown, schema: z.ZodType<T>): T {
   const result = schema.safeParse(value);
   if (!result.success) throw new PassingError(`has an unexpected answer: ${misfitOf(result.error)}`);
   return result.data;
 }
 
-/** Returns the error for a status that another attempt may change. */
+/** Returns a PassingError for a status other than 200. */
 function statusError(status: number, text: string): PassingError {
   const why = text !== '' ? ` ${quoted(text)}` : status === 503 ? ': the node is stopping, or too busy' : '';
   return new PassingError(`was answered with status ${status}${why}`);
 }
 
-/** Returns the beginning of a body, which has text. */
+/** Returns the first 1,000 bytes of a body as text. */
 export const textOf = (body: Buffer): string => body.toString('utf8', 0, 1000).trim();
 
-/** Quotes text of the server for a message. */
+/** Quotes and shortens text from the server for a message. */
 const quoted = (text: string): string => JSON.stringify(text.slice(0, 200));

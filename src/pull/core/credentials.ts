@@ -9,7 +9,7 @@ import { codeOf, InputError } from '../../errors.ts';
 
 const { rpcUser: USER_VARIABLE, rpcPassword: PASSWORD_VARIABLE } = SECRETS;
 
-/** Folders of Bitcoin Core's cookie file below its data folder, by the default port of each test network. */
+/** Subfolders of Bitcoin Core's data folder with the cookie file, by the default RPC port of each test network. */
 const COOKIE_FOLDERS: Readonly<Record<string, string>> = { '38332': 'signet', '48332': 'testnet4', '18443': 'regtest' };
 
 export interface CredentialOptions {
@@ -21,16 +21,16 @@ export interface CredentialOptions {
   readonly home: string;
 }
 
-/** True for a host name of this machine. */
+/** True if the host name of a URL is this machine. */
 export const isLoopback = (url: URL): boolean => /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(url.hostname);
 
 export class Credentials {
   #header: string;
 
   private constructor(
-    /** For messages. */
+    /** Description of the credentials' source for messages. */
     readonly source: string,
-    /** True if the user did not name them. Then a node that refuses them is asked over REST alone. */
+    /** True for the default cookie file, which the user did not name. If the node rejects it, only REST is used. */
     readonly areDefault: boolean,
     readonly cookie: string | undefined,
     header: string,
@@ -38,7 +38,7 @@ export class Credentials {
     this.#header = header;
   }
 
-  /** Finds credentials. Returns undefined if there are none. Throws an InputError for ones that are given and not usable. */
+  /** Finds credentials. Returns undefined if there are none. Throws an InputError if the given ones are not usable. */
   static find({ url, cookie, environment, home }: CredentialOptions): Credentials | undefined {
     if (cookie !== undefined) return new Credentials(`the cookie file ${cookie}`, false, cookie, readCookie(cookie));
     const [user, password] = [environment[USER_VARIABLE] ?? '', environment[PASSWORD_VARIABLE] ?? ''];
@@ -64,7 +64,7 @@ export class Credentials {
     return this.#header;
   }
 
-  /** Removes the credentials from text of a server, which may repeat what it was sent. */
+  /** Removes the credentials from text of a server, which may repeat a request. */
   hide(text: string): string {
     const [, encoded = ''] = this.#header.split(' ');
     const both = Buffer.from(encoded, 'base64').toString('utf8');
@@ -72,8 +72,8 @@ export class Credentials {
   }
 
   /**
-   * Reads the cookie file again: a node writes a new one at each start. Returns true if the header now differs from
-   * `refused`, which the node did not accept. Several parallel calls may have been refused.
+   * Reads the cookie file again, because a node writes a new one at each start. Returns true if the header now differs
+   * from `refused`, which the node rejected. Parallel calls may all have sent `refused`.
    */
   refresh(refused: string): boolean {
     if (this.cookie === undefined) return false;

@@ -2,7 +2,7 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { workFile } from '../write.ts';
 
-/** Characters that are written at once. */
+/** Characters per write. */
 const CHUNK = 1 << 20;
 
 type Cell = string | number | bigint | boolean | null;
@@ -19,14 +19,14 @@ export class CsvFile<Column extends string> {
     this.#columns = columns;
   }
 
-  /** Throws system errors. */
+  /** Adds a row. Throws system errors. */
   add(row: Readonly<Record<Column, Cell>>): void {
     this.#pending += `${this.#columns.map((column) => cellText(row[column])).join(',')}\n`;
     this.rows++;
     if (this.#pending.length > CHUNK) this.#flush();
   }
 
-  /** Writes the rest. Returns the path of the file, undefined when there was no row. */
+  /** Writes the remaining rows. Returns the path of the file, undefined if there are no rows. */
   end(): string | undefined {
     this.#flush();
     return this.rows === 0 ? undefined : this.#path;

@@ -1,4 +1,4 @@
-/** The files that pulls from a node wrote to the folder `pulled`: checks, lists, joins and removes them. */
+/** Checks, lists, joins and removes the files that pulls from a node wrote to the folder `pulled`. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DiskLedger } from '../../unspent/diskLedger.ts';
@@ -21,10 +21,10 @@ export class NodeFolder {
     this.#rows = rows;
   }
 
-  /** Throws an InputError when a file of a block in the ledger is missing or damaged. Removes files above the ledger. */
+  /** Throws an InputError if a file of a block in the ledger is missing or damaged. Removes files above the ledger. */
   check(): void {
     const { base, rowsFrom } = this.#ledger;
-    // A damaged journal is cut off, perhaps in the middle of a file.
+    // A damaged journal ends at its last valid block, perhaps in the middle of a file.
     const whole = this.wholeUpTo(this.#ledger.height);
     if (base <= whole && whole < this.#ledger.height) this.#ledger.rewind(whole);
     const { height } = this.#ledger;
@@ -45,8 +45,8 @@ export class NodeFolder {
   }
 
   /**
-   * Writes the list of the blocks that were read, up to a height of the ledger. Returns their range. Call it before `removeAbove`, so
-   * that the list never has a block without a file.
+   * Writes the list of pulled blocks, up to a height of the ledger. Returns their range. Must be called before
+   * `removeAbove`, so that the list never has a block without a file.
    */
   list(height: number): Heights[] {
     const { rowsFrom } = this.#ledger;
@@ -56,7 +56,7 @@ export class NodeFolder {
     return heights;
   }
 
-  /** Returns the last block up to a height that no file has together with later blocks. */
+  /** Returns the highest block up to `height` that shares no file with a block above `height`. */
   wholeUpTo(height: number): number {
     const across = this.#files().find(({ first, last }) => first <= height && height < last);
     return across === undefined ? height : across.first - 1;
@@ -66,7 +66,7 @@ export class NodeFolder {
     this.#remove(this.#files().filter(({ last }) => last > height));
   }
 
-  /** Removes the files of blocks below `from`, and joins files of blocks up to `settled` by the hundred. */
+  /** Removes the files of blocks below `from`. Joins files of blocks up to `settled` into files of a hundred. */
   async tidy(from: number, settled: number): Promise<void> {
     const { height, rowsFrom } = this.#ledger;
     if (from > rowsFrom) {
@@ -84,12 +84,13 @@ export class NodeFolder {
     }
   }
 
-  /** Joins files to one file of these blocks, or finishes what a pull began that was killed. */
+  /** Joins files into one file of these blocks, or finishes the join of a killed pull. */
   async #join(files: readonly PulledFile[], { first, last }: Heights): Promise<void> {
     const joined = files.find((file) => file.first === first && file.last === last);
     const parts = files.filter((file) => file !== joined);
     const isJoined = joined !== undefined && hasChecksum(join(this.#path, joined.path));
-    // Parts are removed only after the checksum of the joined file was written. If one is missing, the file is complete.
+    // Parts are removed only after the joined file has a checksum. So if a part is missing, the joined file is
+    // complete.
     const areAllThere = parts.reduce((sum, part) => sum + part.last - part.first + 1, 0) === last - first + 1;
     if (!isJoined && areAllThere) await this.#rows.join(parts, { first, last });
     this.#remove(parts);
@@ -99,7 +100,7 @@ export class NodeFolder {
     return listPulledFiles(this.#path);
   }
 
-  /** Removes files from the last to the first, so that the remaining ones have no gap. */
+  /** Removes files from the last to the first, so that the remaining files have no gap. */
   #remove(files: readonly PulledFile[]): void {
     removeFiles(this.#path, [...files].reverse());
   }

@@ -1,4 +1,4 @@
-/** Checks that the folder `pulled`, the node and the wanted blocks fit each other. */
+/** Checks that the folder `pulled`, the node and the wanted blocks match. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { InputError } from '../../errors.ts';
@@ -12,14 +12,14 @@ import type { ChainInfo } from './node.ts';
 /** Returns the first of the last `last` blocks, rounded down to the first block of a file. */
 export const lastBlocks = (last: number, tip: number): number => hundredOf(Math.max(tip - last + 1, 0)).first;
 
-/** Returns the first height whose rows are written. Throws an InputError when an earlier pull did not write them. */
+/** Returns the first height whose rows are written. Throws an InputError if an earlier pull skipped the wanted rows. */
 export function firstWanted(
   { from }: WantedBlocks,
   { found, firstHeight, tip, folder }: { found: number | undefined; firstHeight: number; tip: number; folder: string },
 ): number {
   if (from === undefined) return found ?? firstHeight;
   const asked = Math.max(typeof from === 'number' ? from : lastBlocks(from.last, tip), firstHeight);
-  // The last N blocks move back when the node is behind.
+  // The range of the last N blocks starts lower if the node is behind.
   if (found === undefined || asked >= found || typeof from === 'object') return found ?? asked;
   throw new InputError(`--blocks asks for block ${asked}, but ${folder} has rows from block ${found} on`, [
     `Earlier pulls read the blocks before it without writing their rows. To write them, remove ${folder}: the next pull reads all blocks again.`,
@@ -33,7 +33,7 @@ export function checkNetwork(found: string | undefined, chain: ChainInfo, node: 
   ]);
 }
 
-/** Checks a folder without a ledger. Throws an InputError when it has pulled files. */
+/** Throws an InputError if a folder without a ledger has pulled files. */
 export function checkNew(folder: string): void {
   if (listPulledFiles(folder).length === 0) return;
   if (originsOf(folder).includes('ord')) throw lost(`${join(folder, STATE_FOLDER)} is missing`, folder);
@@ -42,7 +42,7 @@ export function checkNew(folder: string): void {
   ]);
 }
 
-/** Makes the error for a missing or damaged file of an earlier pull. */
+/** Returns the error for a missing or damaged file of an earlier pull. */
 export const lost = (what: string, folder: string): InputError =>
   new InputError(what, [`Restore it from a copy of ${folder}, or remove ${folder}: the next pull reads all blocks again.`]);
 
@@ -57,10 +57,10 @@ export function withAdvice(error: unknown, folder: string): unknown {
   return explained(folder, error);
 }
 
-/** The first and last bytes of Parquet files. */
+/** First and last bytes of a Parquet file. */
 const MAGIC = 'PAR1';
 
-/** True when a file begins and ends as a Parquet file. Builds check its SHA-256. */
+/** True if a file begins and ends like a Parquet file. Does not verify the SHA-256, because builds do. */
 export function isParquet(path: string): boolean {
   const file = openSync(path, 'r');
   try {

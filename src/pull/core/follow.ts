@@ -11,13 +11,13 @@ import { program } from '../../program.ts';
 import type { BitcoinNode } from './node.ts';
 import type { NodePull } from './nodePull.ts';
 
-/** Milliseconds between two requests for the node's tip. A request costs the node less than a millisecond. */
+/** Milliseconds between two requests for the node's tip. A request takes the node less than a millisecond. */
 const LOOK_MS = 1000;
 
 /** Milliseconds until the next request to a node that did not answer. */
 const LOST_MS = 10_000;
 
-/** Milliseconds until a failed build is tried again: the build of a killed pull may still have the lock. */
+/** Milliseconds until a failed build is retried. The build of a killed pull may still have the lock. */
 const FAILED_MS = 60_000;
 
 export interface FollowOptions {
@@ -28,7 +28,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
-/** Runs until the signal aborts. Logs a failed build, or a node that does not answer, and tries again. */
+/** Runs until the signal aborts. Logs and retries if a build fails or the node does not answer. */
 export async function follow(options: FollowOptions, node: BitcoinNode, pull: NodePull, log: Log, progress: Progress): Promise<void> {
   const { signal } = options;
   let built = pull.hasRows && (await build(options, log));
@@ -64,7 +64,7 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
     } catch (error) {
       if (signal.aborted) break;
       if (!(error instanceof BuildError)) throw error;
-      // Some pulled blocks may not be in the last build.
+      // The last build may lack some pulled blocks.
       built = false;
       log.notice(`${error.message}; trying again in ${LOST_MS / 1000} s`);
       await pause(LOST_MS, signal);
@@ -75,12 +75,12 @@ export async function follow(options: FollowOptions, node: BitcoinNode, pull: No
 
 const round = (ms: number): number => Math.round(ms / 100) / 10;
 
-/** Waits. Ends at once when the signal aborts. */
+/** Waits, or returns immediately when the signal aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
 
 /**
- * Runs a build in a process of its own. Logs its output if it fails. Returns true if it succeeds. Throws a UsageError
- * for wrong arguments.
+ * Runs a build in its own process. Returns false and logs its output if it fails. Throws a UsageError for bad
+ * arguments.
  */
 export async function build({ folder, args, signal }: FollowOptions, log: Log): Promise<boolean> {
   if (signal.aborted) return false;

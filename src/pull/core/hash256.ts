@@ -1,10 +1,10 @@
-/** SHA-256 of SHA-256, which names blocks and transactions. */
+/** Double SHA-256, the hash function for the ids of blocks and transactions. */
 import * as crypto from 'node:crypto';
 import type { Hash256 } from '../../runes/bytes.ts';
 
 type OneCallHash = (algorithm: string, bytes: Uint8Array, encoding: 'binary') => string;
 
-/** Builds the function from `crypto.hash`, which Node has from 20.12 on. Without it, each hash makes an object. */
+/** Uses `crypto.hash` if it exists (Node 20.12 and newer), because createHash() allocates an object per hash. */
 export function hash256With(hash: OneCallHash | undefined): Hash256 {
   const sha256 = hash
     ? // A short string costs much less than a buffer with memory of its own.

@@ -1,6 +1,6 @@
 /**
- * Picks a few values out of JSON of any size, which is never in memory as a whole: the JSON of a block whose
- * transactions spend long scripts may have a gigabyte.
+ * Picks a few values from JSON of any size without keeping all of it in memory. The JSON of a block whose transactions
+ * spend long scripts may have a gigabyte.
  */
 import { PassingError } from '../transport.ts';
 
@@ -10,21 +10,21 @@ const LONGEST_VALUE = 20_000;
 /** Deepest nesting. Answers of Bitcoin Core have less than 10 levels. */
 const DEEPEST = 50;
 
-/** Wanted keys and indexes below a value. */
+/** Wanted keys and indexes below a value, as a tree. */
 interface Node {
   readonly children: Map<string, Node>;
-  /** Numbers of the paths that end here. */
+  /** Indexes of the paths that end here. */
   readonly paths: number[];
 }
 
-/** An object or an array that is open. */
+/** Object or array whose end was not read yet. */
 interface Frame {
   readonly node: Node | undefined;
   readonly isArray: boolean;
   index: number;
-  /** The node of the current value. Undefined if no path leads there. */
+  /** Node of the current value. Undefined if no path leads to this value. */
   current: Node | undefined;
-  /** True in an object between a value and the colon of the next one. */
+  /** True in an object where a key comes next, between the comma and the colon. */
   isKey: boolean;
 }
 
@@ -32,7 +32,7 @@ const byteOf = (character: string): number => character.charCodeAt(0);
 const [QUOTE, COMMA, COLON, BACKSLASH] = [byteOf('"'), byteOf(','), byteOf(':'), byteOf('\\')];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [byteOf('['), byteOf(']'), byteOf('{'), byteOf('}')];
 
-/** Returns the place of the next such byte; the length if there is none. */
+/** Returns the offset of the next such byte, or the length of the chunk if there is none. */
 function placeOf(byte: number, chunk: Uint8Array, from: number): number {
   const at = chunk.indexOf(byte, from);
   return at < 0 ? chunk.length : at;
@@ -43,18 +43,18 @@ const damaged = (): PassingError => new PassingError('has an unexpected answer: 
 
 export class JsonPicker {
   /**
-   * The values in the order of the paths: the text of a string without its quotes, a number as written, `{` or `[` for an
-   * object or an array. Undefined where the JSON has none.
+   * Values in the order of the paths: a string without quotes, a number as written, `{` or `[` for an object or an
+   * array. Undefined if the JSON lacks the value.
    */
   readonly values: (string | undefined)[];
   readonly #root: Frame;
   readonly #open: Frame[];
   #inString = false;
   #isEscaped = false;
-  /** Text of the current string, number or word; undefined if nobody wants it. */
+  /** Text of the current string, number or word. Undefined if it is not wanted. */
   #text: string | undefined;
 
-  /** A path has the keys of objects and indexes of arrays that lead to a value. */
+  /** A path is a list of object keys and array indexes that lead to a value. */
   constructor(paths: readonly (readonly (string | number)[])[]) {
     const root = newNode();
     for (const [i, path] of paths.entries()) {
@@ -82,7 +82,7 @@ export class JsonPicker {
           this.#isEscaped = false;
           continue;
         }
-        // Most bytes are in long strings of hex, so their ends are searched.
+        // Most bytes are in long strings of hex, so indexOf() finds their ends faster than a loop.
         if (backslash < i) backslash = placeOf(BACKSLASH, chunk, i);
         const quote = placeOf(QUOTE, chunk, i);
         i = Math.min(quote, backslash);
@@ -100,7 +100,7 @@ export class JsonPicker {
     if (this.#inString) this.#add(chunk, from, chunk.length);
   };
 
-  /** Ends the text. Throws a PassingError if it was cut off. */
+  /** Must be called after the last bytes. Throws a PassingError if the JSON was cut off. */
   end(): void {
     if (this.#inString || this.#open.length > 1 || this.#root.index === 0) throw damaged();
   }
@@ -111,7 +111,7 @@ export class JsonPicker {
     return frame;
   }
 
-  /** Whether the text that begins is a key of an object with wanted values, or a wanted value. */
+  /** True if the text that begins is a key in an object with wanted values, or a wanted value. */
   get #isWanted(): boolean {
     const { node, current, isKey } = this.#frame;
     return isKey ? node !== undefined : (current?.paths.length ?? 0) > 0;
@@ -149,7 +149,7 @@ export class JsonPicker {
         frame.current = frame.isArray ? frame.node?.children.get(String(frame.index)) : undefined;
         break;
       default:
-        // A digit or a letter of a number or a word, or white space.
+        // Character of a number or a word, or white space.
         if (byte > 0x20 && this.#isWanted) this.#text = (this.#text ?? '') + String.fromCharCode(byte);
     }
   }
@@ -163,7 +163,7 @@ export class JsonPicker {
     this.#text = undefined;
   }
 
-  /** Keeps a string, a number or a word that was wanted. */
+  /** Stores the current string, number or word if it is wanted. */
   #endValue(): void {
     const { current, isKey } = this.#frame;
     if (this.#text !== undefined && !isKey) for (const i of current?.paths ?? []) this.values[i] = this.#text;

@@ -1,8 +1,8 @@
 /**
- * A Bitcoin Core node as the source of blocks: its chain, its raw blocks, and the outputs that an input spends.
+ * Bitcoin Core node as a source of blocks: chain, raw blocks, and the outputs that inputs spend.
  *
- * NodePull checks the work of the blocks. They come over REST if the node answers it (`rest=1`), otherwise in
- * hex over RPC.
+ * Reads blocks over REST if the node has it turned on (`rest=1`), otherwise as hex over RPC. NodePull checks their
+ * proof of work.
  */
 import { z } from 'zod';
 import { isPlainHttp } from '../../contract/plainUrl.ts';
@@ -53,16 +53,17 @@ export interface ChainInfo {
   readonly firstStored: number;
 }
 
-/** Headers in an answer of REST: the most that Bitcoin Core gives. */
+/** Most headers in an answer of Bitcoin Core's REST interface. */
 const HEADERS_AT_ONCE = 2000;
 
 /**
- * Transactions of one block from which on the JSON of the whole block costs the node less than a call for each: the node
- * reads and parses the block at each call. Measured with Core 31: 262 ms against 28.6 ms each in a block of 0.93 MB.
+ * Above this number of transactions, the node sends the JSON of the complete block faster than that of each
+ * transaction, because it reads and parses the block at each call. With Core 31 and a block of 0.93 MB, the JSON of the
+ * block took 262 ms and each call 28.6 ms.
  */
 const MANY_TRANSACTIONS = 10;
 
-/** First versions whose `getrawtransaction`, and whose blocks as JSON, have the outputs that inputs spend. */
+/** First versions whose JSON has the outputs that inputs spend: in `getrawtransaction`, and in blocks. */
 const VERSION_WITH_PREVIOUS = { transaction: 250_000, block: 230_000 } as const;
 
 const ADVICE_FOR_PREVIOUS = 'Use Bitcoin Core 25 or newer with a cookie file or credentials, or 23 or newer with rest=1 in bitcoin.conf.';
@@ -71,11 +72,11 @@ export class BitcoinNode {
   readonly name: string;
   readonly #calls: Calls;
   #hasRest = false;
-  /** False once the node did not answer `rest/spenttxouts` as Core 30 does. */
+  /** False after the node did not answer `rest/spenttxouts` as Core 30 does. */
   #hasSpentOutputs = true;
-  /** False once the node did not let the user call `getrawtransaction`. */
+  /** False after the node did not let the user call `getrawtransaction`. */
   #hasTransactions = true;
-  /** Such as 270100 for 27.1. Undefined if it is unknown. */
+  /** Version number, such as 270100 for 27.1. Undefined if unknown. */
   #version: number | undefined;
 
   private constructor(options: CallOptions) {
@@ -84,8 +85,8 @@ export class BitcoinNode {
   }
 
   /**
-   * Finds out which interfaces the node answers. Throws an InputError if they are not enough, if the server is not
-   * Bitcoin Core, or if the credentials are refused; a BuildError if it cannot be reached.
+   * Finds the interfaces that the node answers. Throws an InputError if they are not enough, if the server is not
+   * Bitcoin Core, or if it rejects the credentials. Throws a BuildError if the node is unreachable.
    */
   static async open(options: CallOptions): Promise<BitcoinNode> {
     const { url } = options;
@@ -149,8 +150,8 @@ export class BitcoinNode {
   }
 
   /**
-   * Reads a block and checks its hash and merkle root. A damaged one is fetched again. Throws an InputError if the node
-   * has pruned the block.
+   * Reads a block and checks its hash and merkle root. Retries a damaged block. Throws an InputError for a pruned
+   * block.
    */
   readBlock(hash: string): Promise<Block> {
     return this.#calls.persist(`block ${hash}`, async () => {
@@ -162,7 +163,7 @@ export class BitcoinNode {
     });
   }
 
-  /** Reads the headers of the node's chain from one height to another. The chain may change meanwhile. */
+  /** Reads the headers of the node's chain between two heights. The chain may change meanwhile. */
   async headers(first: number, last: number): Promise<Header[]> {
     const heights = Array.from({ length: last - first + 1 }, (_, i) => first + i);
     if (!this.#hasRest) {
@@ -177,9 +178,9 @@ export class BitcoinNode {
   }
 
   /**
-   * Returns the outputs that inputs of a block's transactions spend, in the order of `wanted`. `recentHeight` returns the
-   * height of a transaction of the last blocks up to this one that a commitment may not be in; undefined for an older one.
-   * An older output may get a height above its own, but never one that is too young for a commitment.
+   * Returns the outputs that inputs of a block spend, in the order of `wanted`. `recentHeight` returns the height of a
+   * transaction in the last blocks, which is too young for a commitment, and undefined for an older transaction. An
+   * older output may get a height above its own, but never one that is too young for a commitment.
    */
   async previousOutputs(
     block: Block,
@@ -251,7 +252,7 @@ export class BitcoinNode {
     }
   }
 
-  /** Returns undefined if the user of the RPC interface may not ask for the version. */
+  /** Returns undefined if the user of the RPC interface may not request the version. */
   async #askVersion(): Promise<number | undefined> {
     try {
       return (await this.#calls.rpc('getnetworkinfo', [], networkInfo)).version;
@@ -271,7 +272,7 @@ export class BitcoinNode {
     return bytes;
   }
 
-  /** Reads headers over REST: as many as fit into an answer, from a height on. */
+  /** Reads headers over REST from a height on, at most one answer. */
   async #restHeaders(first: number, last: number): Promise<Header[]> {
     const count = Math.min(last - first + 1, HEADERS_AT_ONCE);
     const bytes = await this.#calls.restBody(`/headers/${count}/${(await this.hashAt(first)) ?? ''}.bin`);
@@ -285,14 +286,14 @@ export class BitcoinNode {
     return readHeader(bytes, hash256);
   }
 
-  /** Returns the scripts of spent outputs over `rest/spenttxouts`; undefined if the node does not have it. */
+  /** Returns the scripts of spent outputs from `rest/spenttxouts`. Undefined if the node does not have this path. */
   #spentScripts(block: Block, wanted: readonly Commitment[]): Promise<Uint8Array[] | undefined> {
     return this.#calls.persist(`the spent outputs of block ${block.hash}`, async () => {
       const outputs = new SpentOutputs(block, wanted);
       try {
         const answer = await this.#calls.rest(`/spenttxouts/${block.hash}.bin`, undefined, outputs.feed);
         if (answer.status === 200) return outputs.end();
-        // A path that the node does not know has an empty answer.
+        // The answer for an unknown path is empty.
         if (textOf(answer.body) !== '') throw this.#calls.missing(answer);
       } catch (error) {
         if (!(error instanceof FormatError)) throw error;
@@ -312,7 +313,9 @@ export class BitcoinNode {
     });
   }
 
-  /** Reads spent outputs from the JSON of each transaction. Returns undefined also if the user may not ask for it. */
+  /**
+   * Reads spent outputs from the JSON of each transaction. Undefined if it lacks them or the user may not request it.
+   */
   async #fromTransactions(hash: string, wanted: readonly WantedInput[]): Promise<PreviousOutput[] | undefined> {
     const byTransaction = new Map<string, WantedInput[]>();
     for (const one of wanted) byTransaction.set(one.txid, [...(byTransaction.get(one.txid) ?? []), { ...one, path: [] }]);

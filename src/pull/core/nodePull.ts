@@ -1,10 +1,10 @@
 /**
- * Pulls activity from a Bitcoin Core node: reads its blocks, applies the rules of runes, and writes the rows to the
- * folder `pulled`. Unlike other sources it reads every block from the first one with runes on, because a block's
+ * Pulls activity from a Bitcoin Core node: reads its blocks, applies the rules of runes, and writes rows to the folder
+ * `pulled`. Unlike pulls from other sources, it reads every block from the first one with runes, because a block's
  * activity depends on all outputs before it. The ledger in the subfolder `.state` has the unspent outputs with runes.
  *
- * A commit writes the runes, then the rows, then the journal of the ledger. After a pull was killed, the next one
- * removes rows above the ledger's height and reads their blocks again.
+ * A commit writes the runes, then the rows, then the journal of the ledger. If a pull is killed in between, the next
+ * pull removes rows above the ledger's height and reads their blocks again.
  */
 import { join } from 'node:path';
 import type { Log } from '../../cli/log.ts';
@@ -33,17 +33,17 @@ import { RowFiles } from './rowFiles.ts';
 /** Longest time between two commits, in milliseconds. */
 const MS_PER_COMMIT = 60_000;
 
-/** How often the chain may change before a block is read. */
+/** Most changes of the chain before the next block is read. */
 const MOST_MOVES = 5;
 
 export interface NodePullOptions extends Omit<PullOptions, 'to'> {
   readonly folder: string;
   readonly limits: WorkLimits;
-  /** Instead of the rules of the network. No flag sets them: only tests have chains whose headers are made up. */
+  /** Replaces the rules of the network in tests, whose chains have invented headers. No flag sets it. */
   readonly difficulty?: DifficultyRules;
 }
 
-/** The node changed its chain while it was read. */
+/** Thrown if the node's chain changes while it is read. */
 class ChainMovedError extends Error {}
 
 export class NodePull {
@@ -54,12 +54,12 @@ export class NodePull {
   readonly #rows: RowFiles;
   readonly #folder: NodeFolder;
   readonly #log: Log;
-  /** The last look that was announced. */
+  /** Last look that was announced. */
   #look: Look | undefined;
   readonly #recent: RecentBlocks;
-  /** Knows the headers up to the ledger's last block, unless the ledger went back. */
+  /** Knows the headers up to the ledger's last block, unless the ledger was rewound. */
   #work: WorkChecker | undefined;
-  /** Height of the node's last block, at the last look. */
+  /** Height of the node's last block at the last look. */
   #tip = -1;
   #totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
 
@@ -74,7 +74,9 @@ export class NodePull {
     this.#recent = new RecentBlocks((hash) => node.readBlock(hash));
   }
 
-  /** Opens the state of the folder. Throws an InputError when it does not fit the node, the range or the pulled files. */
+  /**
+   * Opens the state of the folder. Throws an InputError if it does not match the node, the range or the pulled files.
+   */
   static async open(options: NodePullOptions, node: BitcoinNode, store: Store, log: Log): Promise<NodePull> {
     const { folder, limits } = options;
     const chain = await node.chain();
@@ -107,7 +109,7 @@ export class NodePull {
     this.#ledger.close();
   }
 
-  /** Reads all blocks up to the node's tip, or the last wanted one. */
+  /** Reads all blocks up to the node's tip, or up to the last wanted block. */
   async run(progress: Progress): Promise<PullResult> {
     this.#totals = { blocks: 0, records: 0, bytes: 0, replaced: 0 };
     try {
@@ -149,7 +151,7 @@ export class NodePull {
     }
   }
 
-  /** Reads blocks up to `last`. Throws a ChainMovedError when the chain changes meanwhile. */
+  /** Reads blocks up to `last`. Throws a ChainMovedError if the chain changes meanwhile. */
   async #read(chain: ChainInfo, last: number, progress: Progress): Promise<void> {
     const { confirmations, concurrency, limits, signal } = this.#options;
     const begin = this.#ledger.height + 1;
@@ -176,7 +178,7 @@ export class NodePull {
         if (!isDue && height < last) continue;
         await this.#commit(commit.height);
         commit = { height, at: performance.now() };
-        // Near the tip a build waits for this pull, so the ledger is settled after it.
+        // Near the tip a build waits for this pull, so the ledger is settled after the build.
         if (height <= settled) await this.settle();
       }
     } catch (error) {
@@ -187,7 +189,7 @@ export class NodePull {
     progress.end();
   }
 
-  /** Returns a checker that knows the headers before a block from the beginning of their period on. */
+  /** Returns a checker that knows the headers of the current difficulty period below `height`. */
   async #workBefore(height: number): Promise<WorkChecker> {
     const rules = this.#difficulty;
     const work = new WorkChecker(rules);
@@ -201,7 +203,7 @@ export class NodePull {
     return work;
   }
 
-  /** Throws an InputError if a block has less work than its network asks for, or begins another chain. */
+  /** Throws an InputError if a block has less work than its network requires, or belongs to another chain. */
   #checkWork(height: number, block: Block, work: WorkChecker): void {
     const { firstHash } = this.#difficulty;
     const what = `block ${height} of ${this.#node.name} (${block.hash})`;
@@ -259,8 +261,8 @@ export class NodePull {
   }
 
   /**
-   * Returns the blocks of the file that a height belongs to: a whole hundred if it is settled and this run reads all of
-   * it, else the one block. `begin` is the first height that this run reads.
+   * Returns the blocks of the file that a height belongs to. That is a hundred blocks if all are settled and this run
+   * reads all of them, otherwise one block. `begin` is the first height that this run reads.
    */
   #unitOf(height: number, begin: number, settled: number): Heights {
     const hundred = hundredOf(height);
@@ -268,7 +270,7 @@ export class NodePull {
     return begin <= whole.first && whole.last <= settled ? whole : { first: height, last: height };
   }
 
-  /** Puts all finished files in place, and writes the ledger to the disk. `before` is the height of the last commit. */
+  /** Puts all finished files in place, and writes the ledger to disk. `before` is the height of the last commit. */
   async #commit(before: number): Promise<void> {
     for (const { bytes, rows } of await this.#rows.putInPlace(before)) {
       this.#totals.bytes += bytes;
@@ -278,19 +280,19 @@ export class NodePull {
     this.#totals.blocks += this.#ledger.height - before;
   }
 
-  /** True when the node has only blocks that were read, but not all of these. */
+  /** True if the node has no new block, and lacks some of the pulled ones. */
   #isBehind({ blocks, bestHash }: ChainInfo): boolean {
     const { hash, height } = this.#ledger;
     if (hash === undefined || blocks >= height) return false;
     return blocks < height - this.#options.confirmations || this.#ledger.hashAt(blocks) === bestHash;
   }
 
-  /** Removes the blocks that the node's chain does not have. Throws an InputError when they are too many. */
+  /** Removes the blocks that are not in the node's chain. Throws an InputError if there are too many such blocks. */
   async #followReorganisation(): Promise<void> {
     const { confirmations, folder } = this.#options;
     const top = this.#ledger.height;
     const fork = await this.#fork();
-    // The blocks of a file with blocks on both sides of the fork are all read anew.
+    // A file with blocks on both sides of the fork is removed, so all its blocks are read again.
     const to = fork === undefined ? undefined : this.#folder.wholeUpTo(fork);
     if (to === top) return;
     if (to === undefined || to < this.#ledger.base || top - to > confirmations) {
@@ -306,18 +308,18 @@ export class NodePull {
     this.#folder.removeAbove(to);
   }
 
-  /** Returns the height of the last block that was read and that the node's chain has. Undefined when it is too deep. */
+  /** Returns the height of the last pulled block that is in the node's chain. Undefined if the fork is too deep. */
   async #fork(): Promise<number | undefined> {
     const { base, height } = this.#ledger;
     for (let at = height; at >= Math.max(base, height - this.#options.confirmations); at--) {
       const hash = this.#ledger.hashAt(at);
-      // Before the first block with runes there is nothing to compare.
+      // The ledger has no hash before the first block with runes, so there is nothing to compare.
       if (hash === undefined || (await this.#node.hashAt(at)) === hash) return at;
     }
     return undefined;
   }
 
-  /** Removes what the last wanted blocks and the ledger no longer need, and joins settled files. */
+  /** Removes data that neither the last wanted blocks nor the ledger needs, and joins settled files. */
   async #tidy(): Promise<void> {
     const { from } = this.#options.wanted;
     if (this.#rows.hasOldRunes) await this.#rows.putInPlace(this.#ledger.height);
@@ -325,12 +327,12 @@ export class NodePull {
     await this.#folder.tidy(first, this.#settled);
   }
 
-  /** True when the folder has files of rows. */
+  /** True if the folder has files of rows. */
   get hasRows(): boolean {
     return this.#ledger.height >= this.#ledger.rowsFrom;
   }
 
-  /** The last block that was read and that no reorganisation can replace. */
+  /** Height of the last pulled block that no reorganisation can replace. */
   get #settled(): number {
     return Math.min(this.#tip - this.#options.confirmations, this.#ledger.height);
   }
@@ -338,7 +340,8 @@ export class NodePull {
   /** Moves settled blocks from a long journal to sorted files, which may take a minute. */
   async settle(): Promise<void> {
     if (!this.#ledger.isJournalLong) return;
-    // A reorganisation inside a file of a hundred blocks rewinds to the block before it, so no part of one is settled.
+    // Settles only complete hundreds, because a fork inside a file of a hundred blocks rewinds to the block before the
+    // file.
     try {
       await this.#ledger.settle(hundredOf(this.#settled).first - 1);
     } catch (error) {

@@ -1,17 +1,17 @@
 /**
- * Transaction ids of the last blocks. They tell whether an output is too young to be the commitment to a name, so its
- * height need not be asked for.
+ * Transaction ids of the last blocks. From these ids a pull knows which outputs are too young to be the commitment to a
+ * name, without asking the node for their heights.
  */
 import type { Block, BlockLink } from '../../runes/block.ts';
 import { CONFIRMATIONS } from '../../runes/indexBlock.ts';
 
-/** Blocks up to the one of an etching that its commitment may not be in. */
+/** Number of last blocks, including the etching's own block, that cannot have the commitment of an etching. */
 const TOO_YOUNG = CONFIRMATIONS - 1;
 
-/** What the first block of a chain names as the one before. */
+/** Hash that the header of a chain's first block gives as its previous block. */
 const NO_BLOCK = '0'.repeat(64);
 
-/** Blocks that are kept below the highest one: also those that are read ahead need the blocks before them. */
+/** Number of blocks to keep below the highest one. Blocks that are read ahead need the blocks before them. */
 const KEPT = 100;
 
 export class RecentBlocks {
@@ -26,13 +26,13 @@ export class RecentBlocks {
   /** Adds a block that is being read. */
   add(height: number, block: Promise<Block>): void {
     const link = block.then(({ hash, previous, txids }) => ({ hash, previous, txids }));
-    // Whoever reads the block gets its error. Another reader of this promise reads the block again.
+    // The caller that reads the block handles the error. Another user of this promise reads the block again.
     link.catch(() => undefined);
     this.#blocks.set(height, link);
     this.#blocks.delete(height - KEPT);
   }
 
-  /** Returns a function that finds the height of a transaction of the last blocks up to this one; undefined for any other. */
+  /** Returns a function that finds the height of a transaction in the last blocks up to this one, else undefined. */
   finder(block: Block, height: number): (txid: Uint8Array) => Promise<number | undefined> {
     let last: Promise<Uint8Array[]> | undefined;
     return async (txid) => {
@@ -42,7 +42,7 @@ export class RecentBlocks {
     };
   }
 
-  /** Returns the transaction ids of this block and of those before it, the newest first. */
+  /** Returns the transaction ids of the last blocks up to this one, newest first. */
   async #lastUpTo(block: Block, height: number): Promise<Uint8Array[]> {
     const all = [block.txids];
     let { previous } = block;
@@ -56,7 +56,7 @@ export class RecentBlocks {
   }
 }
 
-/** Whether a list of transaction ids, 32 bytes each, has one. */
+/** True if `txids`, 32 bytes each, contains `txid`. */
 function hasId(txids: Uint8Array, txid: Uint8Array): boolean {
   const ids = Buffer.from(txids.buffer, txids.byteOffset, txids.length);
   for (let at = ids.indexOf(txid); at >= 0; at = ids.indexOf(txid, at + 1)) if (at % 32 === 0) return true;

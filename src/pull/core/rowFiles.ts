@@ -1,6 +1,6 @@
 /**
- * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and the table of runes. Temporary
- * files are put in place together, the runes first, so that a build finds the runes of all rows.
+ * Writes the rows of a node's blocks to the folder `pulled`: files of ledger rows, and the table of runes. Puts
+ * temporary files in place together, the table of runes first, so that a build finds the runes of all rows.
  */
 import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -23,10 +23,10 @@ const LEDGER_COLUMNS = NODE_LEDGER_FIELDS.map(({ column }) => column as keyof Le
 const ALL_RUNE_FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
 const RUNE_COLUMNS = ALL_RUNE_FIELDS.map(({ column }) => column as keyof RuneRow);
 
-/** Most files that are converted or wait for it. */
+/** Most files that are being converted, or wait for conversion. */
 const MOST_WAITING = 3;
 
-/** A file that waits to be put in place. */
+/** File that waits to be put in place. */
 interface Made extends Heights {
   readonly temporary: string;
   readonly rows: number;
@@ -40,7 +40,7 @@ export class RowFiles {
   #runes: CsvFile<keyof RuneRow>;
   /** Conversions that have begun, in order. */
   #making: Promise<Made>[] = [];
-  /** True when the table of runes may have runes of blocks above the ledger. The next `putInPlace` removes them. */
+  /** True if the table of runes may have runes of blocks above the ledger. The next `putInPlace` removes them. */
   hasOldRunes = false;
 
   constructor(folder: string, store: Store) {
@@ -58,7 +58,7 @@ export class RowFiles {
     this.#runes.add(row);
   }
 
-  /** Makes a file of the rows that were added since the last call. `heights` are their blocks. */
+  /** Converts the rows since the last call to a file. `heights` are the blocks of these rows. */
   async endFile(heights: Heights): Promise<void> {
     const ledger = this.#ledger;
     this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
@@ -66,15 +66,15 @@ export class RowFiles {
       ledger.drop();
       return { ...heights, temporary, rows: ledger.rows, bytes: (await stat(temporary)).size };
     });
-    // The error is thrown at its turn. Until then it must not count as unhandled.
+    // The next `await` of the promise throws the error. Until then the error must not count as unhandled.
     making.catch(() => undefined);
     this.#making.push(making);
     await this.#making.at(-MOST_WAITING);
   }
 
   /**
-   * Puts all files in place. The table of runes gets the runes that were added, and loses those of blocks above
-   * `known` that a killed pull or a reorganisation left.
+   * Puts all files in place. Adds the new runes to the table of runes, and removes runes of blocks above `known`, which
+   * a killed pull or a reorganisation left behind.
    */
   async putInPlace(known: number): Promise<readonly Made[]> {
     const made = await Promise.all(this.#making.splice(0));
@@ -84,20 +84,20 @@ export class RowFiles {
     return made;
   }
 
-  /** Forgets all rows and runes that are not in place. */
+  /** Drops all rows and runes that are not in place. */
   async discard(): Promise<void> {
     await Promise.allSettled(this.#making.splice(0));
     this.#ledger = new CsvFile(this.#folder, LEDGER_COLUMNS);
     this.#runes = new CsvFile(this.#folder, RUNE_COLUMNS);
     removeWorkFiles(this.#folder);
-    // Runes may be in place already.
+    // Runes may already be in place.
     this.hasOldRunes = true;
   }
 
-  /** Joins files of ledger rows to one file of these blocks. Throws an InputError when a file was damaged. */
+  /** Joins files of ledger rows into one file of these blocks. Throws an InputError if a file is damaged. */
   async join(files: readonly PulledFile[], heights: Heights): Promise<void> {
     const paths = files.map(({ path }) => join(this.#folder, path));
-    // The joined file gets a checksum of its own, which would hide the damage.
+    // The checksum of the joined file would hide damage in its parts.
     for (const path of paths) await this.#check(path);
     const more = `FROM ${readFiles('parquet', paths)}`;
     const temporary = await this.#write({ csv: undefined, fields: NODE_LEDGER_FIELDS, order: LEDGER_ORDER, more });
@@ -113,7 +113,7 @@ export class RowFiles {
     }
   }
 
-  /** Syncs the folders of the table of runes and of the files of these blocks, before the ledger relies on the files. */
+  /** Syncs the folders of the table of runes and of these blocks' files, before the ledger relies on the files. */
   #syncFolders(files: readonly Heights[]): void {
     const folders = new Set(['.', ...files.map(({ first, last }) => dirname(ledgerFile(first, last)))]);
     for (const folder of folders) syncFolder(join(this.#folder, folder));

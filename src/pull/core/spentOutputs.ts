@@ -1,6 +1,6 @@
 /**
- * Reads the answer of `rest/spenttxouts`, which Bitcoin Core has from version 30 on: value and script of every output
- * that a block spends, by transaction and input. It is never in memory as a whole.
+ * Reads the answer of `rest/spenttxouts`, which Bitcoin Core has since version 30: value and script of every output
+ * that a block spends, by transaction and input. Never keeps all of it in memory.
  */
 import type { Block } from '../../runes/block.ts';
 import { uint32At } from '../../runes/bytes.ts';
@@ -9,31 +9,31 @@ import type { Commitment } from '../../runes/indexBlock.ts';
 /** Longest script of an output that can be spent, in bytes. */
 const LONGEST_SCRIPT = 10_000;
 
-/** Bytes of an output's value, which comes before its script. */
+/** Bytes of an output's value, which precedes its script. */
 const VALUE_BYTES = 8;
 
 export class FormatError extends Error {}
 
 export class SpentOutputs {
-  /** The number of transactions, then the number of inputs of each. */
+  /** Expected counts: the number of transactions, then the number of inputs of each. */
   readonly #counts: readonly number[];
   readonly #scripts: (Uint8Array | undefined)[];
-  /** Numbers of the wanted outputs by transaction and input. */
+  /** Indexes of the wanted outputs, by transaction and input. */
   readonly #wanted: ReadonlyMap<string, number>;
   #rest: Uint8Array = new Uint8Array();
-  /** Counts that were read. */
+  /** Number of counts that were read. */
   #read = 0;
   #input = 0;
   #left = 0;
 
   constructor(block: Block, wanted: readonly Commitment[]) {
-    // A coinbase spends nothing.
+    // The first transaction of a block (coinbase) spends nothing.
     this.#counts = [block.transactions.length, ...block.transactions.map(({ inputs }, i) => (i === 0 ? 0 : inputs))];
     this.#wanted = new Map(wanted.map(({ transaction, input }, i) => [`${transaction}:${input}`, i]));
     this.#scripts = wanted.map(() => undefined);
   }
 
-  /** Reads the next bytes. Throws a FormatError if they do not fit the block. */
+  /** Reads the next bytes. Throws a FormatError if they do not match the block. */
   readonly feed = (chunk: Uint8Array): void => {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     let at = 0;
@@ -41,7 +41,9 @@ export class SpentOutputs {
     this.#rest = Uint8Array.from(bytes.subarray(at));
   };
 
-  /** Returns the scripts in the order of the wanted outputs. Throws a FormatError if the bytes do not fit the block. */
+  /**
+   * Returns the scripts in the order of the wanted outputs. Throws a FormatError if the bytes do not match the block.
+   */
   end(): Uint8Array[] {
     const isWhole = this.#read === this.#counts.length && this.#left === 0 && this.#rest.length === 0;
     const scripts = this.#scripts.flatMap((script) => (script === undefined ? [] : [script]));
@@ -49,7 +51,7 @@ export class SpentOutputs {
     return scripts;
   }
 
-  /** Reads a number or an output. Returns the offset of the next one; undefined if it is not complete yet. */
+  /** Reads a count or an output. Returns the offset of the next one, or undefined if it is not complete yet. */
   #next(bytes: Uint8Array, at: number): number | undefined {
     if (this.#left === 0) {
       const count = compactSize(bytes, at);

@@ -1,6 +1,4 @@
-/**
- * Script of the API page. Starts Swagger UI, which the page loads before this script, with the mirror's `openapi.json`.
- */
+/** Script of the API page: starts Swagger UI with the mirror's `openapi.json`. The page loads Swagger UI first. */
 declare const SwaggerUIBundle: (settings: Readonly<Record<string, unknown>>) => unknown;
 
 const isDark = matchMedia('(prefers-color-scheme: dark)');
@@ -9,13 +7,13 @@ isDark.addEventListener('change', colour);
 colour();
 
 SwaggerUIBundle({
-  // An absolute URL, because Swagger UI resolves the relative server URL against it.
+  // Absolute, because Swagger UI resolves the relative server URL against this URL.
   url: new URL('../openapi.json', location.href).href,
   dom_id: '#swagger-ui',
   deepLinking: true,
   tryItOutEnabled: true,
   supportedSubmitMethods: ['get'],
   displayRequestDuration: true,
-  // No validator badge: it would load an image from another host.
+  // No validator badge, because it would load an image from another host.
   validatorUrl: null,
 });

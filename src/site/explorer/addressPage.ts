@@ -1,6 +1,4 @@
-/**
- * The page of an address: what it has, and its activity.
- */
+/** The page of an address: its balances and its activity. */
 import type { Activity, Balance } from '../../client/index.ts';
 import { shorten } from '../format.ts';
 import { el } from './dom.ts';

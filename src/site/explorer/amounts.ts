@@ -1,28 +1,26 @@
-/**
- * Amounts whose decimal points are below each other.
- */
+/** Renders amounts with aligned decimal points. */
 import { groupDigits } from '../format.ts';
 import { el } from './dom.ts';
 
-/** The characters that have room on each side of the decimal point. Longer integers wrap, longer decimals are not aligned. */
+/** Most characters on each side of the decimal point. Longer integers wrap. Longer decimals are not aligned. */
 const MOST = { whole: 20, fraction: 18 };
 
-/** Splits an amount at the point, with separators in its integer part. */
+/** Splits an amount at the decimal point. Adds separators to its integer part. */
 function partsOf(amount: string): { readonly whole: string; readonly fraction: string } {
   const [whole = '', fraction = ''] = groupDigits(amount).split('.');
   return { whole, fraction };
 }
 
-/** Renders an amount, with its point where `alignmentOf` of a table around it says. */
+/** Renders an amount. In a table with the style of `alignmentOf`, decimal points are aligned. */
 export function amountOf(amount: string): HTMLElement {
   const { whole, fraction } = partsOf(amount);
-  // The integer part wraps after separators.
+  // The integer part may wrap after separators.
   const digits = whole.split(/(?<=,)/).flatMap((group, i) => (i === 0 ? [group] : [el('wbr'), group]));
   const decimals = el('span', { class: 'fraction quiet' }, fraction === '' ? undefined : `.${fraction}`);
   return el('data', { value: amount, class: fraction.length > MOST.fraction ? undefined : 'aligned' }, el('span', {}, ...digits), decimals);
 }
 
-/** Returns the style of a table with these amounts: the room that each side of the decimal point needs. */
+/** Returns the style of a table with these amounts, which sets the width on each side of the decimal point. */
 export function alignmentOf(amounts: readonly (string | undefined)[]): string {
   const parts = amounts.flatMap((amount) => (amount === undefined ? [] : [partsOf(amount)]));
   const aligned = parts.filter(({ fraction }) => fraction.length <= MOST.fraction);

@@ -1,7 +1,4 @@
-/**
- * The charts of the overview, in a bundle that loads after the page. They use no charting library, which would be much
- * larger than this code.
- */
+/** The charts of the overview, in a bundle that loads after the page. A charting library would be much larger. */
 import type { RuneStats, Stats } from '../../contract/stats.ts';
 import { OPERATIONS } from '../../pages/lists.ts';
 import { count, groupDigits, utc } from '../format.ts';
@@ -11,17 +8,17 @@ import { type Column, columnsOf, linear } from './scales.ts';
 
 const HEIGHT = 236;
 const MARGIN = { top: 10, right: 1, bottom: 26, left: 44 } as const;
-/** Minimum width of a column in pixels; narrower columns are merged. */
+/** Least width of a column, in pixels. Narrower columns are merged. */
 const LEAST_STEP = 4;
 const WIDEST_BAR = 44;
 const SHOWN_RUNES = 12;
 
-/** Operations of a stack from bottom to top. The most frequent ones come first. */
+/** Operations of a stack from bottom to top, the most frequent first. */
 const FROM_BELOW = [...OPERATIONS].reverse();
 
 /**
- * Draws records by height, stacked by operation. Redraws when the width changes. A link lies over the column under the
- * pointer and leads to its first block. Arrow keys move it, so that it is a single stop of the Tab key.
+ * Draws records by height, stacked by operation. Redraws if the width changes. A link lies over the column under the
+ * pointer and leads to the column's first block. Arrow keys move the link, so that it is a single stop of the Tab key.
  */
 export function drawActivity(content: Element, stats: Stats): void {
   if (stats.activity.length === 0) return;
@@ -41,7 +38,7 @@ export function drawActivity(content: Element, stats: Stats): void {
   }).observe(place);
 }
 
-/** Says what a column of this drawing is, which depends on its width. */
+/** Describes a column in words. Its range of heights depends on the width of the chart. */
 function captionOf(columns: readonly Column[], { bucket }: Stats): string {
   const last = columns.at(-1);
   if (last === undefined) return '';
@@ -50,7 +47,7 @@ function captionOf(columns: readonly Column[], { bucket }: Stats): string {
   return `Each column is ${unit}${bucket === 1 ? ' with activity' : ''}${sofar}`;
 }
 
-/** Creates the link over a column and its readout, and moves them with the pointer and the arrow keys. */
+/** Creates the link over a column and the column's readout. The pointer and the arrow keys move both. */
 function pointerOf(place: HTMLElement, columns: readonly Column[], width: number, light: SVGElement): readonly HTMLElement[] {
   const step = (width - MARGIN.left - MARGIN.right) / columns.length;
   const readout = el('div', { class: 'readout', 'aria-hidden': 'true' });
@@ -77,7 +74,7 @@ function pointerOf(place: HTMLElement, columns: readonly Column[], width: number
     select(Math.floor((event.clientX - place.getBoundingClientRect().left - MARGIN.left) / step));
     show(true);
   };
-  // A finger cannot point: its first tap reads a column, the second follows the link.
+  // A finger cannot hover, so its first tap reads a column, and the second tap follows the link.
   let isFirstTap = false;
   place.onpointerdown = (event) => {
     const shown = readout.hidden ? undefined : at;
@@ -89,7 +86,7 @@ function pointerOf(place: HTMLElement, columns: readonly Column[], width: number
     if (isFirstTap) event.preventDefault();
     isFirstTap = false;
   });
-  // A finger leaves when it is lifted.
+  // `pointerleave` of a finger means that the finger was lifted.
   place.onpointerleave = ({ pointerType }) => show(pointerType !== 'mouse');
   link.addEventListener('focus', () => show(true));
   link.addEventListener('blur', () => show(false));
@@ -182,7 +179,7 @@ function stack(column: Column, x: number, width: number, y: (value: number) => n
   });
 }
 
-/** Draws a break of the axis (two slanted strokes), where many heights have no activity. */
+/** Draws a break of the axis (two slanted strokes) where many heights have no activity. */
 function breakAt(x: number): SVGElement {
   const foot = HEIGHT - MARGIN.bottom;
   return svg(
@@ -193,7 +190,7 @@ function breakAt(x: number): SVGElement {
   );
 }
 
-/** Labels columns with heights where there is room: first at the ends and breaks, then in between. */
+/** Labels columns with heights if there is room: first at the ends and breaks, then in between. */
 function ticksOf(columns: readonly Column[], middle: (i: number) => number, width: number): SVGElement[] {
   const wanted = [
     columns.length - 1,
@@ -251,7 +248,7 @@ function asTable(stats: Stats): HTMLElement {
   );
 }
 
-/** Lists the runes with the most records, as a table with bars, so that screen readers can read it. */
+/** Lists the runes with the most records as a table with bars, so that screen readers can read it. */
 export function drawRunes(content: Element, stats: Stats): void {
   const runes = stats.runes.slice(0, SHOWN_RUNES);
   const most = runes.reduce((top, { records }) => Math.max(top, records), 0);
@@ -267,7 +264,7 @@ function runeRow(rune: RuneStats, most: number, { first, last }: Stats): HTMLEle
     ...parts.map((name) => el('span', { 'data-operation': name, style: `width:${((rune[name] / most) * 100).toFixed(2)}%` })),
   );
   const [block = ''] = rune.id.split(':');
-  // Many mirrors have only a window of blocks, and most of their runes were etched earlier.
+  // Links only blocks of this mirror. Many mirrors have only a window of blocks, and most of their runes are older.
   const isInMirror = /^[0-9]{1,16}$/.test(block) && first !== null && last !== null && Number(block) >= first && Number(block) <= last;
   const id = isInMirror
     ? linkTo({ kind: 'block', id: block, offset: 0 }, rune.id, { class: 'rune-id', title: `Etched in block ${groupDigits(block)}` })

@@ -1,6 +1,4 @@
-/**
- * The pages of runes and addresses, in a bundle that loads with the first of them.
- */
+/** The pages of runes and addresses, in a bundle that loads with the first such page. */
 import { addressPage } from './addressPage.ts';
 import { runePage } from './runePage.ts';
 import type { DetailsPage, Source } from './subjectLists.ts';

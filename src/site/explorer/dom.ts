@@ -1,6 +1,4 @@
-/**
- * Helpers that create elements. They insert text only as text, so data never becomes markup.
- */
+/** Helpers that create elements. They insert text only as text, so that data never becomes markup. */
 
 export type Child = Node | string | undefined;
 export type Attributes = Readonly<Record<string, string | number | undefined>>;
@@ -14,7 +12,7 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** Creates an SVG element, as `el` does for HTML. */
+/** Creates an SVG element, like `el` for HTML. */
 export function svg<Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -29,13 +27,13 @@ function fill<Made extends Element>(element: Made, attributes: Attributes, child
   return element;
 }
 
-/** Creates a table. Its columns are numbers, except for the first `texts` ones. */
+/** Creates a table. All columns are numbers, except for the first `texts` columns. */
 export function plainTable(attributes: Attributes, names: readonly string[], texts: number, rows: readonly Child[]): HTMLElement {
   const head = names.map((name, i) => el('th', { scope: 'col', class: i < texts ? undefined : 'number' }, name));
   return el('table', attributes, el('thead', {}, el('tr', {}, ...head)), el('tbody', {}, ...rows));
 }
 
-/** Finds an element of the page by id. Throws when the page has none, as with a page of another version. */
+/** Finds an element of the page by id. Throws if the page has none, such as a page of another version. */
 export function byId(id: string): HTMLElement {
   const element = document.getElementById(id);
   if (element === null) throw new Error(`the page has no #${id}`);

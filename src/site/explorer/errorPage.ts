@@ -1,12 +1,10 @@
-/**
- * The view of a failed look-up: the mirror's error message and what to do next.
- */
+/** The view of a failed look-up: the mirror's error message and the next steps. */
 import { MirrorError } from '../../client/index.ts';
 import { el } from './dom.ts';
 import { elsewhere, linkTo } from './parts.ts';
 import type { FoundView } from './views.ts';
 
-/** Renders an error. If a repetition may help, a button calls `retry`; else links lead on. */
+/** Renders an error. If a repetition may help, adds a button that calls `retry`, otherwise links. */
 export function errorPage(error: unknown, view: FoundView, retry: () => void): Node[] {
   const [title, text] = wordsOf(error);
   const alert = el(
@@ -24,7 +22,7 @@ export function errorPage(error: unknown, view: FoundView, retry: () => void): N
   return [alert, el('p', {}, button)];
 }
 
-/** True when the mirror would answer the same again. */
+/** True if the mirror would give the same answer again. */
 const isLasting = (error: unknown): boolean => error instanceof MirrorError && (error.statusCode < 500 || error.statusCode === 501);
 
 function wordsOf(error: unknown): readonly [title: string, text: string] {

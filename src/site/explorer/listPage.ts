@@ -1,6 +1,4 @@
-/**
- * The view of a list: its heading, filters, records and links to other pages.
- */
+/** The view of a list: its heading, filters, records and links to other pages. */
 import type { Activity, ActivityPage } from '../../client/index.ts';
 import { isHeight, parseHexId } from '../../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';
@@ -16,7 +14,7 @@ import { type Extent, fetchBlockStats, fetchList, type Neighbours, neighboursOf 
 import { activityTable, totalsTable } from './table.ts';
 import { apiTarget, type ListView, otherReading } from './views.ts';
 
-/** Renders a list that has records. `known` is any record of it, even if this window is empty. */
+/** Renders a list that has records. `known` is any record of the list, even if this window is empty. */
 export async function listPage(
   view: ListView,
   result: ActivityPage,
@@ -35,7 +33,7 @@ export async function listPage(
   return [...top, ...list, apiSource(apiTarget(view), fileOf(view, result))];
 }
 
-/** Names a view for the title. A block goes by its height once a record of it is known. */
+/** Returns the name of a view for the page title. A block is named by its height if one of its records is known. */
 export function nameOf(view: ListView, known?: Activity): string {
   if (view.kind === 'transaction') return `Transaction ${shorten(view.id)}`;
   const height = known?.location.block_height ?? (isHeight(view.id) ? view.id : undefined);
@@ -70,12 +68,12 @@ function transactionHead({ location }: Activity): Node[] {
   ];
 }
 
-/** Renders the totals of a transaction, if all of its records fit on a page. A list of one record needs none. */
+/** Renders the totals of a transaction if all of its records fit on a page. A list of one record needs none. */
 async function totals(view: ListView, result: ActivityPage, signal: AbortSignal): Promise<Node[]> {
   const { total } = result;
   const most = settings.pageSizes.at(-1) ?? 0;
   if (total < 2 || total > most) return [];
-  // Without the whole list there are no totals, but the records can still be shown.
+  // Without the complete list there are no totals, but the records can still be shown.
   const whole =
     result.results.length === total ? result : await fetchList({ ...view, limit: most, offset: 0 }, signal).catch(() => undefined);
   const all = whole?.results ?? [];
@@ -83,8 +81,8 @@ async function totals(view: ListView, result: ActivityPage, signal: AbortSignal)
 }
 
 /**
- * Links that filter a block by operation, with the number of records of each once they are known. Disabled, with the
- * reason, if the mirror has no lists by operation.
+ * Returns links that filter a block by operation, with the number of records of each if known. If the mirror has no
+ * lists by operation, disables the links and says why.
  */
 function filters(view: ListView, { total, results }: ActivityPage, { location }: Activity): HTMLElement {
   const one = (operation: Operation | undefined) => {
@@ -119,8 +117,8 @@ function noneOfOperation(view: ListView): HTMLElement {
 }
 
 /**
- * Returns the file with exactly this answer, which also works on hosts without code. Undefined in layout `archive`, for
- * a window that is not a page or is past the end, and for an empty list.
+ * Returns the URL of the file with exactly this answer, which also works on hosts without code. Undefined in layout
+ * `archive`, for an empty list, and for a window that is not a page or is past the end.
  */
 function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: ActivityPage): string | undefined {
   const page = exactPage({ limit, offset }, settings);
@@ -132,7 +130,7 @@ function fileOf({ kind, id, operation }: ListView, { limit, offset, total }: Act
   return pagePath(stemOf({ kind, block: hex ?? id, ...(operation === undefined ? {} : { operation }) }, settings), page, settings);
 }
 
-/** Renders the answer to an unknown id, with links to what is near it. */
+/** Renders the answer to an unknown id, with links to the nearest blocks. */
 export function unknownPage(view: ListView, { heights, tip }: Extent): Node[] {
   const { kind, id } = view;
   const other = otherReading(view);

@@ -1,6 +1,4 @@
-/**
- * Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks.
- */
+/** Main script of the explorer: shows the view of the page's URL, and changes the URL on look-ups and clicks. */
 
 import { count, shorten } from '../format.ts';
 import { byId, el } from './dom.ts';
@@ -75,11 +73,11 @@ async function pageOf(asked: ListView, signal: AbortSignal): Promise<Node[]> {
   const latest = asked.id === LATEST ? (await fetchExtent()).heights.at(-1)?.[1] : undefined;
   const view = latest === undefined ? asked : { ...asked, id: String(latest) };
   const [result, extent] = await Promise.all([fetchList(view, signal), fetchExtent()]);
-  // The request for heights has no signal, so another view may be open by now.
+  // The request for heights cannot be aborted, so another view may be open by now.
   signal.throwIfAborted();
   let [known] = result.results;
   if (known === undefined && (view.operation !== undefined || view.offset > 0)) {
-    // The window is empty, but the list may have records: fetch one for the heading.
+    // The window is empty, but the list may have records. Fetches one for the heading.
     [known] = (await fetchList({ kind: view.kind, id: view.id, offset: 0 }, signal)).results;
   }
   if (known === undefined) {
@@ -97,7 +95,7 @@ const misreadPage = ({ problem: text, instead }: Misread): Node[] => [
   el('p', {}, instead === undefined ? el('a', { href: './' }, 'Show the newest blocks') : linkTo(instead.view, instead.label)),
 ];
 
-/** Shows a view and moves the focus to the same paging link as before, or else to the heading. */
+/** Shows a view. Moves the focus to the same paging link as before, otherwise to the heading. */
 function put(nodes: readonly Node[], from: string | undefined): void {
   stage.removeAttribute('aria-busy');
   stage.replaceChildren(...nodes);

@@ -1,28 +1,28 @@
 /**
- * Reads URLs of other explorers: they name a kind, then an id, as in `https://mempool.space/tx/<id>`,
+ * Reads URLs of other explorers. These name a type and then an id, as in `https://mempool.space/tx/<id>`,
  * `https://ordinals.com/rune/DOG•GO•TO•THE•MOON` or `https://unisat.io/runes/market?tick=...`.
  */
 
-/** What a URL names: `id` is a transaction id, block, address or outpoint, or a rune's id, number or name. */
+/** Subject of a URL. `id` is a transaction id, block, address or outpoint, or a rune's id, number or name. */
 export type NamedInUrl = { readonly kind: 'rune' | 'other'; readonly id: string } | { readonly kind: 'unknown' };
 
 const RUNES = /^(?:runes?|tick)$/;
-/** After these comes a rune at once. Its name may be a word that URLs have too, such as BLOCK or TOKEN. */
+/** The next part is a rune, even if it is a common word of URLs, such as BLOCK or TOKEN. */
 const NAMED = /^(?:rune|tick)$/;
 const OTHERS = /^(?:tx|txid|transactions?|output|outpoint|blocks?|block-height|address|addresses)$/;
 const isKind = (word: string): boolean => RUNES.test(word) || OTHERS.test(word);
 
-/** Parts between a kind and its id, which are not ids. */
+/** Parts between a type and its id. */
 const BETWEEN = new Set(['detail', 'details', 'market', 'info', 'etchings', 'v1', 'bitcoin', 'mainnet', 'token', 'name', 'height', 'hash']);
 
-/** Finds the id in a URL. Undefined for a text that is not a URL. */
+/** Finds the id in a URL. Undefined for text that is not a URL. */
 export function idInUrl(text: string): NamedInUrl | undefined {
   const url = /^https?:\/\//i.test(text) ? text : /^[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\/\S/i.test(text) ? `https://${text}` : undefined;
   if (url === undefined) return undefined;
   let parts: string[];
   try {
     const { pathname, searchParams } = new URL(url);
-    // Parameters come first: they name what the page of a market or of this explorer is about.
+    // Query parameters come first, because they name the subject of a market's page or of this explorer's page.
     parts = [...[...searchParams].flat(), ...pathname.split('/').map(decodeURIComponent)];
   } catch {
     return { kind: 'unknown' };

@@ -1,6 +1,4 @@
-/**
- * The overview: adds charts and newest blocks to the page's HTML. A part that fails to load is omitted.
- */
+/** The overview: adds charts and newest blocks to the page's HTML. Omits a part that fails to load. */
 import { OPERATIONS } from '../../pages/lists.ts';
 import { groupDigits } from '../format.ts';
 import { byId, el, plainTable } from './dom.ts';
@@ -16,7 +14,7 @@ export async function showOverview(): Promise<void> {
   await Promise.all([part('newest', fillNewest), charts()]);
 }
 
-/** Fills a section, and hides it when its statistics fail to load. */
+/** Fills a section. Hides it if its statistics fail to load. */
 async function part(id: string, fill: (content: Element) => Promise<void>): Promise<void> {
   const section = byId(id);
   try {

@@ -1,6 +1,4 @@
-/**
- * Paging of a list: links to the first, previous, next and last page, and the page sizes.
- */
+/** Paging of a list: links to the first, previous, next and last page, and the page sizes. */
 
 import { groupDigits } from '../format.ts';
 import { el } from './dom.ts';
@@ -8,7 +6,7 @@ import { linkTo } from './parts.ts';
 import { settings } from './settings.ts';
 import { type FoundView, searchOf } from './views.ts';
 
-/** A window of any list. */
+/** Window of any list. */
 export interface Shown {
   readonly limit: number;
   readonly offset: number;
@@ -21,8 +19,8 @@ export const rangeOf = ({ offset, total, results }: Shown): string =>
   `${groupDigits(offset + 1)}–${groupDigits(offset + results.length)} of ${groupDigits(total)}`;
 
 /**
- * Renders a window of a list: its table, with links to the other pages above and, if there are some, below. `size` is
- * the list's total in words, for a window past the end.
+ * Renders a window of a list: its table, with links to other pages above and, if there are some, below. `size` is the
+ * list's total in words, for a window past the end.
  */
 export function pagesOf<T extends Shown>(view: FoundView, shown: T, size: string, table: (shown: T) => HTMLElement): HTMLElement[] {
   if (shown.results.length === 0) {
@@ -33,7 +31,7 @@ export function pagesOf<T extends Shown>(view: FoundView, shown: T, size: string
   return [pagingOf(view, shown, 'Pages'), table(shown), ...again];
 }
 
-/** Renders the paging row. A list that fits the smallest page has no links. */
+/** Renders the paging row. A list that fits on the smallest page gets no links. */
 function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
   const { total, offset, limit } = result;
   const [smallest = 20] = settings.pageSizes;
@@ -56,15 +54,15 @@ function pagingOf(view: FoundView, result: Shown, name: string): HTMLElement {
   return nav;
 }
 
-/** Creates a link whose text is an arrow. Its name is `title`; `key` finds the same link on the next page. */
+/** Creates a link with an arrow as its text and `title` as its name. `key` finds the same link on the next page. */
 export const stepTo = (href: string, arrow: string, title: string, key?: string): HTMLElement =>
   el('a', { href, class: 'step', 'data-step': key, 'aria-label': title, title }, arrow);
 
-/** Creates the arrow of a page that does not exist. */
+/** Creates a disabled arrow for a page that does not exist. */
 export const deadStep = (arrow: string, title?: string): HTMLElement =>
   el('span', { class: 'step', 'aria-disabled': 'true', title }, arrow);
 
-/** Links to the same place in other page sizes. Links instead of a menu, so that they open in a new tab too. */
+/** Returns links to the same offset with other page sizes. Links, unlike a menu, can be opened in a new tab. */
 function sizes(view: FoundView, limit: number, offset: number): HTMLElement {
   const [smallest] = settings.pageSizes;
   const each = settings.pageSizes.map((size) => {

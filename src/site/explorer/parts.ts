@@ -1,6 +1,4 @@
-/**
- * Small parts that several views share.
- */
+/** Small parts that several views share. */
 
 import type { Rune } from '../../client/index.ts';
 import { groupDigits, isoTime, relativeTime, utc } from '../format.ts';
@@ -12,7 +10,7 @@ import { addressView, type FoundView, searchOf, viewOfRune } from './views.ts';
 export const linkTo = (view: FoundView, text: string, more: Attributes = {}): HTMLAnchorElement =>
   el('a', { href: searchOf(view), ...more }, text);
 
-/** Links to explorers of all of Bitcoin, for an id that this mirror does not have. */
+/** Returns links to explorers of all of Bitcoin, for an id that this mirror does not have. */
 export function elsewhere({ kind, id }: FoundView): HTMLElement {
   const path = `${kind === 'transaction' ? 'tx' : kind}/${encodeURIComponent(id.replace(/^0x/, ''))}`;
   const link = (host: string) => el('a', { href: `https://${host}/${path}`, rel: 'noreferrer' }, host);
@@ -29,15 +27,15 @@ export const runeLink = (rune: Pick<Rune, 'id' | 'name' | 'spaced_name'>): HTMLA
 export const transactionLink = (txId: string): HTMLElement =>
   idWithCopy(txId, 'transaction id', { to: { kind: 'transaction', id: txId, offset: 0 } });
 
-/** Shows an address, shortened, as a link to its page. `what` is the name of the button that copies it. */
+/** Shows a shortened address as a link to its page. `what` names the address for the copy button. */
 export const addressLink = (address: string, what = 'address'): HTMLElement => idWithCopy(address, what, { to: addressView(address) });
 
-/** Characters at the end of an id that are shown even where there is no room for all of it. */
+/** Number of last characters of an id that are always shown. */
 const TAIL = 6;
 
 /**
- * Shows an id, or `shown` instead, with the full id as its title and a button that copies it. Where there is no room, CSS
- * cuts the id before its last characters. `to` makes it a link, and `what` is the button's name in `Copy the …`.
+ * Shows an id, or `shown` instead, with the full id as its title and a copy button. If there is no room, CSS cuts the
+ * id before its last characters. `to` makes it a link. `what` completes the button's name, `Copy the …`.
  */
 export function idWithCopy(
   id: string,
@@ -54,7 +52,7 @@ export function idWithCopy(
   return el('span', { class: 'id' }, to === undefined ? code : el('a', { href: searchOf(to) }, code), copyButton(id, what));
 }
 
-/** Shows values with their names. Omits those that are undefined. */
+/** Shows names and values. Omits undefined values. */
 export function facts(entries: readonly (readonly [name: string, value: Node | string | undefined])[]): HTMLElement {
   const known = entries.filter(([, value]) => value !== undefined);
   return el('dl', { class: 'facts' }, ...known.map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value))));
@@ -63,7 +61,7 @@ export function facts(entries: readonly (readonly [name: string, value: Node | s
 /** Shows a relative and an exact time. `timestamp` is in seconds since 1970. */
 export const timeInFull = (timestamp: number): HTMLElement => timeOf(timestamp, ' ', el('span', { class: 'quiet' }, utc(timestamp)));
 
-/** Shows the curl command of an API target, and a link to its JSON or to the file that has the same. */
+/** Shows the curl command of an API target, and a link to its JSON or to the file with the same content. */
 export function apiSource(target: string, file = target): HTMLElement {
   const command = `curl '${new URL(target, BASE).href.replaceAll("'", '%27')}'`;
   return el(
@@ -75,7 +73,7 @@ export function apiSource(target: string, file = target): HTMLElement {
   );
 }
 
-/** Creates a button that copies a text and announces the result. `what` is its name in `Copy the …`. */
+/** Creates a button that copies a text and announces the result. `what` completes its name, `Copy the …`. */
 export function copyButton(text: string, what: string): HTMLButtonElement {
   const button = el('button', { type: 'button', class: 'copy', 'aria-label': `Copy the ${what}`, title: `Copy the ${what}` }, copyIcon());
   button.addEventListener('click', async () => {
@@ -96,13 +94,13 @@ const copyIcon = (): SVGElement =>
   );
 
 async function copy(text: string): Promise<boolean> {
-  // Browsers offer the clipboard only on https and localhost; a mirror in a local network is neither.
+  // Browsers offer the clipboard only on https and localhost, but a mirror in a local network is neither.
   if (navigator.clipboard !== undefined) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      // The browser's settings refused it; the older command may be allowed.
+      // The browser's settings refused the clipboard. The older command below may still be allowed.
     }
   }
   const area = el('textarea', { class: 'unseen', 'aria-hidden': 'true', tabindex: '-1' });

@@ -1,6 +1,4 @@
-/**
- * The page of a rune: its names, supply and mint, its holders and its activity.
- */
+/** The page of a rune: its names, supply, mint, holders and activity. */
 import type { Etching, Holder, RuneActivityPage } from '../../client/index.ts';
 import { type FoundRune, lettersOf } from '../../pages/search.ts';
 import { count, formatHeights, groupDigits } from '../format.ts';
@@ -12,7 +10,7 @@ import { type DetailsPage, pageWithLists, type Source, type SubjectParts, type T
 import { type Column, newestTable, tableOf } from './table.ts';
 import { runeView, type SubjectView } from './views.ts';
 
-/** What a page knows of a rune. `etching` is undefined if the mirror has no etchings. */
+/** Known data of a rune. `etching` is undefined if the mirror has no etchings. */
 interface Known {
   readonly id: string | undefined;
   readonly number: number | undefined;
@@ -48,13 +46,13 @@ export async function runePage(view: SubjectView, source: Source): Promise<Detai
   return pageWithLists(view, name, parts, (totals) => [...headOf(known, name), ...termsOf(known, totals, source)]);
 }
 
-/** Finds a rune. Undefined if the mirror says that there is none. */
+/** Finds a rune. Undefined if the mirror says that the rune does not exist. */
 async function knownRune(id: string, { mirror, manifest, find, signal }: Source): Promise<Known | undefined> {
   if (manifest.lists?.etchings !== undefined) {
     const etching = await mirror.etching(id, signal);
     return etching && { id: etching.id, number: etching.number, spacedName: etching.spaced_name, etching };
   }
-  // Without etchings, only the files of the search know all names. An id or a number may still have lists.
+  // Without etchings, only the search files know all names. An id or a number may still have lists.
   const letters = lettersOf(id);
   if (letters === undefined) return { id: id.includes(':') ? id : undefined, number: undefined, spacedName: undefined, etching: undefined };
   const found = (await find(letters)).find(([spacedName]) => lettersOf(spacedName) === letters);
@@ -64,7 +62,7 @@ async function knownRune(id: string, { mirror, manifest, find, signal }: Source)
 async function unknownRune(id: string, { find, manifest }: Source): Promise<DetailsPage> {
   const letters = lettersOf(id) ?? '';
   let near: readonly FoundRune[] = [];
-  // Names that begin with as many of the letters as possible.
+  // Finds names that begin with as many of the letters as possible.
   for (let length = letters.length; length >= 2 && near.length === 0; length -= 1) near = await find(letters.slice(0, length));
   const shown = near.slice(0, 8).map(([spacedName, other]) => el('li', {}, linkTo(runeView(lettersOf(spacedName) ?? other), spacedName)));
   return {
@@ -125,7 +123,7 @@ function supplyOf({ supply, divisibility, symbol }: Etching, holders: number | u
   return el(
     'section',
     { 'aria-labelledby': 'supply-title' },
-    // A symbol may be any character, also one that turns the text around it.
+    // A symbol may be any character, even one that reverses the text direction.
     el('h2', { id: 'supply-title' }, ...(symbol === '' ? ['Supply'] : ['Supply in ', el('bdi', {}, symbol)])),
     el('table', { class: 'sums', style: alignmentOf(amounts) }, el('tbody', {}, ...rows)),
     created === undefined ? el('p', { class: 'quiet' }, note) : undefined,
@@ -133,7 +131,7 @@ function supplyOf({ supply, divisibility, symbol }: Etching, holders: number | u
   );
 }
 
-/** Adds zeros, so that all amounts of a rune have its decimals. */
+/** Adds trailing zeros, so that all amounts of a rune have its decimals. */
 function padded(amount: string, decimals: number): string {
   const [whole = '', fraction = ''] = amount.split('.');
   return decimals === 0 ? whole : `${whole}.${fraction.padEnd(decimals, '0')}`;
@@ -190,7 +188,7 @@ function holdersTable(holders: readonly Holder[], offset: number, supply: string
 
 const shareCell = (share: number | undefined): Node[] => (share === undefined ? [] : [el('span', {}, percent(share)), shareBar(share)]);
 
-/** A bar that shows a share from 0 to 1. */
+/** Creates a bar that shows a share from 0 to 1. */
 function shareBar(share: number): HTMLElement {
   const width = `width:${Math.min(Math.max(share, 0), 1) * 100}%`;
   return el('span', { class: 'share', 'aria-hidden': 'true' }, el('span', { style: width }));

@@ -1,31 +1,29 @@
-/**
- * Columns and scales of the charts, and runs of entries. Needs no browser.
- */
+/** Columns and scales of the charts, and groups of entries. Needs no browser. */
 
 import type { ActivityEntry, Stats } from '../../contract/stats.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 
-/** One column of the activity chart. */
+/** Column of the activity chart. */
 export interface Column {
-  /** The lowest and highest height of the column that the mirror covers. */
+  /** Lowest and highest height of the column that the mirror covers. */
   readonly first: number;
   readonly last: number;
-  /** Number of blocks in the column: those with activity if each entry is a block, else all. */
+  /** Number of blocks in the column. If each entry is a block, only blocks with activity, otherwise all. */
   readonly blocks: number;
-  /** Number of blocks in a full column. Those before a gap, at the start and at the end may have fewer. */
+  /** Number of blocks in a full column. Columns at the start, at the end and before a gap may have fewer. */
   readonly of: number;
   /** Time of the first block, in seconds since 1970. */
   readonly timestamp: number;
   readonly operations: Readonly<Record<Operation, number>>;
   readonly total: number;
-  /** `gap` when many heights without activity precede this column. */
+  /** `gap` if many heights without activity precede this column. */
   readonly follows: 'start' | 'near' | 'gap';
 }
 
 /** A gap of more than this many buckets breaks the axis. */
 const GAP_IN_BUCKETS = 20;
 
-/** Turns entries into columns of equal width. Merges neighbours when there are more than `most`. */
+/** Converts entries to columns of equal width. Merges neighbours if there are more than `most`. */
 export function columnsOf(stats: Pick<Stats, 'activity' | 'bucket' | 'first' | 'last'>, most: number): Column[] {
   const { activity, bucket } = stats;
   const runs = runsOf(activity, (before, after) => after.height - before.height > bucket * GAP_IN_BUCKETS);
@@ -38,7 +36,7 @@ export function columnsOf(stats: Pick<Stats, 'activity' | 'bucket' | 'first' | '
   );
 }
 
-/** Splits entries into runs. `isBreak` says whether a run ends between an entry and the next. */
+/** Splits entries into groups. `isBreak` tells whether a group ends between an entry and the next. */
 export function runsOf<Entry>(entries: readonly Entry[], isBreak: (before: Entry, after: Entry) => boolean): Entry[][] {
   const runs: Entry[][] = [];
   for (const [i, entry] of entries.entries()) {
@@ -57,7 +55,7 @@ function columnOf(
 ): Column {
   const sum = (name: Operation) => entries.reduce((total, entry) => total + entry[name], 0);
   const operations = { etching: sum('etching'), mint: sum('mint'), burn: sum('burn'), send: sum('send'), receive: sum('receive') };
-  // An entry covers `bucket` heights, of which the mirror may lack some at its start and its end.
+  // An entry covers `bucket` heights. The mirror may lack some of them at its start and its end.
   const [from, to] = [entries[0]?.height ?? 0, (entries.at(-1)?.height ?? 0) + bucket - 1];
   const [first, last] = [Math.max(from, lowest ?? from), Math.min(to, highest ?? to)];
   return {
@@ -72,7 +70,7 @@ function columnOf(
   };
 }
 
-/** Returns a scale from 0 to a round number at or above `most`, with two to six ticks. */
+/** Returns a scale from 0 to a round number of at least `most`, with two to six ticks. */
 export function linear(most: number): { readonly top: number; readonly ticks: readonly number[] } {
   const least = Math.max(most, 1) / 4;
   const power = 10 ** Math.floor(Math.log10(least));

@@ -1,6 +1,4 @@
-/**
- * Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser.
- */
+/** Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser. */
 import type { Etching } from '../../client/index.ts';
 import { type MintWindow, mintWindow } from '../../runes/mint.ts';
 import { groupDigits } from '../format.ts';
@@ -8,13 +6,13 @@ import { groupDigits } from '../format.ts';
 export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
   amounts.reduce((most, amount) => Math.max(most, amount?.split('.')[1]?.length ?? 0), 0);
 
-/** Returns an amount in units of 10^-decimals. Further digits do not count. */
+/** Returns an amount in units of 10^-decimals. Ignores digits beyond these decimals. */
 export function unitsOf(amount: string, decimals: number): bigint {
   const [whole = '', fraction = ''] = amount.split('.');
   return BigInt(`${whole}${fraction.slice(0, decimals).padEnd(decimals, '0')}`);
 }
 
-/** Returns the share of an amount as a number from 0 to 1. Undefined if the whole is 0. */
+/** Returns the share of an amount in another, as a number from 0 to 1. Undefined if the other is 0. */
 export function shareOf(part: string, whole: string): number | undefined {
   const decimals = decimalsOf([part, whole]);
   const [a, b] = [unitsOf(part, decimals), unitsOf(whole, decimals)];
@@ -25,18 +23,20 @@ export function shareOf(part: string, whole: string): number | undefined {
 export function percent(share: number): string {
   if (share === 0 || share === 1) return `${share * 100}%`;
   if (share > 0 && share < 0.0001) return '<0.01%';
-  // A share that is not all is not shown as all.
+  // Rounds down, so that a share below 1 is never shown as 100%.
   return `${(share < 1 ? Math.floor(share * 10_000) / 100 : share * 100).toFixed(2)}%`;
 }
 
 export interface Mint extends MintWindow {
   /** Amount of each mint. */
   readonly amount: string;
-  /** Most mints; undefined if there is no limit in the terms: then ord allows none. */
+  /** Largest number of mints. Undefined if the terms have no cap. Then ord allows no mints. */
   readonly cap: bigint | undefined;
 }
 
-/** Returns the mint of a rune; undefined if it was etched without terms. `dialect` tells how a cap is written. */
+/**
+ * Returns the mint of a rune. Undefined if the rune was etched without terms. The form of a cap depends on the dialect.
+ */
 export function mintOf({ mint_terms: terms, divisibility, location }: Etching, dialect: 'contract' | 'hiro'): Mint | undefined {
   if (Object.values(terms).every((term) => term === null)) return undefined;
   return {
@@ -46,7 +46,10 @@ export function mintOf({ mint_terms: terms, divisibility, location }: Etching, d
   };
 }
 
-/** Says in a few words whether the block after `tip` may mint. `mints` is undefined if the mirror does not count them. */
+/**
+ * Returns whether the block after `tip` may mint, and a short text. `mints` is undefined if the mirror does not count
+ * them.
+ */
 export function stateOfMint({ cap, start, end }: Mint, mints: bigint | undefined, tip: number): { isOpen: boolean; text: string } {
   const next = tip + 1;
   if (cap === undefined || cap === 0n) return { isOpen: false, text: 'Closed: the terms allow no mints' };

@@ -1,6 +1,4 @@
-/**
- * Requests of the explorer to the mirror.
- */
+/** Requests of the explorer to the mirror. */
 import { type Activity, type ActivityPage, Mirror, type MirrorManifest } from '../../client/index.ts';
 import type { LatestBlocks, Stats } from '../../contract/stats.ts';
 import type { Operation } from '../../pages/lists.ts';
@@ -10,7 +8,7 @@ import { BASE } from './settings.ts';
 import type { ListView } from './views.ts';
 
 export type NewBlock = LatestBlocks['blocks'][number];
-/** Runs of heights with activity, ends inclusive. */
+/** Ranges of heights with activity, both ends included. */
 export type Heights = MirrorManifest['heights'];
 
 export const mirror = new Mirror(BASE);
@@ -21,18 +19,18 @@ export const fetchList = ({ kind, id, operation, limit, offset }: ListView, sign
 
 export interface Extent {
   readonly heights: Heights;
-  /** Height of the last block that was read, with activity or without. */
+  /** Height of the last block that was read, even without activity. */
   readonly tip: number | undefined;
 }
 
-/** Fetches the blocks of the mirror. None on failure: then only the links to neighbour blocks are missing. */
+/** Fetches the heights that the mirror covers. Empty on failure, because only links to neighbour blocks need them. */
 export const fetchExtent = (): Promise<Extent> =>
   mirror.manifest().then(
     ({ heights, tip }) => ({ heights, tip: tip?.height ?? heights.at(-1)?.[1] }),
     () => ({ heights: [], tip: undefined }),
   );
 
-/** Heights of the nearest blocks of the mirror before and after a block; undefined if there is none. */
+/** Heights of the nearest blocks of the mirror before and after a block. Undefined if there is none. */
 export interface Neighbours {
   readonly previous: number | undefined;
   readonly next: number | undefined;
@@ -49,7 +47,7 @@ export function neighboursOf(height: number, heights: Heights): Neighbours {
   return { previous, next: undefined };
 }
 
-/** A statistics file or charts.js failed to load. Look-ups work without them. */
+/** Thrown if a statistics file or charts.js fails to load. Look-ups work without them. */
 export class MissingStats extends Error {}
 
 /** Fetches the statistics of all blocks. Rejects with MissingStats. */
@@ -59,13 +57,13 @@ export const fetchStats = (): Promise<Stats> => fetchStatsFile('runes/v1/stats.j
 export const fetchBlocks = async (): Promise<readonly NewBlock[]> =>
   (await fetchStatsFile<LatestBlocks>('runes/v1/blocks.json', ['blocks'])).blocks;
 
-/** Records of a block, all and by operation. */
+/** Numbers of records of a block: all, and by operation. */
 export type BlockCounts = Readonly<Record<Operation | 'records', number>>;
 
-/** Counts of the blocks that were shown, by hash: filters of a block show the same counts. */
+/** Counts of shown blocks, by hash. Cached because the filters of a block show the same counts. */
 const counted = new Map<string, Promise<BlockCounts | undefined>>();
 
-/** Fetches the counts of a block. Resolves to undefined when they fail to load, or are those of another block of this height. */
+/** Fetches the counts of a block. Undefined if they fail to load or belong to another block of this height. */
 export function fetchBlockStats({ block_hash, block_height }: Activity['location']): Promise<BlockCounts | undefined> {
   const counts = counted.get(block_hash) ?? findBlockStats(block_hash, block_height).catch(() => undefined);
   counted.set(block_hash, counts);
@@ -92,8 +90,8 @@ async function findBlockStats(hash: string, height: number): Promise<BlockCounts
 const searchFiles = new Map<string, Promise<SearchFile | undefined>>();
 
 /**
- * Finds runes whose names begin with letters in upper case, oldest first. Files that were read stay in memory. Rejects
- * when a file cannot be read.
+ * Finds runes by their first letters in upper case, oldest first. Keeps the read files in memory. Rejects if a file
+ * cannot be read.
  */
 export const findByLetters = (letters: string): Promise<FoundRune[]> =>
   findRunes(letters, (path) => {
@@ -105,7 +103,7 @@ export const findByLetters = (letters: string): Promise<FoundRune[]> =>
     return read;
   });
 
-/** Fetches a file of runes. Undefined if no rune has such a name: object stores may answer 403 for a missing file. */
+/** Fetches a file of runes. Undefined if no rune has such a name. Object stores may answer 403 for a missing file. */
 async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
   const response = await fetch(new URL(path, BASE));
   const text = await response.text();
@@ -115,11 +113,11 @@ async function fetchSearchFile(path: string): Promise<SearchFile | undefined> {
   return file;
 }
 
-/** Fetches a statistics file, which has these lists. */
+/** Fetches a statistics file, which must have these lists. */
 async function fetchStatsFile<T>(path: string, lists: readonly (keyof T)[]): Promise<T> {
   try {
     const response = await fetch(new URL(path, BASE));
-    // Always read the body, because an unread response keeps its connection open.
+    // Reads the body in any case, because an unread response keeps its connection open.
     const text = await response.text();
     const value = Object(response.ok ? JSON.parse(text) : undefined) as T;
     if (lists.every((name) => Array.isArray(value[name]))) return value;

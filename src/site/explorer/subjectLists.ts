@@ -1,6 +1,4 @@
-/**
- * The lists on pages of runes and addresses: their tabs, their tables, and what a mirror says that does not have them.
- */
+/** The lists on pages of runes and addresses: tabs, tables, and texts for a mirror that lacks them. */
 import type { Mirror, MirrorManifest } from '../../client/index.ts';
 import type { FoundRune } from '../../pages/search.ts';
 import { count, groupDigits } from '../format.ts';
@@ -9,7 +7,7 @@ import { pagesOf, rangeOf, type Shown } from './paging.ts';
 import { apiSource, linkTo } from './parts.ts';
 import { SUBJECT_LISTS, type SubjectList, type SubjectView, targetOf } from './views.ts';
 
-/** How a page asks the mirror. */
+/** Access of a page to the mirror. */
 export interface Source {
   readonly mirror: Mirror;
   readonly manifest: MirrorManifest;
@@ -18,34 +16,34 @@ export interface Source {
   readonly signal: AbortSignal;
 }
 
-/** A page that is ready to be shown. */
+/** Page that is ready to be shown. */
 export interface DetailsPage {
   readonly title: string;
-  /** Said to screen readers. */
+  /** Text for screen readers. */
   readonly said: string;
   readonly nodes: readonly Node[];
 }
 
-/** A list of a rune or an address, or why the mirror does not have it. */
+/** List of a rune or an address. */
 interface SubjectPart {
-  /** The path of the list below `runes/v1`. */
+  /** Path of the list below `runes/v1`. */
   readonly path: string;
   /** Undefined if the mirror does not have the list. */
   readonly fetch: ((window: { readonly offset: number; readonly limit?: number | undefined }) => Promise<Shown>) | undefined;
   readonly table: (shown: Shown) => HTMLElement;
-  /** What is said of an empty list, and of a mirror without it. */
+  /** Texts for an empty list, and for a mirror without this list. */
   readonly empty: string;
   readonly missing: string;
 }
 export type SubjectParts = Readonly<Partial<Record<SubjectList, SubjectPart>>>;
 
-/** Totals of lists; undefined for a list that the mirror does not have. */
+/** Totals of lists. Undefined for a list that the mirror does not have. */
 export type Totals = Readonly<Partial<Record<SubjectList, number>>>;
 
 const NAMES: Readonly<Record<SubjectList, string>> = { activity: 'Activity', holders: 'Holders', balances: 'Balances' };
 
 /**
- * Fetches the list that a view shows, and one entry of the others for their totals. Renders the page: its head, then tabs,
+ * Fetches the list that a view shows, and one entry of each other list for its total. Renders the page: head, tabs,
  * list and request.
  */
 export async function pageWithLists(

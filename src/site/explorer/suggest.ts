@@ -1,15 +1,13 @@
-/**
- * Suggestions below the search field while somebody types: the keyboard pattern of an editable combobox with a list.
- */
+/** Suggestions below the search field during typing: the keyboard pattern of an editable combobox with a list. */
 import { type FoundRune, lettersOf } from '../../pages/search.ts';
 import { count, groupDigits, shorten } from '../format.ts';
 import { type Child, el } from './dom.ts';
 import { announce } from './parts.ts';
 import { type FoundView, isMisread, LATEST, readLookUp, runeView } from './views.ts';
 
-/** Most runes that are suggested. */
+/** Most suggested runes. */
 const MOST = 8;
-/** A name has suggestions from this many letters on. */
+/** Least number of letters for suggestions. */
 const LEAST_LETTERS = 2;
 
 interface Suggestion {
@@ -22,7 +20,7 @@ const suggestion = (view: FoundView, what: string, id: string, note = ''): Sugge
   children: [el('span', { class: 'what' }, what), el('span', { class: 'found' }, id), el('span', { class: 'quiet' }, note)],
 });
 
-/** What a text may name, without asking the mirror. */
+/** Returns possible meanings of a text, without a request to the mirror. */
 function exactHits(text: string): Suggestion[] {
   const letters = lettersOf(text);
   if (letters !== undefined && letters.length >= LEAST_LETTERS && LATEST.toUpperCase().startsWith(letters))
@@ -53,8 +51,8 @@ function runeHit([spacedName, id, number, symbol]: FoundRune, letters: string): 
 }
 
 /**
- * Shows suggestions for a field in a list. `find` finds runes by letters in upper case, and may reject: then there are
- * none. `choose` shows the view of a chosen suggestion. Returns a function that closes the list.
+ * Shows suggestions for a field in a list. `find` finds runes by letters in upper case. If it rejects, there are no
+ * suggestions. `choose` shows the view of a chosen suggestion. Returns a function that closes the list.
  */
 export function suggestFor(
   field: HTMLInputElement,
@@ -93,7 +91,7 @@ export function suggestFor(
     const letters = lettersOf(text);
     if (letters === undefined || letters.length < LEAST_LETTERS) return show(hits);
     const found = await find(letters).catch((): readonly FoundRune[] => []);
-    // The field may have changed, or lost the focus.
+    // Ignores the result if the field has changed or lost the focus.
     if (field.value !== text || document.activeElement !== field) return;
     const exact = found.filter(([spacedName]) => lettersOf(spacedName) === letters);
     const runes = [...exact, ...found.slice(0, MOST).filter((rune) => !exact.includes(rune))].slice(0, MOST);
@@ -114,7 +112,7 @@ export function suggestFor(
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step !== 0) {
       event.preventDefault();
-      // One more place than suggestions: none of them.
+      // The arrow keys have one more position than there are suggestions: no selection.
       const places = shown.length + 1;
       if (shown.length === 0) void update();
       else mark(((active + 1 + step + places) % places) - 1);
@@ -126,7 +124,7 @@ export function suggestFor(
       chosen(active);
     }
   });
-  // The field keeps the focus while an option is pressed.
+  // Keeps the focus in the field while an option is pressed.
   list.addEventListener('pointerdown', (event) => event.preventDefault());
   list.addEventListener('click', (event) => {
     const option = event.target instanceof Element ? event.target.closest('li') : null;

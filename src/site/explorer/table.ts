@@ -1,6 +1,6 @@
 /**
  * Tables of records, amounts and a transaction's totals. On narrow screens CSS turns rows into cards. The roles are
- * explicit, because a table loses its implicit roles when CSS changes its display.
+ * explicit, because a table loses its implicit roles if CSS changes its display.
  */
 
 import type { Activity, Rune } from '../../client/index.ts';
@@ -12,10 +12,10 @@ import { addressLink, blockLink, idWithCopy, runeLink, timeOf, transactionLink }
 import { runsOf } from './scales.ts';
 import { type RuneTotals, totalsOf } from './totals.ts';
 
-/** A record. Those of a rune's list lack the rune. */
+/** Record of a list. In a rune's list, records have no rune. */
 type ListedRecord = Omit<Activity, 'rune'> & Partial<Pick<Activity, 'rune'>>;
 
-/** A column of amounts, with their decimal points below each other, or of other cells. `isNumber` aligns to the right. */
+/** Column of amounts with aligned decimal points, or of other cells. `isNumber` aligns to the right. */
 export type Column<T> = { readonly name: string } & (
   | { readonly amount: (entry: T) => string | undefined }
   | { readonly isNumber?: true; readonly cell: (entry: T, index: number) => readonly Child[] }
@@ -36,7 +36,7 @@ const RECORD_COLUMNS: readonly Column<Activity>[] = [
   { name: 'Output', cell: outputOf },
 ];
 
-/** Renders records in the API's order. Those of a block are grouped by transaction. */
+/** Renders records in the API's order. Groups records of a block by transaction. */
 export function activityTable(records: readonly Activity[], kind: 'block' | 'transaction'): HTMLElement {
   const isBlock = kind === 'block';
   const groups = isBlock ? runsOf(records, (before, after) => before.location.tx_id !== after.location.tx_id) : [records];
@@ -60,7 +60,7 @@ export function newestTable(kind: 'rune' | 'address', records: readonly ListedRe
   return tableOf('activity-list', 'Activity, the newest first', columns, [records]);
 }
 
-/** Operations in the order in which runes go through a transaction. Etchings have no amount. */
+/** Operations in the order in which a transaction applies them. Omits etchings, which have no amount. */
 const SUMMED: readonly (readonly [operation: Operation, name: string])[] = [
   ['send', 'Sent'],
   ['mint', 'Minted'],
@@ -68,7 +68,7 @@ const SUMMED: readonly (readonly [operation: Operation, name: string])[] = [
   ['burn', 'Burned'],
 ];
 
-/** Renders the totals of a transaction by rune. `records` is its whole list. */
+/** Renders the totals of a transaction by rune. `records` is the transaction's complete list. */
 export function totalsTable(records: readonly Activity[]): HTMLElement {
   const totals = totalsOf(records);
   const shown = SUMMED.filter(([operation]) => totals.some(({ sums }) => sums[operation] !== undefined));
@@ -82,8 +82,8 @@ export function totalsTable(records: readonly Activity[]): HTMLElement {
 }
 
 /**
- * Renders a table of the class `kind`. Each group of rows is below the row that `headOf` makes of its first entry. An
- * index counts from the start of a group.
+ * Renders a table of the class `kind`. `headOf` creates the row above a group from the group's first entry. An index
+ * counts from the start of its group.
  */
 export function tableOf<T>(
   kind: string,
@@ -125,8 +125,8 @@ const amountCell = (amount: string | undefined): Child[] => (amount === undefine
 const runeCell = (rune: Rune): Child[] => [runeLink(rune), ' ', el('code', { class: 'quiet', title: 'Rune id' }, rune.id)];
 
 /**
- * Renders who received, sent or burned, and the receiver of a send. Etchings and mints have no address. In other records
- * it is missing if an output's script has none.
+ * Renders the address that received, sent or burned, and the receiver of a send. Etchings and mints have no address.
+ * Other records lack it if an output's script has none.
  */
 function addressesOf({ operation, address, receiver_address }: ListedRecord): Child[] {
   const isMove = operation === 'receive' || operation === 'send' || operation === 'burn';
@@ -143,8 +143,8 @@ const addressOf = (address: string | undefined, what: string): Child =>
   address === undefined ? el('span', { class: 'quiet' }, 'no address') : addressLink(address, what);
 
 /**
- * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. For outputs of the record's own transaction
- * it shows only the index.
+ * Renders an output of either dialect: `txid` with `vout`, or `txid:vout`. Shows only the index for outputs of the
+ * record's own transaction.
  */
 function outputOf({ location: { output, vout, tx_id } }: Activity): Child[] {
   if (output === undefined) return [];

@@ -1,6 +1,4 @@
-/**
- * Sums of a transaction's amounts, by rune and operation. Needs no browser.
- */
+/** Sums of a transaction's amounts, by rune and operation. Needs no browser. */
 
 import type { Activity, Rune } from '../../client/index.ts';
 import type { Operation } from '../../pages/lists.ts';
@@ -8,11 +6,11 @@ import { decimalsOf, unitsOf } from './shares.ts';
 
 export interface RuneTotals {
   readonly rune: Rune;
-  /** Exact decimal sums. An operation without amounts is left out. */
+  /** Exact decimal sums. Omits operations without amounts. */
   readonly sums: Readonly<Partial<Record<Operation, string>>>;
 }
 
-/** Adds decimal strings exactly: amounts have up to 39 digits, too many for a number. */
+/** Adds decimal strings exactly. Amounts have up to 39 digits, too many for a number. */
 export function addDecimals(amounts: readonly string[]): string {
   const decimals = decimalsOf(amounts);
   const units = amounts.reduce((sum, amount) => sum + unitsOf(amount, decimals), 0n);
@@ -20,7 +18,7 @@ export function addDecimals(amounts: readonly string[]): string {
   return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
-/** Sums the amounts of a whole list by rune and operation. Runes keep the order of their first records. */
+/** Sums the amounts of a complete list by rune and operation. Runes keep the order of their first records. */
 export function totalsOf(results: readonly Activity[]): RuneTotals[] {
   const runes = new Map<string, { rune: Rune; amounts: Map<Operation, string[]> }>();
   for (const { rune, operation, amount } of results) {

@@ -1,27 +1,25 @@
-/**
- * Views of the explorer and their query strings. Needs no browser.
- */
+/** Views of the explorer and their query strings. Needs no browser. */
 import { withoutZeros } from '../../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../../pages/lists.ts';
 import { lettersOf } from '../../pages/search.ts';
 import { idInUrl } from './otherSites.ts';
 
-/** A window of a list. */
+/** Window of a list. */
 export interface ListView {
   readonly kind: 'block' | 'transaction';
-  /** A height, `latest`, or 64 hex digits with or without `0x`. */
+  /** Height, `latest`, or 64 hex digits with or without `0x`. */
   readonly id: string;
-  /** Only records of this operation; only for blocks. */
+  /** Selects records of this operation. Only for blocks. */
   readonly operation?: Operation | undefined;
-  /** Records per page; undefined for the mirror's default. */
+  /** Records per page. Undefined for the mirror's default. */
   readonly limit?: number | undefined;
   readonly offset: number;
 }
 
-/** The page of a rune or an address, with a window of one of its lists. */
+/** Page of a rune or an address, with a window of one of its lists. */
 export interface SubjectView {
   readonly kind: 'rune' | 'address';
-  /** An address; or the id of a rune, its number, or its name in upper case without spacers. */
+  /** Address, or a rune's id, number or name. The name is in upper case, without spacers. */
   readonly id: string;
   /** Undefined for the first list that the mirror has. */
   readonly list?: SubjectList | undefined;
@@ -33,22 +31,22 @@ export interface SubjectView {
 export const SUBJECT_LISTS = { rune: ['activity', 'holders'], address: ['balances', 'activity'] } as const;
 export type SubjectList = (typeof SUBJECT_LISTS)[keyof typeof SUBJECT_LISTS][number];
 
-/** A view that has an id. */
+/** View that has an id. */
 export type FoundView = ListView | SubjectView;
 
 export type View = { readonly kind: 'overview' } | { readonly kind: 'problem'; readonly text: string; readonly said: Misread } | FoundView;
 
-/** Why a text cannot be looked up. */
+/** Problem of a text that cannot be looked up. */
 export interface Misread {
   readonly problem: string;
-  /** A link to what the user may have meant. */
+  /** Link to a view that the user may have meant. */
   readonly instead?: { readonly label: string; readonly view: FoundView };
 }
 
 const HEX = /^(?:0x)?[0-9a-f]{64}$/;
 const bare = (id: string): string => id.replace(/^0x/, '');
 
-/** True when 64 hex digits look like a block hash: proof of work makes these begin with zeros. */
+/** True if 64 hex digits look like a block hash. Because of proof of work, block hashes begin with zeros. */
 const isBlockHash = (hex: string): boolean => bare(hex).startsWith('00000000');
 
 const listOf = (kind: ListView['kind'], id: string): ListView => ({ kind, id, offset: 0 });
@@ -56,7 +54,7 @@ const listOf = (kind: ListView['kind'], id: string): ListView => ({ kind, id, of
 export const runeView = (id: string): SubjectView => ({ kind: 'rune', id, offset: 0 });
 export const addressView = (id: string): SubjectView => ({ kind: 'address', id, offset: 0 });
 
-/** Returns the view of a rune in the data by its name, or by its id if no request can have such a name. */
+/** Returns the view of a rune by its name, or by its id if requests cannot contain such a name. */
 export const viewOfRune = ({ id, name }: { readonly id: string; readonly name: string }): SubjectView =>
   runeView(lettersOf(name) === name ? name : id);
 
@@ -64,7 +62,7 @@ const RUNE_ID = /^([0-9]{1,15}):([0-9]{1,15})$/;
 const BECH32 = /^(?:bc|tb|bcrt)1[0-9a-z]{6,90}$/;
 const BASE58 = /^(?=.*[1-9])[123mn][1-9A-HJ-NP-Za-km-z]{25,34}$/;
 
-/** Reads a rune's id, number or name, with spacers or without. Undefined for other text. */
+/** Parses a rune's id, number or name, with or without spacers. Undefined for other text. */
 function readRune(text: string): SubjectView | undefined {
   const [, height, index] = RUNE_ID.exec(text) ?? [];
   if (height !== undefined && index !== undefined) return runeView(`${withoutZeros(height)}:${withoutZeros(index)}`);
@@ -73,7 +71,7 @@ function readRune(text: string): SubjectView | undefined {
 }
 
 /**
- * Reads a text of the search field: a transaction id, a block height or hash, a rune, an address, `latest`, or the URL
+ * Parses text of the search field: a transaction id, a block height or hash, a rune, an address, `latest`, or the URL
  * of one of these at an explorer. Returns the problem for other text.
  */
 export function readLookUp(text: string): FoundView | Misread {
@@ -89,10 +87,10 @@ export function readLookUp(text: string): FoundView | Misread {
   return readRune(trimmed) ?? readUrl(trimmed) ?? misreadOf(id);
 }
 
-/** The id of the highest block. */
+/** Id of the highest block. */
 export const LATEST = 'latest';
 
-/** Reads the URL of a transaction, block, rune or address, here or at another explorer. Undefined for other text. */
+/** Parses the URL of a transaction, block, rune or address, here or at another explorer. Undefined for other text. */
 function readUrl(text: string): FoundView | Misread | undefined {
   const found = idInUrl(text);
   if (found === undefined) return undefined;
@@ -114,19 +112,19 @@ function misreadOf(id: string): Misread {
   return { problem: `This is neither a rune, an address, a transaction nor a block. ${ids}, and names of runes at most 28 letters.` };
 }
 
-/** True when a text could not be read. */
+/** True for text that cannot be looked up. */
 export const isMisread = (read: FoundView | Misread): read is Misread => 'problem' in read;
 
-/** Returns the view of the same 64 digits as the other kind of id; undefined for heights. */
+/** Returns the view of the same 64 digits as the other type of id. Undefined for heights. */
 export function otherReading(view: ListView): ListView | undefined {
   return HEX.test(view.id) ? listOf(view.kind === 'block' ? 'transaction' : 'block', view.id) : undefined;
 }
 
-/** Reads a number of a query string. Returns NaN for other text, so that the API refuses it. */
+/** Parses a number of a query string. Returns NaN for other text, so that the API refuses it. */
 const numberOf = (text: string | null): number | undefined =>
   text === null || text === '' ? undefined : /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
 
-/** Reads a query string such as `?block=840000&operation=mint&limit=60&offset=60`, `?tx=<id>` or `?rune=840000:3`. */
+/** Parses a query string such as `?block=840000&operation=mint&limit=60&offset=60`, `?tx=<id>` or `?rune=840000:3`. */
 export function viewOf(search: string): View {
   const query = new URLSearchParams(search);
   const parameter = (['block', 'tx', 'rune', 'address'] as const).find((name) => query.has(name));
@@ -142,7 +140,7 @@ export function viewOf(search: string): View {
   }
   const read = readLookUp(text);
   if (isMisread(read)) return { kind: 'problem', text, said: read };
-  // The parameter's name decides the kind, not the digits.
+  // The name of the parameter decides the type, not the digits.
   const kind = parameter === 'block' ? 'block' : 'transaction';
   const isId = HEX.test(read.id) || (kind === 'block' && read.kind === 'block');
   if (!isId) {
@@ -162,7 +160,7 @@ export function searchOf(view: FoundView): string {
   if (view.limit !== undefined) query.set('limit', String(view.limit));
   if (view.offset !== 0) query.set('offset', String(view.offset));
   const rest = query.size === 0 ? '' : `&${query}`;
-  // The colon of a rune's id stays readable.
+  // Keeps the colon of a rune's id readable.
   return `?${view.kind === 'transaction' ? 'tx' : view.kind}=${encodeURIComponent(view.id).replaceAll('%3A', ':')}${rest}`;
 }
 
@@ -172,7 +170,7 @@ export function apiTarget(view: ListView): string {
   return targetOf(path, view, view.operation === undefined ? {} : { operation_type: view.operation });
 }
 
-/** Returns the target of a window of a path below `runes/v1`. */
+/** Returns the target of a window for a path below `runes/v1`. */
 export function targetOf(
   path: string,
   { limit, offset }: { readonly limit?: number | undefined; readonly offset: number },
