@@ -1,9 +1,11 @@
 /** Documents of archives: every key is found, no other is, and damage is an error. SEED repeats a run. */
+import { createHash } from 'node:crypto';
+import { setImmediate as tick } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareAddresses } from '../src/archive/balanceTables.ts';
-import { findDocuments, keyOfAddress, parseMembers, renderMembers, separatorOf } from '../src/archive/documents.ts';
+import { findDocuments, findInLevels, keyOfAddress, pageKey, parseMembers, renderMembers, separatorOf } from '../src/archive/documents.ts';
 import { ArchiveError } from '../src/archive/error.ts';
 import type { DocumentLevel } from '../src/archive/levels.ts';
 import { Archive } from '../src/archive/reader.ts';
@@ -13,14 +15,15 @@ import { nameOf } from '../src/archiver/storedArchive.ts';
 import { LIMITS } from '../src/limits.ts';
 import { gzipMember } from '../src/write/compress.ts';
 
-/** Writes documents as a level of an archive in memory. */
-async function levelOf(documents: readonly StoredDocument[], objectSize: number) {
+/** Writes documents as a level of an archive in memory. Readers read parts of files if `objectSize` is large. */
+async function levelOf(documents: readonly StoredDocument[], fileSize: number, objectSize = fileSize, limits = LIMITS) {
   const files = new Map<string, Uint8Array>();
+  const reads = { rounds: 0, pending: 0 };
   const put = (content: Uint8Array) => {
     files.set(nameOf(content), content);
     return nameOf(content);
   };
-  const writer = new DocumentWriter(objectSize, LIMITS, put);
+  const writer = new DocumentWriter(fileSize, limits, put);
   for (const document of documents) writer.add(document);
   const level: DocumentLevel = writer.finish({ first: 0, last: 9 }) ?? { first: 0, last: 9, files: [] };
   const root = gzipMember(
@@ -30,12 +33,20 @@ async function levelOf(documents: readonly StoredDocument[], objectSize: number)
     Archive.open(
       { root: put(root), bytes: root.length },
       {
-        read: async (file, offset, length) => files.get(file)?.subarray(offset, offset + length),
+        read: async (file, offset, length) => {
+          if (reads.pending === 0) reads.rounds += 1;
+          reads.pending += 1;
+          await tick();
+          reads.pending -= 1;
+          return files.get(file)?.subarray(offset, offset + length);
+        },
         inflate: async (member, most) => gunzipSync(member, { maxOutputLength: most }).toString(),
       },
     );
-  return { level, files, archive };
+  return { level, files, archive, reads };
 }
+
+const sha256 = (value: string) => createHash('sha256').update(value).digest('hex');
 
 const key = fc.string({ unit: fc.constantFrom('a', 'b', 'z', '%', '.', '0'), maxLength: 6 });
 const documentsOf = (keys: readonly string[]): StoredDocument[] =>
@@ -72,6 +83,25 @@ describe('documents', () => {
     expect(Math.max(...members.map(({ length }) => length))).toBeGreaterThan(1);
     // Starts of members are short.
     for (const { from } of members.flat().slice(1)) expect(from.length).toBeLessThan(9);
+  });
+
+  it('of a long list take at most three rounds of reads, wherever its files end', async () => {
+    const pages = Array.from({ length: 40 }, (_, page) => pageKey('b', page));
+    let several = 0;
+    for (let length = 0; length < 40; length += 1) {
+      const before = Array.from({ length }, (_, i) => `a${String(i).padStart(3, '0')}`);
+      const documents = [...before, 'b', ...pages].map((one) => ({ key: one, values: [sha256(one).repeat(4)] }));
+      const { level, archive, reads } = await levelOf(documents, 4096, 2 ** 22, { ...LIMITS, documentMember: 500 });
+      const opened = await archive();
+      reads.rounds = 0;
+      const [found] = await findInLevels(opened, [level], 'b');
+      expect(found?.values).toHaveLength(1);
+      const page = pages[length] ?? '';
+      expect((await findDocuments(opened, level, [page]))[0]).toHaveLength(1);
+      expect([length, reads.rounds <= 3]).toEqual([length, true]);
+      if (level.files.some(({ from }) => from > 'b' && from <= page)) several += 1;
+    }
+    expect(several).toBeGreaterThan(5);
   });
 
   it('of damaged files are an error, or right', async () => {

@@ -87,7 +87,7 @@ export async function findDocuments(
   const members = new Map<string, Promise<string>>();
   const find = async (key: string) => {
     const file = files[lastUpTo(files, key)];
-    const placed = file && (await archive.tail(file, (text) => parseMembers(text, file)));
+    const placed = file && (await membersOf(archive, file));
     const member = placed?.[lastUpTo(placed, key)];
     if (file === undefined || member === undefined) return undefined;
     const place = `${file.file} ${member.offset}`;
@@ -103,11 +103,31 @@ export interface FoundDocument {
   readonly values: readonly string[];
 }
 
-/** Finds the document of a key in each level that has one, in the order of the levels. Rejects as `findDocuments`. */
+/**
+ * Finds the document of a key in each level that has one, in the order of the levels. Also reads the directories of files
+ * that begin with pages of the key, so that a page of a long list is one round of reads more. Rejects as `findDocuments`.
+ */
 export async function findInLevels(archive: Archive, levels: readonly DocumentLevel[], key: string): Promise<FoundDocument[]> {
-  const found = await Promise.all(levels.map(async (level) => ({ level, found: await findDocuments(archive, level, [key]) })));
-  return found.flatMap(({ level, found: [values] }) => (values === undefined ? [] : [{ level, values }]));
+  const found = await Promise.all(
+    levels.map(async (level) => {
+      const [[values]] = await Promise.all([findDocuments(archive, level, [key]), readAhead(archive, level, key)]);
+      return { level, values };
+    }),
+  );
+  return found.flatMap(({ level, values }) => (values === undefined ? [] : [{ level, values }]));
 }
+
+/** Even a list of a million entries begins fewer files. */
+const MOST_AHEAD = 2;
+
+/** Reads the directories of files that begin with pages of a key. An error is left to the reader that needs the file. */
+async function readAhead(archive: Archive, { files }: DocumentLevel, key: string): Promise<void> {
+  const next = lastUpTo(files, key) + 1;
+  const ahead = files.slice(next, next + MOST_AHEAD).filter(({ from }) => from.startsWith(`${key} `));
+  await Promise.allSettled(ahead.map((file) => membersOf(archive, file)));
+}
+
+const membersOf = (archive: Archive, file: DocumentFile): Promise<PlacedMember[]> => archive.tail(file, (text) => parseMembers(text, file));
 
 const readMember = (archive: Archive, { file, bytes }: DocumentFile, { offset, length }: PlacedMember): Promise<string> =>
   archive.forgetIfDamaged(file, async () => archive.page(await archive.part(file, bytes, offset, length)));
