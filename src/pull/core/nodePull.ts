@@ -28,6 +28,7 @@ import { hash256 } from './hash256.ts';
 import { knownRunes } from './knownRunes.ts';
 import type { BitcoinNode, ChainInfo } from './node.ts';
 import { RecentBlocks } from './recentBlocks.ts';
+import { removeReplaced } from './reorganisation.ts';
 import { RowFiles } from './rowFiles.ts';
 
 /** Longest time between two commits, in milliseconds. */
@@ -119,7 +120,11 @@ export class NodePull {
         this.#tip = chain.blocks;
         const last = Math.min(chain.blocks, this.#options.wanted.to ?? Number.MAX_SAFE_INTEGER);
         const isBehind = this.#isBehind(chain);
-        if (!isBehind) await this.#followReorganisation();
+        if (!isBehind) {
+          const { confirmations, folder } = this.#options;
+          const state = { ledger: this.#ledger, rows: this.#rows, files: this.#folder };
+          this.#totals.replaced += await removeReplaced(state, this.#node, confirmations, folder);
+        }
         const { height } = this.#ledger;
         if (round === 0 || isBehind) {
           const look = { chain, height, last, replaced: this.#totals.replaced, isBehind };
@@ -285,38 +290,6 @@ export class NodePull {
     const { hash, height } = this.#ledger;
     if (hash === undefined || blocks >= height) return false;
     return blocks < height - this.#options.confirmations || this.#ledger.hashAt(blocks) === bestHash;
-  }
-
-  /** Removes the blocks that are not in the node's chain. Throws an InputError if there are too many such blocks. */
-  async #followReorganisation(): Promise<void> {
-    const { confirmations, folder } = this.#options;
-    const top = this.#ledger.height;
-    const fork = await this.#fork();
-    // A file with blocks on both sides of the fork is removed, so all its blocks are read again.
-    const to = fork === undefined ? undefined : this.#folder.wholeUpTo(fork);
-    if (to === top) return;
-    if (to === undefined || to < this.#ledger.base || top - to > confirmations) {
-      throw new InputError(
-        `${this.#node.name} has another chain: it replaced more than the last ${confirmations} of the blocks that were read, up to ${top}`,
-        [`Check --from. If the node is right, remove ${folder}: the next pull reads all blocks again.`],
-      );
-    }
-    this.#totals.replaced += top - to;
-    this.#folder.list(to);
-    this.#ledger.rewind(to);
-    this.#rows.hasOldRunes = true;
-    this.#folder.removeAbove(to);
-  }
-
-  /** Returns the height of the last pulled block that is in the node's chain. Undefined if the fork is too deep. */
-  async #fork(): Promise<number | undefined> {
-    const { base, height } = this.#ledger;
-    for (let at = height; at >= Math.max(base, height - this.#options.confirmations); at--) {
-      const hash = this.#ledger.hashAt(at);
-      // The ledger has no hash before the first block with runes, so there is nothing to compare.
-      if (hash === undefined || (await this.#node.hashAt(at)) === hash) return at;
-    }
-    return undefined;
   }
 
   /** Removes data that neither the last wanted blocks nor the ledger needs, and joins settled files. */

@@ -1,0 +1,147 @@
+/**
+ * Finds the pulled blocks that a source has replaced or removed, and refuses changes of settled blocks.
+ */
+import { join } from 'node:path';
+import { count } from '../cli/log.ts';
+import { InputError } from '../errors.ts';
+import type { Store } from '../store/duckdb.ts';
+import { type BlockIdentity, isSameBlock } from './block.ts';
+import { heightsOf } from './heights.ts';
+import { isStale } from './plan.ts';
+import { EMPTY, isJoined, joinedDigest, type PulledFile, readIdentities } from './pulledFiles.ts';
+import type { Extent, Source } from './source.ts';
+import { hasChecksum } from './write.ts';
+
+export interface Stale {
+  /**
+   * Heights of pulled blocks that must be fetched again: blocks that differ from the source's, that are in two files,
+   * or whose file lacks its checksum.
+   */
+  readonly heights: ReadonlySet<number>;
+  /** Number of pulled blocks that differ from the source's. */
+  readonly replaced: number;
+  /** Files of blocks that a reorganisation removed: above the source's tip, or without records now. */
+  readonly orphans: readonly PulledFile[];
+}
+
+/**
+ * Compares pulled blocks with the source: only the last blocks, or all blocks if the source knows digests. Throws an
+ * InputError if a settled block differs.
+ */
+export async function findStale(
+  confirmations: number,
+  source: Source,
+  has: Extent,
+  files: readonly PulledFile[],
+  folder: string,
+  store: Store,
+): Promise<Stale> {
+  const heights = files.flatMap((file) => heightsOf(file)).filter((height) => height >= has.first && height <= has.last);
+  const top = heights.reduce((most, height) => Math.max(most, height), -1);
+  // The highest settled block is compared too, because a difference there means that the chains fork below it.
+  const settled = heights.filter((height) => height <= top - confirmations).reduce((most, height) => Math.max(most, height), -1);
+  const compared = (height: number) => height >= has.first && height <= top && (height >= settled || source.knowsDigests);
+  const compare = async (file: PulledFile, asked: readonly number[]): Promise<Map<number, Comparison>> => {
+    const theirs = await source.identities(asked);
+    const withRows = [...theirs.values()].some(({ rows }) => rows !== undefined);
+    const ours = identitiesInName(file, theirs) ?? (await readIdentities(folder, file, asked, withRows, store));
+    return new Map(asked.map((height) => [height, comparisonOf(ours.get(height), theirs.get(height))]));
+  };
+  const different: number[] = [];
+  for (const file of files) {
+    // `different[0]` is the lowest block that differs, because heights ascend.
+    if (source.knowsDigests && (different[0] ?? Number.POSITIVE_INFINITY) <= settled) break;
+    const asked = heightsOf(file).filter(compared);
+    if (asked.length === 0) continue;
+    for (const [height, comparison] of await compare(file, asked)) if (comparison === 'other') different.push(height);
+  }
+  const deepest = different.reduce((least, height) => Math.min(least, height), Number.POSITIVE_INFINITY);
+  if (deepest <= settled) {
+    const fileAt = new Map(files.flatMap((file) => heightsOf(file).map((height) => [height, file])));
+    const below = [...new Set(heights)].filter((height) => height <= deepest).sort((a, b) => a - b);
+    const fork = source.knowsDigests
+      ? deepest
+      : await findFork(below, async (height) => {
+          const file = fileAt.get(height);
+          return file === undefined ? 'empty' : ((await compare(file, [height])).get(height) ?? 'empty');
+        });
+    throw new InputError(
+      `block ${fork} differs between ${folder} and ${source.name}; it is ${count(top - fork + 1, 'block')} deep, and this pull replaces only the last ${confirmations}`,
+      [
+        `If the chain was reorganised, pull with --confirmations ${top - fork + 1} or more.`,
+        `If it was not, check --from; or remove the files of block ${fork} and above from ${folder}, and pull again.`,
+      ],
+    );
+  }
+  const gone = new Set(different.filter((height) => !has.has(height)));
+  const stale = new Set([...different, ...inTwoFiles(heights), ...withoutChecksum(files, folder, has)]);
+  const cut = files.find((file) => !isJoined(file) && file.first < has.first && isStale(file, stale));
+  if (cut !== undefined) {
+    throw new InputError(`${join(folder, cut.path)} must be fetched again, but ${source.name} begins at block ${has.first}`, [
+      'Pull from the source of this file, or remove the file.',
+    ]);
+  }
+  const orphans = files.filter(
+    (file) => (different.length > 0 && file.first > has.last) || heightsOf(file).every((height) => gone.has(height)),
+  );
+  return { heights: stale, replaced: different.length, orphans };
+}
+
+/** Comparison of a pulled block with the source's. `empty`: neither has records, so nothing is proved. */
+type Comparison = 'same' | 'other' | 'empty';
+
+function comparisonOf(ours: BlockIdentity | undefined, theirs: BlockIdentity | undefined): Comparison {
+  if (ours === undefined || theirs === undefined || !isSameBlock(ours, theirs)) return 'other';
+  return ours.hash === '' && theirs.records === 0 ? 'empty' : 'same';
+}
+
+/**
+ * Finds the lowest of these ascending heights whose block differs from the source's. The block at the last height must
+ * differ. Searches the highest heights first, because most reorganisations are shallow, then by bisection.
+ */
+async function findFork(heights: readonly number[], compare: (height: number) => Promise<Comparison>): Promise<number> {
+  let [same, other] = [-1, heights.length - 1];
+  for (let step = 1; other - same > 1; step *= 2) {
+    const probe = Math.max(other - step, Math.floor((same + other) / 2));
+    let at = probe;
+    let comparison: Comparison = 'empty';
+    for (; at > same; at -= 1) {
+      comparison = await compare(heights[at] ?? 0);
+      if (comparison !== 'empty') break;
+    }
+    if (comparison === 'other') other = at;
+    else same = probe;
+  }
+  return heights[other] ?? 0;
+}
+
+/** Returns heights that are in two files, because a pull was killed before it removed the old file. */
+function inTwoFiles(heights: readonly number[]): number[] {
+  const seen = new Set<number>();
+  return heights.filter((height) => seen.size === seen.add(height).size);
+}
+
+/** Returns the heights of ledger files without a checksum, because a pull was killed before it wrote the checksum. */
+const withoutChecksum = (files: readonly PulledFile[], folder: string, has: Extent): number[] =>
+  files
+    .filter(({ path, digest }) => digest === undefined && !hasChecksum(join(folder, path)))
+    .flatMap((file) => heightsOf(file))
+    .filter((height) => height >= has.first && height <= has.last);
+
+const digestOf = (block: BlockIdentity | undefined): string | undefined => block?.digest ?? (block?.records === 0 ? EMPTY : undefined);
+
+/** Returns the identities of a file's blocks from the file name, if the digest in it is enough for the comparison. */
+function identitiesInName(file: PulledFile, theirs: ReadonlyMap<number, BlockIdentity>): Map<number, BlockIdentity> | undefined {
+  if (file.digest === undefined) return undefined;
+  if (isJoined(file)) {
+    const blocks = heightsOf(file).flatMap((height) => {
+      const digest = digestOf(theirs.get(height));
+      return digest === undefined ? [] : [{ height, digest }];
+    });
+    // If the digest differs, only the content of the file tells which blocks differ.
+    const isSame = blocks.length > file.last - file.first && joinedDigest(blocks) === file.digest;
+    return isSame ? new Map(theirs) : undefined;
+  }
+  if (theirs.get(file.first)?.digest === undefined) return undefined;
+  return new Map([[file.first, { hash: '', records: 0, digest: file.digest }]]);
+}
