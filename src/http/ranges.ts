@@ -26,3 +26,7 @@ export function satisfy(wanted: WantedRange, size: number): { readonly start: nu
   const end = wanted.kind === 'suffix' ? size - 1 : Math.min(wanted.end ?? size - 1, size - 1);
   return start <= end ? { start, end } : undefined;
 }
+
+/** Returns a Content-Range header for a part of a file of `size` bytes. Without a part, for a range that the file lacks. */
+export const contentRange = (size: number, part?: { readonly start: number; readonly end: number }): string =>
+  `bytes ${part === undefined ? '*' : `${part.start}-${part.end}`}/${size}`;

@@ -24,5 +24,5 @@ export function mintWindow(etched: number, starts: Limit, ends: Limit): MintWind
 }
 
 /** True if a mint at a height succeeds after `mints` others. Without a cap, no mint succeeds. */
-export const isMintOpen = ({ start, end }: MintWindow, height: number, mints: number, cap: Term): boolean =>
+export const isMintOpen = ({ start, end }: MintWindow, height: number, mints: number | bigint, cap: Term): boolean =>
   (start === undefined || height >= start) && (end === undefined || height < end) && BigInt(mints) < BigInt(cap ?? 0);

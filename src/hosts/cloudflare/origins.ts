@@ -1,6 +1,6 @@
 /** File sources of a worker: its own deployed assets, an R2 bucket, an HTTP origin, or a private S3 bucket. */
 import { AwsClient } from 'aws4fetch';
-import { isReadByRanges, satisfy, type WantedRange, wantedRange } from '../../http/ranges.ts';
+import { contentRange, isReadByRanges, satisfy, type WantedRange, wantedRange } from '../../http/ranges.ts';
 import type { FetchFile } from '../fetch.ts';
 
 /** Variables, secrets and bindings of the worker. `hosting/cloudflare/README.md` explains each. */
@@ -87,9 +87,10 @@ function deployedOrigin(assets: Assets): FetchFile {
     const headers = etag === null ? {} : { etag };
     const wanted = wantedRange(range);
     const part = wanted === undefined ? { start: 0, end: bytes.length - 1 } : satisfy(wanted, bytes.length);
-    if (part === undefined) return new Response(null, { status: 416, headers: { ...headers, 'content-range': `bytes */${bytes.length}` } });
+    if (part === undefined)
+      return new Response(null, { status: 416, headers: { ...headers, 'content-range': contentRange(bytes.length) } });
     const body = bytes.subarray(part.start, part.end + 1);
-    const place = { 'content-length': String(body.length), 'content-range': `bytes ${part.start}-${part.end}/${bytes.length}` };
+    const place = { 'content-length': String(body.length), 'content-range': contentRange(bytes.length, part) };
     if (wanted !== undefined) return new Response(body, { status: 206, headers: { ...headers, ...place } });
     return new Response(body, { headers: { ...headers, 'content-length': place['content-length'] } });
   };
@@ -125,7 +126,7 @@ function partOfObject(object: BucketObject, start: number, length: number): Resp
   const headers = {
     etag: object.httpEtag,
     'content-length': String(length),
-    'content-range': `bytes ${start}-${start + length - 1}/${object.size}`,
+    'content-range': contentRange(object.size, { start, end: start + length - 1 }),
   };
   return new Response(object.body, { status: 206, headers });
 }
@@ -136,7 +137,7 @@ async function bucketPart(bucket: Bucket, key: string, wanted: WantedRange): Pro
   if (found === null) return new Response(null, { status: 404 });
   const part = satisfy(wanted, found.size);
   if (part === undefined) {
-    return new Response(null, { status: 416, headers: { etag: found.httpEtag, 'content-range': `bytes */${found.size}` } });
+    return new Response(null, { status: 416, headers: { etag: found.httpEtag, 'content-range': contentRange(found.size) } });
   }
   const length = part.end - part.start + 1;
   const object = await bucket.get(key, { range: { offset: part.start, length } });

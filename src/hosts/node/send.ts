@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { errorBody } from '../../http/errors.ts';
 import { API_HEADERS, cachingHeaders, compressedEtag, ERROR_HEADERS, errorPageHeaders, matchesEtag } from '../../http/headers.ts';
-import { satisfy, wantedRange } from '../../http/ranges.ts';
+import { contentRange, satisfy, wantedRange } from '../../http/ranges.ts';
 import { takesGzip } from './encoding.ts';
 import { type BuiltFile, etagOf, GZIP_LEVEL, gzipped, type LargeFile } from './files.ts';
 
@@ -109,9 +109,9 @@ export class Exchange {
     if (this.method === 'HEAD' || known !== undefined || part === undefined || size === 0) closeSync(fd);
     if (known !== undefined) return this.sendNothing(304, all);
     if (part === undefined) {
-      return this.sendError(errorBody(416, `the file has ${size} bytes`), ['accept-ranges', 'bytes', 'content-range', `bytes */${size}`]);
+      return this.sendError(errorBody(416, `the file has ${size} bytes`), ['accept-ranges', 'bytes', 'content-range', contentRange(size)]);
     }
-    const place = wanted === undefined ? [] : ['content-range', `bytes ${part.start}-${part.end}/${size}`];
+    const place = wanted === undefined ? [] : ['content-range', contentRange(size, part)];
     this.#writeHead(wanted === undefined ? 200 : 206, [...all, ...place, 'content-length', String(part.end - part.start + 1)]);
     // A stream cannot read an empty range.
     if (this.method === 'HEAD' || size === 0) this.#response.end();

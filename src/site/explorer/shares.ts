@@ -1,6 +1,6 @@
 /** Calculates with amounts of runes: decimal strings that are too large for numbers. Needs no browser. */
 import type { Etching } from '../../client/index.ts';
-import { type MintWindow, mintWindow } from '../../runes/mint.ts';
+import { isMintOpen, type MintWindow, mintWindow } from '../../runes/mint.ts';
 import { groupDigits } from '../format.ts';
 
 export const decimalsOf = (amounts: readonly (string | undefined)[]): number =>
@@ -50,11 +50,14 @@ export function mintOf({ mint_terms: terms, divisibility, location }: Etching, d
  * Returns whether the block after `tip` may mint, and a short text. `mints` is undefined if the mirror does not count
  * them.
  */
-export function stateOfMint({ cap, start, end }: Mint, mints: bigint | undefined, tip: number): { isOpen: boolean; text: string } {
-  const next = tip + 1;
-  if (cap === undefined || cap === 0n) return { isOpen: false, text: 'Closed: the terms allow no mints' };
-  if (mints !== undefined && mints >= cap) return { isOpen: false, text: 'Closed: all mints are made' };
-  if (end !== undefined && next >= end) return { isOpen: false, text: `Closed since block ${groupDigits(end)}` };
-  if (start !== undefined && next < start) return { isOpen: false, text: `Opens at block ${groupDigits(start)}` };
-  return { isOpen: true, text: end === undefined ? 'Open' : `Open until block ${groupDigits(end - 1n)}` };
+export function stateOfMint(mint: Mint, mints: bigint | undefined, tip: number): { isOpen: boolean; text: string } {
+  const { cap = 0n, start, end } = mint;
+  if (isMintOpen(mint, tip + 1, mints ?? 0n, cap))
+    return { isOpen: true, text: end === undefined ? 'Open' : `Open until block ${groupDigits(end - 1n)}` };
+  const reason = () => {
+    if (cap === 0n) return 'Closed: the terms allow no mints';
+    if (mints !== undefined && mints >= cap) return 'Closed: all mints are made';
+    return end !== undefined && tip + 1 >= end ? `Closed since block ${groupDigits(end)}` : `Opens at block ${groupDigits(start ?? 0n)}`;
+  };
+  return { isOpen: false, text: reason() };
 }
