@@ -45,7 +45,6 @@ export interface DocumentFile {
   readonly directory: number;
 }
 
-/** A level of documents. */
 export interface DocumentLevel extends LevelRange {
   /** Ascending by key. */
   readonly files: readonly DocumentFile[];

@@ -68,7 +68,7 @@ const byteByByte = (text: string): string => Array.from(utf8Of(text), (byte) => 
 /** Matches the rune at the beginning of a record, up to the next key. */
 const RUNE = /^\{"rune":\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\},/;
 
-/** Returns the position in a record after its rune. */
+/** Returns the position in a record at which the rune ends. */
 function runeEnd(record: string): number {
   const [rune] = RUNE.exec(record) ?? [];
   if (rune === undefined) throw new ArchiveError('a record of the archive has no rune');

@@ -145,8 +145,8 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
   });
 
 /**
- * Returns the documents to use: all, or those below a mark. With a mark, `height` is the block as of which the list is.
- * If the list was long at block `ranked`, it is as of this block, so that it changes only once a day.
+ * Returns the documents to use: all, or only those below a mark. With a mark, the list is as of block `height`. This is
+ * block `ranked` if the list was long there, so that the list changes only once a day.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

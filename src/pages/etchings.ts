@@ -23,7 +23,7 @@ export async function answerEtchings({ rune = '', window }: FurtherRequest, arch
   return undefined;
 }
 
-/** True when this is the id, number or name of a rune. */
+/** True when `rune` is the id, number or name of this etching. */
 export const isNamed = (
   { id, number, name }: { readonly id?: unknown; readonly number?: unknown; readonly name?: unknown },
   rune: string,

@@ -65,8 +65,8 @@ export const STATS_PER_FILE = 100;
 export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
 
 /**
- * Returns the file of runes whose names begin with these letters, which are in upper case. The first two letters are
- * one name and each further letter is another, because Windows has no files named `con.json`.
+ * Returns the search file of these letters, which are in upper case. CON becomes `co/n.json`, because Windows has no
+ * files named `con.json`.
  */
 export const searchPath = (letters: string): string => {
   const [first, ...rest] = [letters.slice(0, 2), ...letters.slice(2)].map((part) => matched(part, LETTERS).toLowerCase());

@@ -114,7 +114,7 @@ function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: strin
   for (const letter of below) yield* filesOf(letters + letter, next.get(letter) ?? []);
 }
 
-/** Bytes of entries, with the separator of each and its letter in `more`. */
+/** Sums the bytes of entries. Each entry also needs a separator of 2 bytes, and may need a letter in `more`. */
 const bytesOf = (rows: readonly Row[]): number => rows.reduce((sum, { bytes }) => sum + bytes + 3, 0);
 
 const fileOf = (letters: string, rows: readonly Row[], more: string): [path: string, text: string] => [
