@@ -31,7 +31,8 @@ export async function findList(archive: Archive, text: string): Promise<FoundLis
   );
   const parts = heads.flatMap(({ level, head }) => (head === undefined ? [] : [{ level, head }]));
   for (const { level, head } of parts) {
-    if (head.position + head.count > totalOf(level.pointers)) throw new ArchiveError('a list of the archive is too long');
+    if (head.position + head.count > totalOf(level.pointers))
+      throw new ArchiveError('a list of the archive exceeds the pointers of its level');
   }
   return { total: parts.reduce((sum, { head }) => sum + head.count, 0), parts };
 }
@@ -68,7 +69,7 @@ async function readPages(archive: Archive, pointers: readonly Pointer[]): Promis
     const segment = segments[at];
     const offset = position - (begins[at] ?? 0);
     if (segment === undefined || offset + length > segment.bytes - segment.directory) {
-      throw new ArchiveError('a list of the archive names a page that no segment has');
+      throw new ArchiveError('a pointer of the archive names a page that no segment has');
     }
     const places = bySegment.get(segment);
     if (places === undefined) bySegment.set(segment, [{ position, offset, length }]);

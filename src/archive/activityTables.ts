@@ -60,7 +60,7 @@ export function headOf(entries: readonly TableEntry[], { lower }: ListKey): List
   let head: ListHead | undefined;
   for (const { height, first, count } of entries) {
     if (height !== lower) continue;
-    if (head !== undefined && first !== head.position + head.count) throw new ArchiveError('a list of the archive has gaps');
+    if (head !== undefined && first !== head.position + head.count) throw new ArchiveError('the heads of a list of the archive have gaps');
     head = { position: head?.position ?? first, count: (head?.count ?? 0) + count };
   }
   return head;

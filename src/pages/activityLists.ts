@@ -45,7 +45,7 @@ async function recordsIn(list: FoundList, from: number, to: number, subject: Sub
   const found = await readRecords(archive, list, from, to);
   return found.map(({ page, record }) => {
     const { text, count } = cutRecords(page, record, 1);
-    if (count !== 1 || !isOf(subject, text)) throw new ArchiveError('a list of the archive has a record of another one');
+    if (count !== 1 || !isOf(subject, text)) throw new ArchiveError('a list of the archive has a record of another rune or address');
     return text;
   });
 }

@@ -110,7 +110,7 @@ export function cutRecords(text: string, from: number, count: number): { readonl
   return { text: text.slice(start, next === undefined ? end : next - 1), count: found };
 }
 
-/** Returns the block hash of a record, as spelled there. No value can have this key, because its quotes are escaped. */
+/** Returns the block hash of a record, as spelled there. No value looks like the key, because JSON escapes quotes. */
 export const blockHashOf = (record: string): string | undefined => /"block_hash":"([^"]*)"/.exec(record)?.[1];
 
 /** Returns the tx id of the first record in a text, in the record's own spelling; undefined without one. */

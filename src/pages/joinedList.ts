@@ -42,7 +42,8 @@ export async function findWindow<Item extends Entry>(
   compare: (a: Item, b: Item) => number,
 ): Promise<FoundWindow<Item>> {
   const { firsts } = whole;
-  if (firsts.length !== Math.ceil(whole.total / pageSize)) throw new ArchiveError('a list of the archive is not complete');
+  if (firsts.length !== Math.ceil(whole.total / pageSize))
+    throw new ArchiveError('a list of the archive has another number of pages than its length needs');
   const order = (a: Item, b: Item): number => (a.units === b.units ? compare(a, b) : a.units > b.units ? -1 : 1);
   const pages: ChangedPage<Item>[] = firsts.map((_, i) => ({
     size: Math.min(pageSize, whole.total - i * pageSize),
@@ -59,7 +60,8 @@ export async function findWindow<Item extends Entry>(
   }
 
   const lengths = pages.map(({ size, removed, inserted }) => size - removed.size + inserted.length);
-  if (lengths.some((length) => length < 0)) throw new ArchiveError('a list of the archive has other entries than its changes say');
+  if (lengths.some((length) => length < 0))
+    throw new ArchiveError('the changes of a list of the archive remove more entries than a page has');
   const total = lengths.reduce((sum, length) => sum + length, 0);
   const wanted = overlapping(lengths, (length) => length, offset, offset + limit);
   const first = wanted[0]?.before ?? 0;
@@ -70,13 +72,13 @@ export async function findWindow<Item extends Entry>(
     const page = read.get(index) ?? [];
     const kept = page.filter(({ other }) => removed?.has(other) !== true);
     if (page.length !== size || kept.length !== size - (removed?.size ?? 0))
-      throw new ArchiveError('a page of a list of the archive has other entries than its head says');
+      throw new ArchiveError('a page of the archive does not have the entries that its list expects');
     return [...kept, ...inserted].sort(order);
   });
   return { total, items: items.slice(offset - first, offset - first + limit) };
 }
 
-/** Returns the changed entries: each with its newest balance, and `before`, its balance before all levels. */
+/** Returns entries whose balance after the newest level differs from `before`, the balance before the oldest level. */
 function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {
   const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();
   for (const item of levels.flat()) changes.set(item.other, { item, before: changes.get(item.other)?.before ?? item.before });

@@ -183,7 +183,7 @@ export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE
 
 export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matched(name, FILE_NAME)}.bin`;
 
-/** Returns the name of an archive's file (archive/fileName.ts) from its path, also an absolute one. Else undefined. */
+/** Returns the name in the path of an archive's file; undefined for other files. The path may be absolute. */
 export const archiveNameOf = (path: string): string | undefined => NAMED_BY_CONTENT.exec(path)?.[1];
 
 const NAMED_BY_CONTENT = new RegExp(`(?:^|[\\\\/])${ARCHIVE_FOLDER}[\\\\/]([0-9a-f]{32})[.]bin$`);
