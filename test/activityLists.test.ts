@@ -1,4 +1,7 @@
-/** The recorded requests for activity by rune and by address, asked of the local server over mirrors of the same data in dialect hiro. */
+/**
+ * Sends the recorded requests for activity by rune and by address to the local server. Its mirrors have the same data
+ * in dialect hiro.
+ */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The parts of the format of lists of activity: keys, heads, names, pointers. */
+/** The format of lists of activity: keys, heads, names and pointers. */
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

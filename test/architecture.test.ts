@@ -1,4 +1,4 @@
-/** What imports what: the rules of docs/architecture.md, and its picture. */
+/** Imports between files and folders: the rules of docs/architecture.md, and its picture. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';

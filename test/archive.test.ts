@@ -1,4 +1,7 @@
-/** Layout `archive`: it answers every request as layout `files` does, from few reads, and has the form that docs/archive.md describes. */
+/**
+ * Layout `archive` answers every request like layout `files`, with few reads. Its files have the format of
+ * docs/archive.md.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

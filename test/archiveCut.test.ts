@@ -1,4 +1,4 @@
-/** Which blocks share a segment of an archive, and which heights the levels of its tables have. */
+/** The cut of an archive's blocks into segments, and the heights of the levels of its tables. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Cut, cut, type Piece } from '../src/archive/cut.ts';

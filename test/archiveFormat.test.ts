@@ -1,4 +1,4 @@
-/** What a reader takes of the files of an archive and of the answers of hosts, and what it refuses. */
+/** The files of archives and the answers of hosts that a reader accepts and refuses. */
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { parseDirectory, type Segment } from '../src/archive/directory.ts';

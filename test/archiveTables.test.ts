@@ -1,4 +1,4 @@
-/** The sorted tables of an archive, and the memory that parts of it are kept in. */
+/** The sorted tables of an archive, and the memory for parts of an archive. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Records in any order become whole blocks in served order, whatever the size of batches. */
+/** Records in any order and in batches of any size become complete blocks in served order. */
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Every kind of bad input: the exact message, exit code 2, and an output folder and cache that did not change. */
+/** Every kind of bad input: the exact message, exit code 2, and an unchanged output folder and cache. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';

@@ -1,4 +1,7 @@
-/** Balances and holders: the recorded requests, asked of the local server over a build of the same data in dialect hiro, and what builds need. */
+/**
+ * Balances and holders: the recorded requests to the local server, whose build has the same data in dialect hiro. Also
+ * the input that builds of balances need.
+ */
 
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** `--blocks`: a build of a range equals a build of input that has only these blocks, whatever form it is in. */
+/** `--blocks`: a build of a range equals a build of input with only these blocks, in every input form. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';

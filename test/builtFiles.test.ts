@@ -1,4 +1,7 @@
-/** Files as the local server reads and holds them: the one that was asked for, whatever happens to it meanwhile. */
+/**
+ * Files of a build in the local server: an answer has the requested file in one version, even if the file changes
+ * meanwhile.
+ */
 import { createHash } from 'node:crypto';
 import { closeSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

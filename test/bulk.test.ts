@@ -1,4 +1,7 @@
-/** Bulk data: the Parquet files of a build hold its records, are input themselves, and fit full and incremental builds and verification. */
+/**
+ * Bulk data: Parquet files have all records of a build and can be input themselves. Full builds, incremental builds and
+ * verification support them.
+ */
 import { createHash } from 'node:crypto';
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

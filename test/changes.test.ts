@@ -1,4 +1,4 @@
-/** The lists of changes: what several writers listed becomes one list, whatever its length. */
+/** Lists of changes: the lists of several writers become one list of any length. */
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** The commands from outside: flags, what they print, exit codes, signals; and that the documents name every flag. */
+/**
+ * The commands as a user sees them: flags, output, exit codes and signals. Also checks that the documents name every
+ * flag.
+ */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The client, as its source and as builds carry it: exactly what a server of the API answers, from the files of any host. */
+/**
+ * The client, both its source and its copy in builds, gives exactly the answers of a server of the API, with the files
+ * of any host.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** What hosts answer for files that are missing, cut, replaced or refused, and what the client makes of it: the exact list or an error, never another list. */
+/**
+ * The client with faulty hosts: files are missing, cut, replaced or refused. The client gives the exact list or an
+ * error, never another list.
+ */
 import { cpSync, readFileSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';

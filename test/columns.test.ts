@@ -1,4 +1,4 @@
-/** Columns of DuckDB's chunks: what was read stays as it is when the chunk is gone. */
+/** Columns of DuckDB's chunks: values that were read stay the same after the chunk is freed. */
 import { setImmediate as tick } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

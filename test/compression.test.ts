@@ -1,4 +1,4 @@
-/** Compressed answers of the local server: which form a client gets, and that each form has an ETag of its own. */
+/** Compressed answers of the local server: which encoding a client gets. Each encoding has its own ETag. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The recorded requests, asked of the local server over builds of the same data in dialect hiro, in each layout. */
+/** Sends the recorded requests to the local server. Its builds have the same data in dialect hiro, in each layout. */
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../src/pages/site.ts';

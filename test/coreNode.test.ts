@@ -1,4 +1,4 @@
-/** The client of a Bitcoin Core node, against a node that answers and fails as Core does. */
+/** The client of a Bitcoin Core node, tested with a fake node that answers and fails like Core. */
 import { getEventListeners } from 'node:events';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';

@@ -1,4 +1,4 @@
-/** The pages for people: links lead somewhere, every recipe is in the table of hosts, and its numbers are those of the program. */
+/** The documents: links have targets, the table of hosts has every recipe, and numbers equal those of the program. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The examples in docs/input.md: each form builds, and all of them make the same mirror. */
+/** The examples in docs/input.md: each input form builds, and all forms build the same mirror. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What the program has is in the documents, and what they quote is in the program: commands, exit codes, settings, dependencies, messages. */
+/** Documents and program agree on commands, exit codes, settings, dependencies and messages. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

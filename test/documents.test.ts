@@ -1,4 +1,6 @@
-/** Documents of archives: every key is found, no other is, and damage is an error. SEED repeats a run. */
+/**
+ * Documents of archives: every stored key is found, no other key is found, and damage is an error. SEED repeats a run.
+ */
 import { createHash } from 'node:crypto';
 import { setImmediate as tick } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';

@@ -1,4 +1,7 @@
-/** Ids that end alike have one key in the table of ids. Builds and answers read each page once, however many there are. */
+/**
+ * Ids with equal ends share a key in the table of ids. Builds and answers read each page once, however many such ids
+ * there are.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The recorded requests for etchings, asked of the local server over builds of the same data in dialect hiro. */
+/** Sends the recorded requests for etchings to the local server. Its builds have the same data in dialect hiro. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Mirror } from '../src/client/index.ts';

@@ -1,4 +1,7 @@
-/** The explorer's rules that need no browser: what a text stands for, how numbers and times are spelled, and where the axis is broken. */
+/**
+ * Rules of the explorer that need no browser: what an entered text means, how numbers and times are written, and where
+ * the axis of a chart is broken.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Activity, Etching } from '../src/client/index.ts';
 import type { Operation } from '../src/pages/lists.ts';

@@ -1,4 +1,4 @@
-/** Requests that take long: they leave time to others, and nothing is read for clients that have left. */
+/** Long requests do not block other requests. The server reads nothing for clients that have disconnected. */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -1,4 +1,7 @@
-/** Files of another format version: every reader says which it is, which it knows, and what to do. */
+/**
+ * Files of another format version: every reader names the version of the files and its own version, and says what to
+ * do.
+ */
 import { cpSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';

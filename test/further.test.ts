@@ -1,4 +1,4 @@
-/** Requests for the further parts of the API: which paths they are, their rules, and what a mirror without them says. */
+/** Requests for the further parts of the API: their paths and rules, and the answers of a mirror that lacks a part. */
 import { describe, expect, it } from 'vitest';
 import { answerFromLists } from '../src/pages/listAnswers.ts';
 import { parsePath, parseTarget } from '../src/pages/request.ts';

@@ -1,4 +1,7 @@
-/** Small inputs and the whole trees that they make, byte for byte, in both dialects. See test/fixtures/README.md. */
+/**
+ * Small inputs and the complete trees that builds make of them, byte for byte, in both dialects
+ * (test/fixtures/README.md).
+ */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

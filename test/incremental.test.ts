@@ -1,4 +1,7 @@
-/** A build that goes on from the last one: it equals a full build, whatever happened to the input, and touches nothing else. */
+/**
+ * Incremental builds: the result equals a full build after any change of the input, and unaffected files are not
+ * touched.
+ */
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,

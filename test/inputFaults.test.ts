@@ -1,4 +1,7 @@
-/** Faults of input that a build might miss, or might lay to itself: each ends with exit code 2 and changes nothing. See badInput.test.ts too. */
+/**
+ * Faults of input that a build might miss or mistake for its own faults. Each ends with exit code 2 and changes
+ * nothing. See also badInput.test.ts.
+ */
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -1,4 +1,7 @@
-/** One data set in every input form makes one tree, byte for byte; test/exhaustive/inputForms.test.ts has all of it, in the other dialect of each form. */
+/**
+ * One data set builds the same tree from every input form, byte for byte. test/exhaustive/inputForms.test.ts has the
+ * complete data, in the other dialect of each form.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Disks that fail: every call that changes a file fails once, one after the other, and the build after it makes all whole. A sample of the calls is
- * drawn from a seed, which is printed, and a larger one in the exhaustive tier; all of them: IO_FAULTS=all npx vitest run test/ioErrors.test.ts
+ * Disks that fail: one call after another that changes a file fails once, and the next build repairs everything. Here,
+ * a seed selects a sample of the calls. The run prints the seed. The exhaustive tier has a larger sample. For all
+ * calls: IO_FAULTS=all npx vitest run test/ioErrors.test.ts
  */
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

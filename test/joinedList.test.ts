@@ -1,4 +1,7 @@
-/** Windows of lists that are stored as a whole list and changes: they equal those of the plain list, and read no other pages. */
+/**
+ * Windows of lists that are stored as a whole list and changes: they equal windows of the plain list, and need no other
+ * pages.
+ */
 import { describe, expect, it } from 'vitest';
 import { isArchiveError } from '../src/archive/error.ts';
 import { findWindow, type WholeList } from '../src/pages/joinedList.ts';

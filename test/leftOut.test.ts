@@ -1,4 +1,7 @@
-/** Ledger rows whose rune is not in the runes table, as databases of bitcoin-indexer v3.0 have them: left out, counted and named. */
+/**
+ * Ledger rows whose rune is not in the runes table, as in databases of bitcoin-indexer v3.0: builds leave out, count
+ * and name them.
+ */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

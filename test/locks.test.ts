@@ -1,4 +1,4 @@
-/** Builds that get in each other's way, and machines that refuse: a clear error, exit code 3, and nothing lost. */
+/** Builds that run at the same time, and read-only disks: a clear error, exit code 3, and no lost data. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** Inputs of 200,000 files: a pull from a server writes a file for each block. More than about 125,000 arguments are more than a call can have. */
+/**
+ * Inputs of 200,000 files, because a pull from a server writes a file for each block. A call can have only about
+ * 125,000 arguments.
+ */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { selectFiles } from '../src/input/changedFiles.ts';

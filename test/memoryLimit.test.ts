@@ -1,4 +1,4 @@
-/** The flag --memory-limit: sizes, and a process that needs more. */
+/** The flag --memory-limit: its sizes, and a process that needs more memory. */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** The Netlify edge function as a function from Request to Response, over the files of a build. test/hosts runs it in Netlify's emulator. */
+/**
+ * The Netlify edge function, called with a Request over the files of a build. test/hosts runs it in Netlify's emulator.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,6 @@
-/** Records without an address, from raw blocks to answers: a field without a value is missing in every form, and nothing else changes. */
+/**
+ * Records without an address, from raw blocks to answers: each form omits the missing field, and nothing else changes.
+ */
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Pulls from a node: chains of raw blocks over HTTP, reorganisations, and folders that are not as they were left. */
+/** Pulls from a node: chains of raw blocks over HTTP, reorganisations, and folders that somebody has changed. */
 import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';

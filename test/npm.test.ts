@@ -1,4 +1,4 @@
-/** Commands by way of npm: flags that npm keeps for itself when `--` is missing, and signals. */
+/** Commands that npm runs: flags that npm keeps for itself without `--`, and signals. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

@@ -1,5 +1,6 @@
 /**
- * The API's description: it lints, it is true of recorded exchanges, of the pages of builds and of the request map, and it resolves below any path.
+ * The API's description: it passes a linter, and it agrees with recorded exchanges, pages of builds and the request
+ * map. It also resolves below any path.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

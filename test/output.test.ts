@@ -1,4 +1,4 @@
-/** The output folder: what a build may touch, what it leaves, and what it removes. */
+/** The output folder: the files that a build may change, keep and remove. */
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,

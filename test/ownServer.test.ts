@@ -1,4 +1,4 @@
-/** The recipes of hosting/own-server. A test of hosts builds the image (test/hosts/docker.test.ts). */
+/** The recipes of hosting/own-server. test/hosts/docker.test.ts builds the image. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,4 +1,4 @@
-/** The page map by itself: a build in memory, and every property that the design promises of it. */
+/** The page map alone, with a build in memory: every property that the design promises. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FORMAT } from '../src/archive/format.ts';

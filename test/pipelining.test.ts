@@ -1,4 +1,4 @@
-/** Requests that are sent without waiting for answers: one after the other, whole, and not without end. */
+/** Pipelined requests: the server answers them in order and completely, and limits their number. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, testBuild } from './support/build.ts';

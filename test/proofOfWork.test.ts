@@ -1,4 +1,4 @@
-/** Proof of work of headers: targets of real blocks, the rules of each network, and headers that break them. */
+/** Proof of work of headers: targets of real blocks, the rules of each network, and headers that break the rules. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decompress } from 'fzstd';

@@ -1,4 +1,4 @@
-/** The pull command: flags, keys, what it prints, signals, locks, full disks. */
+/** The pull command: flags, keys, output, signals, locks and full disks. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Pulls from other mirrors of this program: only what differs, from files alone, proven by digests. */
+/** Pulls from other mirrors of this program: they fetch only differences, need only files, and check digests. */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';

@@ -1,4 +1,7 @@
-/** What to fetch: for any chain, any wish and any pulled files, all that is wanted is there afterwards, and nothing is fetched twice. */
+/**
+ * Plans of pulls: for any chain, any wanted range and any pulled files, all wanted blocks exist afterwards, and none is
+ * fetched twice.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseWanted } from '../src/pull/command.ts';

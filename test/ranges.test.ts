@@ -1,4 +1,4 @@
-/** Parquet files over HTTP: parts of them are answered as RFC 9110 says, and a reader of Parquet gets along with it as docs/bulk.md shows. */
+/** Parquet files over HTTP: ranges are answered by RFC 9110, and a Parquet reader works as in docs/bulk.md. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** What readers of an archive keep in memory: the root and directories are parsed once, and damaged reads are forgotten. */
+/** The cache of archive readers: roots and directories are parsed once, and damaged reads are forgotten. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** The rules and words of refusals in the recipes of nginx and Caddy are those of the page map. Their engines are run by test/hosts. */
+/**
+ * The recipes of nginx and Caddy refuse requests by the same rules and with the same words as the page map. test/hosts
+ * runs both programs.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Files that take the place of others: whole, and without touching what they were links of. */
+/** Files that replace others: they appear complete, and links to the old file keep its content. */
 import { execFileSync } from 'node:child_process';
 import { linkSync, lstatSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Outputs that are replaced while they are read: an answer is the old one, the new one, or a 503, never of both. */
+/**
+ * Outputs that are replaced during reads: an answer is from the old build, from the new build, or a 503, never from
+ * both builds.
+ */
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The protocol against ord's rules: chains, messages and real blocks of test/fixtures/indexing. */
+/** The protocol by ord's rules: chains, messages and real blocks of test/fixtures/indexing. */
 import { describe, expect, it } from 'vitest';
 import { decodeMessage, type Message } from '../src/runes/message.ts';
 import { NETWORKS } from '../src/runes/networks.ts';

@@ -1,4 +1,7 @@
-/** Generated transactions: moves against a model that carries them out one by one, supply against premine and mints, and messages against ord's decoder. */
+/**
+ * Generated transactions: moves are compared with a simple step-by-step model, supply with premine and mints, and
+ * messages with ord's decoder.
+ */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Rules of the protocol that the fixtures do not reach: names, addresses, rows, damaged blocks, hostile transactions. */
+/**
+ * Rules of the protocol that the fixtures do not cover: names, addresses, rows, damaged blocks and hostile
+ * transactions.
+ */
 import { describe, expect, it } from 'vitest';
 import { addressOf, hasAddress } from '../src/runes/address.ts';
 import { BlockError, readBlock } from '../src/runes/block.ts';

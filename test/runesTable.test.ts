@@ -1,4 +1,7 @@
-/** The runes table: all its columns are read from every form, checked, put together from several files, and kept in the state. */
+/**
+ * The runes table: builds read all columns from every form, check them, join several files, and keep the table in the
+ * state.
+ */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The sample is for trying the program: it never stands in for data. */
+/** The sample is only for trying the program: builds never use it in place of data. */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

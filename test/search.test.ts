@@ -1,4 +1,4 @@
-/** The files by which runes are found from the letters of their names: as a function of the runes, and in builds. */
+/** Search files, which find runes by the letters of their names: as a function of the runes, and in builds. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

@@ -1,4 +1,7 @@
-/** What SECURITY.md promises of every answer, asked of the local server over real sockets; and that its list of threats names tests that exist. */
+/**
+ * Promises of SECURITY.md for every answer of the local server, over real sockets. Also checks that its list of threats
+ * names existing tests.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

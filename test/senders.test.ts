@@ -1,4 +1,6 @@
-/** Verification finds records that do not add up, in both layouts: senders that are not those of the chain. */
+/**
+ * Verification finds rows that do not add up, in both layouts, because they name senders other than those of the chain.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The local server: the case table, and what only a server can get wrong. */
+/** The local server: the case table, and faults that only a server can have. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

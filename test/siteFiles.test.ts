@@ -1,4 +1,4 @@
-/** The table of a build's files (src/pages/siteFiles.ts), and every other place that lists or matches them. */
+/** The table of a build's files (src/pages/siteFiles.ts), compared with every other list or pattern of these files. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

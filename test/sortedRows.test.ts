@@ -1,4 +1,4 @@
-/** Sorted rows: the same rows in the same order, however many parts they are sorted in. */
+/** Sorted rows: the same rows in the same order, regardless of the number of parts. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { crossings } from '../src/limits.ts';

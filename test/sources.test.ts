@@ -1,4 +1,4 @@
-/** Where records come from: lists of blocks in the input, in the manifest, and in pulls from other mirrors. */
+/** Sources of records: lists of blocks in the input, in the manifest, and in pulls from other mirrors. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

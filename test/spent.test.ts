@@ -1,4 +1,7 @@
-/** Incremental builds after changes that are easy to miss: of the outputs that blocks spend, which are no part of records, and of burns alone. */
+/**
+ * Incremental builds after changes that are easy to miss: other spent outputs, which are not in records, and burns
+ * alone.
+ */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder, testBuild, tree } from './support/build.ts';

@@ -1,4 +1,6 @@
-/** Stats of a build, and documents made of them: they are what anyone counts in the pages that it serves, however it was made. */
+/**
+ * Stats of a build and the documents made of them: they equal counts over the served pages, for every kind of build.
+ */
 import { existsSync, readFileSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

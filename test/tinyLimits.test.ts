@@ -1,4 +1,4 @@
-/** Whole runs with tiny limits: the same bytes as with the default ones, and every limit crossed. */
+/** Complete runs with tiny limits: the bytes equal those with default limits, and every limit is crossed. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The ledger on disk against a map in memory: random blocks, rewinds, settled files, and files that were damaged. */
+/** The ledger on disk, compared with a map in memory: random blocks, rewinds, settled files and damaged files. */
 import { createHash } from 'node:crypto';
 import { appendFileSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Input and servers that want to do harm: see SECURITY.md. What is merely wrong is in badInput.test.ts. */
+/** Hostile input and hostile servers (SECURITY.md). badInput.test.ts has input that is only wrong. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

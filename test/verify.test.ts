@@ -1,4 +1,4 @@
-/** Verification: it passes what builds make, and finds whatever is done to it. */
+/** Verification accepts correct builds, and finds every kind of damage. */
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,5 +1,6 @@
 /**
- * The workflow of GitHub Actions as it is written: what it may do, what it keeps, and where its values come from. test/hosts/workflow.test.ts runs it.
+ * The workflow of GitHub Actions, as text: its permissions, its caches, and the sources of its values.
+ * test/hosts/workflow.test.ts runs the workflow.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

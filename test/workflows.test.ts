@@ -1,4 +1,4 @@
-/** What all workflows of .github have in common. test/workflow.test.ts has more about the one that keeps a mirror up to date. */
+/** Common rules of all workflows in .github. test/workflow.test.ts tests the workflow that updates a mirror. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,7 +1,4 @@
-/**
- * Finds lists of activity in an archive, and the pages with their records. A window takes three rounds of reads: heads,
- * pointers, pages.
- */
+/** Reads lists of activity from an archive. A window takes three rounds of reads: heads, pointers, pages. */
 import { headOf, type ListHead, listKeyOf, POINTERS_PER_BLOCK, type Pointer, pointerOffset, readPointer } from './activityTables.ts';
 import { countBefore } from './bisect.ts';
 import type { Segment } from './directory.ts';
@@ -12,19 +9,19 @@ import type { Archive } from './reader.ts';
 import type { Root } from './root.ts';
 import { totalOf } from './sortedTable.ts';
 
-/** A list: its parts by level, the newest records first. */
+/** A list of an archive: its part in each level that has one, the newest level first. */
 export interface FoundList {
   readonly total: number;
   readonly parts: readonly { readonly level: ActivityLevel; readonly head: ListHead }[];
 }
 
-/** A record: the text of its page, and its number in it. */
+/** The text of a page, and the index of a record in the page. */
 export interface RecordInPage {
   readonly page: string;
   readonly record: number;
 }
 
-/** Finds a list by its text (LISTED). An unknown list has no parts. Rejects with an ArchiveError when the archive has no lists. */
+/** Finds a list by its text (LISTED). An unknown list has no parts. Rejects if the archive has no lists of activity. */
 export async function findList(archive: Archive, text: string): Promise<FoundList> {
   const key = listKeyOf(text);
   const { activity } = archive.root.lists ?? {};
@@ -34,12 +31,13 @@ export async function findList(archive: Archive, text: string): Promise<FoundLis
   );
   const parts = heads.flatMap(({ level, head }) => (head === undefined ? [] : [{ level, head }]));
   for (const { level, head } of parts) {
-    if (head.position + head.count > totalOf(level.pointers)) throw new ArchiveError('a list of the archive is too long');
+    if (head.position + head.count > totalOf(level.pointers))
+      throw new ArchiveError('a list of the archive exceeds the pointers of its level');
   }
   return { total: parts.reduce((sum, { head }) => sum + head.count, 0), parts };
 }
 
-/** Reads the records `from` to `to - 1` of a list; both at most its total. */
+/** Reads the records `from` to `to - 1` of a list. `from` and `to` must not exceed the list's total. */
 export async function readRecords(archive: Archive, { parts }: FoundList, from: number, to: number): Promise<RecordInPage[]> {
   const wanted = overlapping(parts, ({ head }) => head.count, from, to).map(({ item: { level, head }, before }) =>
     readPointers(archive, level, head.position + Math.max(from - before, 0), head.position + Math.min(to - before, head.count)),
@@ -49,7 +47,7 @@ export async function readRecords(archive: Archive, { parts }: FoundList, from: 
   return pointers.map(({ position, record }) => ({ page: pages.get(position) ?? '', record }));
 }
 
-/** Reads the pointers `from` to `to - 1` of a level. Their positions count from the archive's first page on. */
+/** Reads the pointers `from` to `to - 1` of a level. Returned positions count bytes from the archive's first page. */
 async function readPointers(archive: Archive, { begin, pointers }: ActivityLevel, from: number, to: number): Promise<Pointer[]> {
   const first = Math.floor(from / POINTERS_PER_BLOCK);
   const blocks = await archive.tableBlocks(pointers, first, Math.ceil(to / POINTERS_PER_BLOCK), POINTERS_PER_BLOCK);
@@ -60,7 +58,7 @@ async function readPointers(archive: Archive, { begin, pointers }: ActivityLevel
   });
 }
 
-/** Reads the texts of pages, by their positions. */
+/** Reads the pages of some pointers. Returns the text of each page by the page's position. */
 async function readPages(archive: Archive, pointers: readonly Pointer[]): Promise<Map<number, string>> {
   const { segments } = archive.root;
   const begins = beginsOf(archive.root);
@@ -71,7 +69,7 @@ async function readPages(archive: Archive, pointers: readonly Pointer[]): Promis
     const segment = segments[at];
     const offset = position - (begins[at] ?? 0);
     if (segment === undefined || offset + length > segment.bytes - segment.directory) {
-      throw new ArchiveError('a list of the archive names a page that no segment has');
+      throw new ArchiveError('a pointer of the archive names a page that no segment has');
     }
     const places = bySegment.get(segment);
     if (places === undefined) bySegment.set(segment, [{ position, offset, length }]);
@@ -88,7 +86,7 @@ async function readPages(archive: Archive, pointers: readonly Pointer[]): Promis
 
 const knownBegins = new WeakMap<Root, Float64Array>();
 
-/** Returns where the pages of each segment begin among those of all segments, in bytes. */
+/** Returns for each segment the position of its first page: the bytes of all pages in earlier segments. */
 function beginsOf(root: Root): Float64Array {
   const known = knownBegins.get(root);
   if (known !== undefined) return known;

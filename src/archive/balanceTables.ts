@@ -1,42 +1,43 @@
 /**
  * Balances of addresses and holders of runes: two kinds of documents (documents.ts).
  *
- * Both have **entries**: what a pair of an address and a rune has after the last block of a level, and what it had before
- * the first one. So of several levels that have a pair, the newest is right. In the order of the API, an entry is removed
- * where the old balance places it, and inserted where the new one does.
+ * An **entry** has the balance of an address in a rune: after the last block of a level, and before its first block. If
+ * several levels have an entry for the pair, the newest level is right. In the order of the API, a change removes the
+ * entry at the position of the old balance, and inserts it at the position of the new balance.
  *
- * **Balances** have a document for each address with records in the blocks of a level, with an entry for each rune. An
- * address with more entries than a page has a document for each rune there instead, and its whole list.
+ * **Balances** have a document for each address with records in the blocks of a level, with an entry for each rune. If
+ * these are more entries than a page has, the level has a document for each of these runes and the whole list instead.
  *
- * **Holders** have a document for each rune whose balances changed in the level, with an entry for each address. A rune
- * with more entries than a page has its whole list there instead. In the newest two levels, a rune that had a long list
- * before only has a mark: its whole list would be written with every block. The list is then as of an older block.
+ * **Holders** have a document for each rune whose balances changed in the level, with an entry for each address. If
+ * these are more entries than a page has, the level has the whole list instead. In the newest two levels, a rune whose
+ * list was long before has only a mark, because its whole list would be written with every block. Answers then have the
+ * list as of an older block.
  *
- * **A whole list** has all balances above zero after the last block of the level, in the order of the API. The document of
- * the key has their number and the first balance of each page, and the pages follow it. A reader joins the newest whole list
- * with the entries of the levels above it, of which there is at most a page for each level.
+ * **A whole list** has all balances above zero after the last block of the level, in the order of the API. The document
+ * of the key has the length of the list and the first entry of each page. Its pages are documents of their own. A
+ * reader joins the newest whole list with the entries of the levels above, at most a page of entries for each level.
  */
 
-/** Returns the key of the document of a rune. Keys ascend with ordinals. */
+/** Returns the key of a rune's document. The ordinal is the rune's position in the order of etchings, from 0 on. */
 export const runeKey = (ordinal: number): string => String(ordinal).padStart(8, '0');
 
-/** Returns the key of a rune at an address with many. It follows the pages of the address, whose key is `key`. */
+/** Returns the key of a rune at an address with a whole list. The key sorts after the pages of the list with `key`. */
 export const pairKey = (key: string, ordinal: number): string => `${key} r${runeKey(ordinal)}`;
 
-/** True for the key of a rune at an address. */
+/** True for a key that `pairKey` made. */
 export const isPairKey = (key: string): boolean => key.includes(' r');
 
-/** An entry of a list. Units are the smallest ones. */
+/** An entry of a list. Balances are in smallest units. */
 export interface Entry {
-  /** Identifies the entry in its list. */
+  /** The ordinal of the rune in the list of an address, or the address in the list of a rune. */
   readonly other: string | number;
-  /** After the last block of the level. */
+  /** Balance after the last block of the level. */
   readonly units: bigint;
-  /** Before the first block of the level; 0 in a whole list. */
+  /** Balance before the first block of the level; 0 in a whole list. */
   readonly before: bigint;
 }
 
-/** What an address has of a rune. `other` is the ordinal of the rune. */
+/** Balance of a rune in the list of an address. `other` is the ordinal of the rune. */
 export interface Balance extends Entry {
   readonly other: number;
   readonly id: string;
@@ -46,7 +47,7 @@ export interface Balance extends Entry {
   readonly divisibility: number;
 }
 
-/** Parses an entry of an address. Throws for other text. */
+/** Parses an entry of an address's list. Throws for other text. */
 export function parseBalance(text: string): Balance {
   const [other, id, number, name, spacedName, divisibility, units, before = '0'] = JSON.parse(text) as [
     ...[ordinal: number, id: string, number: number, name: string, spacedName: string, divisibility: number],
@@ -55,10 +56,10 @@ export function parseBalance(text: string): Balance {
   return { other, id, number, name, spacedName, divisibility, units: BigInt(units), before: BigInt(before) };
 }
 
-/** Returns the start of the entry of a rune. Other entries do not have it. */
+/** Returns the prefix by which the entry of a rune is found in the list of an address. */
 export const balanceStart = (ordinal: number): string => `[${ordinal},`;
 
-/** Parses the first value of an address's document: the length of its whole list, or undefined if the value is an entry. Throws for other text. */
+/** Parses an address's first value: the length of its whole list, or undefined for an entry. Throws for other text. */
 export function parseTotal(text: string): number | undefined {
   const value = JSON.parse(text) as number | unknown[];
   return typeof value === 'number' ? value : undefined;
@@ -70,9 +71,9 @@ export interface HoldersHead {
   readonly number: number;
   readonly name: string;
   readonly divisibility: number;
-  /** How many more holders there are after the level than before it. */
+  /** Number of holders after the level, minus the number before it. */
   readonly change: number;
-  /** The length of the whole list, if the document has one; null for the mark of a rune with too many entries. */
+  /** Length of the whole list; null for a mark; undefined if the document has entries. */
   readonly total: number | null | undefined;
 }
 
@@ -82,18 +83,18 @@ export function parseHoldersHead(text: string): HoldersHead {
   return { id, number, name, divisibility, change, total };
 }
 
-/** Balance of a holder. `other` is the address. */
+/** Balance of a holder in the list of a rune. `other` is the address. */
 export interface Holder extends Entry {
   readonly other: string;
 }
 
-/** Parses an entry of a rune. Throws for other text. */
+/** Parses an entry of a rune's list. Throws for other text. */
 export function parseHolder(text: string): Holder {
   const [other, units, before = '0'] = JSON.parse(text) as [string, string, string?];
   return { other, units: BigInt(units), before: BigInt(before) };
 }
 
-/** Orders addresses by their bytes in UTF-8. Plain comparison orders characters above U+FFFF wrongly. */
+/** Compares addresses by their UTF-8 bytes. `<` compares UTF-16 units, so it orders characters above U+FFFF wrongly. */
 export function compareAddresses(a: string, b: string): number {
   for (let i = 0; i < a.length && i < b.length; i += 1) {
     if (a[i] === b[i]) continue;

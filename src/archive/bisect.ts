@@ -1,6 +1,6 @@
 /**
- * Returns how many of `length` ascending items `isBefore` is true for. It is true for all items up to a position, and
- * false for all others; this finds the position in as many calls as the length has bits.
+ * Counts the leading items for which `isBefore` is true, by binary search among `length` items. `isBefore` must be true
+ * for all items up to some position, and false for all others.
  */
 export function countBefore(length: number, isBefore: (index: number) => boolean): number {
   let [low, high] = [0, length];

@@ -1,6 +1,4 @@
-/**
- * CRC-32 as in gzip (RFC 1952). Hosts have no common function for it.
- */
+/** CRC-32 as in gzip (RFC 1952). Written here, because hosts have no common function for it. */
 
 /** Entry n is the CRC of byte n. */
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {

@@ -1,29 +1,27 @@
 /**
- * Which blocks share a segment. The rule depends only on the sizes of the blocks and on the highest block, never on
- * earlier builds: so an incremental build makes the files of a full one.
+ * Cuts the blocks of an archive into segments. The cut depends only on the blocks' sizes and on the highest block,
+ * never on earlier builds, so that an incremental build writes the same files as a full build.
  *
- * A range of heights is aligned: its length is a power of two, and its first height is a multiple of it. A range is one
- * segment if all of its heights are at or below the tip, there are not too many of them, and its pages fit into an object.
- * Any other range is halved.
- * So the newest blocks are in a few segments of growing length, like the digits of a binary counter: each new block
- * joins the newest of them.
+ * A range of heights is aligned if its length is a power of two, and its first height a multiple of this length. An
+ * aligned range is one segment if it ends at or below the tip and exceeds no limit of `CutForm`. Otherwise it is
+ * halved. So segments near the tip are short, and a new block may join several of them to one longer segment.
  */
 import { exceeds } from '../limits.ts';
 import { HIGHEST_HEIGHT } from './root.ts';
 
-/** Blocks that stay together: one block, or a segment of the last build. `first` and `last` are an aligned range. */
+/** A block, or a segment of the last build. `first` and `last` are its range of heights, which is aligned. */
 export interface Piece {
   readonly first: number;
   readonly last: number;
-  /** Size of the pages. */
+  /** Size of the pages, in bytes. */
   readonly bytes: number;
 }
 
-/** Bounds of a segment. */
+/** Limits of a segment. */
 export interface CutForm {
-  /** Most bytes of pages. A block may have more. */
+  /** Most bytes of pages. A single block may have more. */
   readonly objectSize: number;
-  /** Most heights, so that a directory stays small enough for the memory of readers. */
+  /** Most heights. Limits the size of a directory, because readers keep directories in memory. */
   readonly segmentBlocks: number;
 }
 
@@ -37,8 +35,8 @@ export interface Cut<Of extends Piece> {
 const ALL_HEIGHTS = 2 ** Math.ceil(Math.log2(HIGHEST_HEIGHT));
 
 /**
- * Cuts pieces, in ascending order, into segments. `tip` is the highest block. A piece of several blocks must be a
- * segment under the same rule: its range must not exceed the tip.
+ * Groups pieces into segments. `pieces` ascend by height, and `tip` is the highest height. A piece of several blocks
+ * must end at or below the tip and be within the limits, because a piece cannot be halved.
  */
 export function cut<Of extends Piece>(pieces: readonly Of[], tip: number, { objectSize, segmentBlocks }: CutForm): Cut<Of>[] {
   const cuts: Cut<Of>[] = [];

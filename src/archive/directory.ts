@@ -1,16 +1,16 @@
 /**
- * The directory of a segment: where the pages of its blocks are, and what they have. It is JSON, one line for each
- * block, compressed as a gzip member at the end of the segment:
+ * The directory of a segment: the lengths of its pages, and the operations in them. It is a gzip member at the end of
+ * the segment, with a line of JSON for each block:
  *
  *     {"height":840000,"hash":"0000…","records":95,"pages":[2210,1312],"operations":{"mint":[60,31],"send":[0,4]}}
  *
- * `pages` are the lengths of the pages in bytes. They follow each other in the segment, in the order of the blocks.
- * `operations` counts the records of each operation in each page. A block whose pages are in several files has a line
- * in each, with the number of its first page there as `page`.
+ * `pages` are the lengths of the block's pages in bytes. The pages are in the same order, without gaps. `operations`
+ * counts the records of each operation in each page. If the pages of a block are in several segments, each segment has
+ * a line for the block, and `page` is the index of the segment's first page in the block.
  */
 import { ArchiveError } from './error.ts';
 
-/** A file with the pages of the blocks from height `first` to `last`, and the directory of these pages at its end. */
+/** A file with the pages of the blocks from height `first` to `last`, and at its end the directory of these pages. */
 export interface Segment {
   readonly first: number;
   readonly last: number;
@@ -20,8 +20,8 @@ export interface Segment {
   /** Size of the directory, in bytes. */
   readonly directory: number;
   /**
-   * Set when the pages of a block are in several files: the number of the file's first page in the block, and how many
-   * records of each operation the file has.
+   * Set when the pages of a block are in several segments: the index of this segment's first page in the block, and
+   * this segment's number of records by operation.
    */
   readonly part?: { readonly page: number; readonly operations: Readonly<Record<string, number>> };
 }
@@ -31,27 +31,27 @@ export interface DirectoryEntry {
   readonly height: number;
   /** 64 hex digits, no prefix. */
   readonly hash: string;
-  /** Number of records of the whole block. */
+  /** Number of records of the block, in all of its segments. */
   readonly records: number;
-  /** Number of the first page that this segment has; left out for 0. */
+  /** Index in the block of this segment's first page; left out if it is 0. */
   readonly page?: number;
-  /** Length of each page that this segment has, in bytes. */
+  /** Length of each of the block's pages in this segment, in bytes. */
   readonly pages: readonly number[];
-  /** For each operation that occurs here, its number of records in each page. */
+  /** Number of records in each of these pages, by operation. Operations without records are left out. */
   readonly operations: Readonly<Record<string, readonly number[]>>;
 }
 
-/** A block in a segment. */
+/** A line of a directory, with the offsets of its pages. */
 export interface PlacedBlock extends DirectoryEntry {
-  /** Where each page begins in the segment, in bytes. */
+  /** Offset of each page in the segment, in bytes. */
   readonly offsets: readonly number[];
 }
 
-/** Makes the line of a block, without a line feed. */
+/** Renders the line of a block, without a line feed. */
 export const renderEntry = ({ height, hash, records, page = 0, pages, operations }: DirectoryEntry): string =>
   JSON.stringify({ height, hash, records, ...(page === 0 ? {} : { page }), pages, operations });
 
-/** Parses the directory of a segment, by height. Throws an ArchiveError if it does not fit the segment. */
+/** Parses a directory into blocks by height. Throws an ArchiveError if its pages do not add up to the segment. */
 export function parseDirectory(text: string, segment: Segment): Map<number, PlacedBlock> {
   const blocks = new Map<number, PlacedBlock>();
   let offset = 0;
@@ -69,13 +69,13 @@ export function parseDirectory(text: string, segment: Segment): Map<number, Plac
   return blocks;
 }
 
-/** The directory's checksum was compared, so only a wrong program can make a line of another form. */
+/** Parses a line. Throws an ArchiveError for another form. The checksum was right, so the writer was faulty. */
 function entryOf(line: string): DirectoryEntry {
   try {
     const entry = JSON.parse(line) as DirectoryEntry;
     if (Array.isArray(entry.pages) && typeof entry.operations === 'object') return entry;
   } catch {
-    // Not JSON: the same error as for a wrong form.
+    // Not JSON: throws the same error as for another form.
   }
   throw new ArchiveError('a directory of the archive is damaged');
 }

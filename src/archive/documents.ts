@@ -1,16 +1,16 @@
 /**
- * Small texts by key, in levels of heights: changes of balances by address, and holders by rune.
+ * Documents: small texts by key, in levels. Etchings, balances, holders and outputs are stored as documents.
  *
- * A document is a line: its key and some values, with tabs between them. Lines ascend by key, and some 16 KB of them
- * are one gzip member. A file has members and, at its end, their directory: a gzip member with JSON, for each member
- * the start of its keys and its length in bytes. So a lookup takes two rounds of reads: directory, member.
+ * A document is a line: a key and some values, separated by tabs. Lines ascend by key, and about 16 KB of them form a
+ * gzip member. A file has members and, at its end, the directory: a gzip member with JSON, which has a lower bound of
+ * the keys and the length in bytes of each member. So a lookup takes two rounds of reads: directory, member.
  */
 import { countBefore } from './bisect.ts';
 import { ArchiveError } from './error.ts';
 import type { DocumentFile, DocumentLevel } from './levels.ts';
 import type { Archive } from './reader.ts';
 
-/** Where a member is in its file, in bytes. `from` is as in DocumentFile. */
+/** Position of a member in its file, in bytes, and a lower bound of its keys (`from`). */
 export interface PlacedMember {
   readonly from: string;
   readonly offset: number;
@@ -18,12 +18,12 @@ export interface PlacedMember {
 }
 
 /**
- * Returns the key of an address: ASCII without tabs and line feeds, because hosts may decode other characters in
- * different ways. Addresses of Bitcoin are their own keys. Undefined for text that is not valid Unicode.
+ * Returns the key of an address: its percent-encoding, because hosts may decode characters beyond ASCII in different
+ * ways. The key of a real Bitcoin address is the address itself. Undefined for text that is not valid Unicode.
  */
 export function keyOfAddress(address: string): string | undefined {
   try {
-    // DuckDB's url_encode, which makes the keys, encodes these five as well.
+    // Builds make keys with DuckDB's url_encode, which also encodes these five characters.
     return encodeURIComponent(address).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
   } catch {
     return undefined;
@@ -31,22 +31,22 @@ export function keyOfAddress(address: string): string | undefined {
 }
 
 /**
- * Returns the key of a page of the list of a key. Pages are counted from 0. They follow the document of the key, because a
- * space is in no key and before all of their characters.
+ * Returns the key of a page of a list. `key` is the key of the list, and pages are counted from 0. The pages sort
+ * directly after `key`, because keys of lists have no space, and a space sorts before all of their characters.
  */
 export const pageKey = (key: string, page: number): string => `${key} ${String(page).padStart(8, '0')}`;
 
-/** Returns the shortest start of `key` that is after the key `before`. Keys are ASCII. */
+/** Returns the shortest prefix of `key` that sorts after the key `before`. Keys are ASCII. */
 export function separatorOf(before: string, key: string): string {
   let length = 1;
   while (key.slice(0, length) <= before) length += 1;
   return key.slice(0, length);
 }
 
-/** Makes the text of a directory, from the members in their order. */
+/** Renders a directory. `members` are in the order of the file. */
 export const renderMembers = (members: readonly (readonly [from: string, length: number])[]): string => `${JSON.stringify(members)}\n`;
 
-/** Parses a directory. Throws an ArchiveError when it does not fit its file. */
+/** Parses the directory of a file. Throws an ArchiveError when the directory does not fit the file. */
 export function parseMembers(text: string, { from, bytes, directory }: DocumentFile): PlacedMember[] {
   const members: PlacedMember[] = [];
   let offset = 0;
@@ -65,7 +65,7 @@ export function parseMembers(text: string, { from, bytes, directory }: DocumentF
   return members;
 }
 
-/** Returns the values of a document in the text of its member; undefined if it is not there. */
+/** Finds a document in the text of a member, and returns its values. Undefined if the member lacks the document. */
 function documentIn(text: string, key: string): readonly string[] | undefined {
   const start = `${key}\t`;
   const at = text.startsWith(start) ? 0 : text.indexOf(`\n${start}`) + 1;
@@ -75,15 +75,15 @@ function documentIn(text: string, key: string): readonly string[] | undefined {
 }
 
 /**
- * Finds the values of some documents of a level, in the order of their keys. Rejects with an ArchiveError when a file is
- * missing or damaged.
+ * Finds documents of a level. Returns their values in the order of `keys`, and undefined for each key without a
+ * document. Rejects with an ArchiveError when a file is missing or damaged.
  */
 export async function findDocuments(
   archive: Archive,
   { files }: DocumentLevel,
   keys: readonly string[],
 ): Promise<(readonly string[] | undefined)[]> {
-  // Keys near to each other are often in one member.
+  // Reads each member once, because keys near to each other are often in the same member.
   const members = new Map<string, Promise<string>>();
   const find = async (key: string) => {
     const file = files[lastUpTo(files, key)];
@@ -104,8 +104,8 @@ export interface FoundDocument {
 }
 
 /**
- * Finds the document of a key in each level that has one, in the order of the levels. Also reads the directories of files
- * that begin with pages of the key, so that a page of a long list is one round of reads more. Rejects as `findDocuments`.
+ * Finds the documents of a key in all levels, in the order of `levels`. Also reads the directories of files that begin
+ * with pages of the key, so that a page of a long list takes one more round of reads only. Rejects like `findDocuments`.
  */
 export async function findInLevels(archive: Archive, levels: readonly DocumentLevel[], key: string): Promise<FoundDocument[]> {
   const found = await Promise.all(
@@ -132,11 +132,11 @@ const membersOf = (archive: Archive, file: DocumentFile): Promise<PlacedMember[]
 const readMember = (archive: Archive, { file, bytes }: DocumentFile, { offset, length }: PlacedMember): Promise<string> =>
   archive.forgetIfDamaged(file, async () => archive.page(await archive.part(file, bytes, offset, length)));
 
-/** Returns the index of the last of some ascending items whose `from` is not after a key; -1 if there is none. */
+/** Returns the index of the last item whose `from` does not sort after `key`; -1 if there is none. `items` ascend. */
 export const lastUpTo = (items: readonly { readonly from: string }[], key: string): number =>
   countBefore(items.length, (i) => (items[i]?.from ?? '') <= key) - 1;
 
-/** Runs `parse`. Throws an ArchiveError for a value that cannot be parsed, which only another program can have made. */
+/** Runs `parse` on a value whose checksum was right. Throws an ArchiveError if it fails: the writer was faulty. */
 export function orDamaged<Value>(parse: () => Value): Value {
   try {
     return parse();

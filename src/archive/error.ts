@@ -1,10 +1,10 @@
 /**
- * A file of an archive is missing, shorter than it must be, or damaged. While a host replaces files, the manifest may
- * name an archive that is not there any more, so a reader reads the manifest again and tries once more.
+ * A file of an archive is missing, too short, or damaged. A reader then reads the manifest again and retries once,
+ * because its manifest may name files that the host has replaced.
  */
 export class ArchiveError extends Error {
   override readonly name = 'ArchiveError';
 }
 
-/** True for an ArchiveError, also one of another bundle of this program, whose class is not the same. */
+/** True for an ArchiveError. Compares names, because each bundle of this program has its own class. */
 export const isArchiveError = (error: unknown): error is ArchiveError => error instanceof Error && error.name === 'ArchiveError';

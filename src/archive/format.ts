@@ -1,6 +1,6 @@
 /**
- * The version of the files of a mirror. The manifest and the root of an archive have it. It rises when a reader of the
- * version before would misread a file.
+ * Format version of a mirror's files, which is stored in the manifest and in the root of an archive. It rises when
+ * readers of the previous version would misread a file.
  */
 export const FORMAT = 1;
 
@@ -9,7 +9,7 @@ export class FormatError extends Error {
   override readonly name = 'FormatError';
 }
 
-/** Says why files of another format version cannot be read, and what to do. Undefined for the version of this program. */
+/** Returns a message for files of another format version: what is wrong, and what to do. Undefined for FORMAT. */
 export function formatFault(format: unknown): string | undefined {
   if (format === FORMAT) return undefined;
   const isNewer = Number.isSafeInteger(format) && Number(format) > FORMAT;
@@ -18,7 +18,7 @@ export function formatFault(format: unknown): string | undefined {
   return `the files of this mirror have ${found}, and this version of rune-activity-mirror reads format ${FORMAT}: ${advice}`;
 }
 
-/** Throws a FormatError for another format version. */
+/** Throws a FormatError for any format version except FORMAT. */
 export function checkFormat(format: unknown): void {
   const fault = formatFault(format);
   if (fault !== undefined) throw new FormatError(fault);

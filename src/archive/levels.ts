@@ -1,25 +1,26 @@
 /**
- * Which heights the levels of a sorted table have. Like the cut of segments, the rule depends only on the tip.
+ * Levels: ranges of heights, each with its own files of tables or documents. The ranges depend on the tip and, in
+ * layout `files`, on the lowest block.
  *
- * With the steps 4,096 and 64, the newest level is written with every block, the one below it every 64 blocks, the lowest
- * every 4,096. So a block writes some hundred kilobytes, and a reader looks into three levels at most. The lower levels
- * end some blocks below the tip, so that a reorganisation rarely changes them.
+ * With the steps 4,096 and 64, a build writes the newest level with every block, the level below it every 64 blocks,
+ * and the lowest level every 4,096 blocks. So a new block takes some hundred kilobytes, and a reader looks into at most
+ * three levels. Levels below the newest end some blocks below the tip, so that a reorganisation rarely changes them.
  */
 
-/** Where levels end. */
+/** The rule by which heights are divided into levels. */
 export interface LevelSteps {
-  /** Levels end at multiples of these numbers of blocks. They descend, and each is a multiple of the next. */
+  /** Each level except the newest ends at a multiple of a step. Steps descend, and each is a multiple of the next. */
   readonly steps: readonly number[];
-  /** Blocks that only the newest level has. */
+  /** Number of the highest blocks that are always in the newest level. */
   readonly unsettled: number;
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Readers ask all levels at once, so the root must not have many steps. */
+/** Most steps of a root, because readers search all levels at the same time. */
 const MOST_STEPS = 8;
 
-/** True for the steps of a root. */
+/** True when a value from a root has valid steps. */
 export function areLevelSteps(value: unknown): value is LevelSteps {
   const { steps, unsettled } = Object(value) as Readonly<Record<string, unknown>>;
   if (!isCount(unsettled) || !Array.isArray(steps) || steps.length === 0 || steps.length > MOST_STEPS || !steps.every(isCount))
@@ -35,7 +36,7 @@ export interface LevelRange {
 
 /** A file of a level of documents (documents.ts). */
 export interface DocumentFile {
-  /** Keys in the file are equal to this text or after it, and those in earlier files before it. */
+  /** Lower bound of the keys in the file. Keys in earlier files sort before it. */
   readonly from: string;
   readonly file: string;
   /** Size of the file, in bytes. */
@@ -44,20 +45,19 @@ export interface DocumentFile {
   readonly directory: number;
 }
 
-/** The documents of the blocks of its range. */
 export interface DocumentLevel extends LevelRange {
   /** Ascending by key. */
   readonly files: readonly DocumentFile[];
 }
 
 /**
- * Returns the ranges of the levels for a tip, the lowest level first. The levels above `lowest`, the first block of a
- * window that moves, become longer in the same steps: so a block that leaves the window only changes a short level.
+ * Returns the ranges of the levels, the lowest first. `lowest` is the lowest block of the mirror, which rises if the
+ * mirror has a moving window of blocks. So the lowest levels are short too: a block that leaves changes little.
  */
 export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowest = 0): LevelRange[] {
   const ends = steps.map((step) => lastEnd(tip, step, unsettled));
   const starts = steps.map((step) => Math.ceil(lowest / step) * step);
-  // A short window has no level of the longest steps.
+  // A short window has no levels of the longest steps.
   const isWithin = (_: number, i: number) => (starts[i] ?? 0) <= (ends[i] ?? 0);
   const ranges: LevelRange[] = [];
   let first = lowest;
@@ -69,13 +69,13 @@ export function levelRanges(tip: number, { steps, unsettled }: LevelSteps, lowes
 }
 
 /**
- * Returns the last block of the levels of lists but the newest two; -1 without such levels. Balances of runes with many
- * holders are ranked up to this block, which changes once a day.
+ * Returns the last block of all levels of lists except the newest two; -1 without such levels. Some long lists of
+ * holders are as of this block, which changes once a day.
  */
 export function lastRanked(tip: number, { steps, unsettled }: LevelSteps): number {
   const step = steps.at(-2);
   return step === undefined ? -1 : lastEnd(tip, step, unsettled) - 1;
 }
 
-/** Returns the height after the last block of the newest level that ends at a multiple of a step; 0 without such a level. */
+/** Returns the height above the newest level that ends at a multiple of `step`; 0 without such a level. */
 const lastEnd = (tip: number, step: number, unsettled: number): number => Math.max(Math.floor((tip + 1 - unsettled) / step) * step, 0);

@@ -1,6 +1,4 @@
-/**
- * The lists of an archive. All are in levels (levels.ts) that end at the same heights.
- */
+/** The lists of an archive. The levels (levels.ts) of all lists end at the same heights. */
 import type { DocumentFile, DocumentLevel, LevelSteps } from './levels.ts';
 import type { Level } from './sortedTable.ts';
 
@@ -11,33 +9,33 @@ export interface EtchingTables {
   readonly levels: readonly DocumentLevel[];
 }
 
-/** One level of the lists. Both tables have the same range of heights. */
+/** A level of the lists of activity. Both tables have the same range of heights. */
 export interface ActivityLevel {
   /** Size of the pages of all blocks below the level, in bytes. */
   readonly begin: number;
   readonly heads: Level;
-  /** `counts` has only the number of all pointers. */
+  /** `counts` has a single number: the count of all pointers. */
   readonly pointers: Level;
 }
 
 /** Runes with a balance below zero, which only wrong data has. */
 export interface Unbalanced {
-  /** Ids of some of them, the oldest first. */
+  /** Ids of some of these runes, the oldest first. */
   readonly runes: readonly string[];
-  /** Number of others. */
+  /** Number of the other runes. */
   readonly more: number;
 }
 
 /** A level of holders. */
 export interface HolderLevel extends DocumentLevel {
-  /** For runes by their ordinals: how many more balances are below zero after the level than before it. Left out if there are none. */
+  /** Changes of a rune's number of balances below zero in the level. Left out if there are none. */
   readonly belowZero?: readonly (readonly [ordinal: number, change: number])[];
 }
 
 export interface BalanceTables {
-  /** Balances of addresses, ascending by height. */
+  /** Documents of balances by address, ascending by height. */
   readonly addresses: readonly DocumentLevel[];
-  /** Ascending by height. */
+  /** Documents of holders by rune, ascending by height. */
   readonly holders: readonly HolderLevel[];
   /** Left out if there are none. */
   readonly unbalanced?: Unbalanced | undefined;
@@ -50,22 +48,22 @@ export interface OutputTables {
   readonly outputs: readonly DocumentLevel[];
   /** Documents by address, ascending by height. */
   readonly addresses: readonly DocumentLevel[];
-  /** Starts of pages, ascending by height. Only levels with pages. */
+  /** Documents of starts (outputTables.ts), ascending by height. Levels without pages are left out. */
   readonly starts: readonly DocumentLevel[];
 }
 
 export interface ListTables extends LevelSteps {
-  /** The highest block; -1 without blocks. The ranges of the levels follow from it. */
+  /** The highest block; -1 without blocks. The ranges of the levels depend on it. */
   readonly tip: number;
-  /** In layout `files`, the lowest block: the ranges follow from it too. */
+  /** The lowest block, only in layout `files`. The ranges of the levels depend on it too. */
   readonly lowest?: number | undefined;
-  /** Most entries in a document of a list. A longer list has pages. */
+  /** Most entries in a document. A longer list has pages of this size. */
   readonly page: number;
-  /** Undefined if the data does not have all etchings. Their levels begin at height 0. */
+  /** Undefined if the data does not have all etchings. Levels of etchings begin at height 0. */
   readonly etchings?: EtchingTables | undefined;
-  /** The table of names: of the runes etched in the blocks of a level, or without etchings, of the runes in their records. */
+  /** The table of names. A level has the runes etched in its blocks or, without etchings, the runes of its records. */
   readonly names: readonly Level[];
-  /** Activity by rune and by address, the lowest level first. Undefined in a mirror without them. */
+  /** Activity by rune and by address, ascending by height. Undefined in a mirror without these lists. */
   readonly activity?: readonly ActivityLevel[] | undefined;
   /** Undefined if the data lacks older blocks. */
   readonly balances?: BalanceTables | undefined;
@@ -73,7 +71,7 @@ export interface ListTables extends LevelSteps {
   readonly outputs?: OutputTables | undefined;
 }
 
-/** Returns all files of documents. */
+/** Returns the files of all documents. */
 export function filesOfLists(tables: ListTables | undefined): readonly DocumentFile[] {
   const { etchings, balances, outputs } = tables ?? {};
   const levels = [etchings?.levels, balances?.addresses, balances?.holders, outputs?.outputs, outputs?.addresses, outputs?.starts];

@@ -1,22 +1,22 @@
 /**
- * Keeps parts of an archive's files in memory: the root, parsed directories, blocks of tables, small files. These files
- * never change, so nothing has to be forgotten but for room.
+ * Keeps parts of an archive in memory: the root, parsed directories, blocks of tables, small files. Files of an archive
+ * never change, so a part is forgotten only to make room, or because it is damaged.
  */
 import { exceeds, READER_LIMITS } from '../limits.ts';
 
 export class PartCache {
   readonly #mostBytes: number;
-  /** Least recently used first. */
+  /** The least recently used part comes first. */
   readonly #parts = new Map<string, { readonly value: unknown; readonly bytes: number }>();
   #bytes = 0;
   #root: { readonly name: string; readonly value: unknown } | undefined;
 
-  /** `mostBytes` is the size of all parts but the root. A single part may be larger: without it, each answer would parse it. */
+  /** `mostBytes` limits all parts except the root. A single part may be larger, or each answer would parse it again. */
   constructor(mostBytes = READER_LIMITS.cachedBytes) {
     this.#mostBytes = mostBytes;
   }
 
-  /** Returns the root with this name from memory, or else from `load`. Only the last root is kept, whatever its size. */
+  /** Returns the root with this name from memory, or else from `load`. Keeps only the last root, whatever its size. */
   async root<Root>(name: string, load: () => Promise<Root>): Promise<Root> {
     if (this.#root?.name === name) return this.#root.value as Root;
     const value = await load();
@@ -25,9 +25,9 @@ export class PartCache {
   }
 
   /**
-   * Returns the part with this name from memory, or else from `load`, which also returns its approximate size in
-   * bytes, or infinity for a value that is not kept. A name must always be used with the same type. Requests do not share a `load`: in some hosts, a request
-   * cannot wait for another's.
+   * Returns the part with this name from memory, or else from `load`. `load` also returns the approximate size in
+   * bytes, or infinity if the part must not be kept. A name must always be used with the same type. Requests do not
+   * share a `load`, because in some hosts a request cannot wait for another request.
    */
   async get<Part>(name: string, load: () => Promise<{ readonly value: Part; readonly bytes: number }>): Promise<Part> {
     const known = this.#parts.get(name);
@@ -51,7 +51,7 @@ export class PartCache {
     }
   }
 
-  /** Forgets a part, for room or because it is damaged. */
+  /** Removes a part from memory. */
   forget(name: string): void {
     this.#bytes -= this.#parts.get(name)?.bytes ?? 0;
     this.#parts.delete(name);

@@ -1,10 +1,9 @@
 /**
- * Reads blocks, pages and ids from an archive. It uses no platform API: a host reads parts of files and inflates them.
+ * Reads blocks, pages and tables of an archive. Uses no platform API: the host reads parts of files and inflates them.
  *
- * An answer takes at most three rounds of reads that wait for each other: table, directory, pages. Reads of one round
+ * The list of a block or transaction takes at most three rounds of reads: table, directory, pages. Reads of one round
  * run at the same time.
  */
-
 import { exceeds, READER_LIMITS } from '../limits.ts';
 import { countBefore } from './bisect.ts';
 import { type PlacedBlock, parseDirectory, type Segment } from './directory.ts';
@@ -17,37 +16,37 @@ import { BLOCK_BYTES, blocksPerFile, checkBlocks, fileBytes, findEntries, keyOf,
 
 export interface ArchiveFiles {
   /**
-   * Reads `length` bytes of a file from `offset` on; `isWhole` tells that this is the whole file, so that no range needs
-   * to be requested. Resolves to undefined when the file is missing or shorter. Rejects when the host cannot tell.
+   * Reads `length` bytes of a file from `offset` on. `isWhole` means that this is the complete file, so that the host
+   * needs no range request. Resolves to undefined when the file is missing or shorter. Rejects for any other failure.
    */
   read(file: string, offset: number, length: number, isWhole: boolean): Promise<Uint8Array | undefined>;
   /**
-   * Inflates one gzip member, and decodes it as the host decodes pages (pages/respond.ts). Rejects for other bytes, a
-   * wrong checksum, and content of more than `most` bytes.
+   * Inflates one gzip member, and decodes it as the host decodes pages (pages/files.ts). Rejects for bytes that are not
+   * gzip, for a wrong checksum, and for content of more than `most` bytes.
    */
   inflate(member: Uint8Array, most: number): Promise<string>;
 }
 
-/** Names the root of an archive. The manifest has it. */
+/** Name and size of the root's file, which the manifest has. */
 export interface RootName {
   readonly root: string;
-  /** Size of the root's file, in bytes. */
+  /** Size in bytes. */
   readonly bytes: number;
 }
 
-/** A page as it lies in its segment: a gzip member that holds a complete response. */
+/** A page of a segment: the text of a complete response, and its gzip member. */
 export interface StoredPage {
   readonly text: string;
   readonly gzip: Uint8Array;
 }
 
-/** Where a page is in its file, in bytes. */
+/** Position of a page in its segment, in bytes. */
 export interface PagePlace {
   readonly offset: number;
   readonly length: number;
 }
 
-/** A file of `bytes` bytes, the last `directory` of which are its directory. */
+/** A file with a directory at its end. `bytes` and `directory` are sizes. */
 type WithDirectory = Pick<Segment, 'file' | 'bytes' | 'directory'>;
 
 export class Archive {
@@ -61,15 +60,15 @@ export class Archive {
     this.#cache = cache;
   }
 
-  /** Opens an archive. Archives of one mirror share a cache. Rejects with an ArchiveError when the root is missing or damaged. */
+  /** Opens an archive. Archives of a mirror share a cache. Rejects with an ArchiveError if the root is unreadable. */
   static async open({ root: name, bytes }: RootName, files: ArchiveFiles, cache = new PartCache()): Promise<Archive> {
     const root = await cache.root(name, async () => parseRoot(await inflate(await read(name, 0, bytes, true, files), files)));
     return new Archive(root, files, cache);
   }
 
   /**
-   * Returns a block; undefined when the archive does not have it. `page` is a page that the caller will read: a block
-   * in several files is opened at that page.
+   * Returns a block; undefined when the archive does not have it. `page` is the index of a page that the caller will
+   * read. If the block is in several segments, this reads the directory of the segment with that page.
    */
   async block(height: number, page = 0): Promise<ArchivedBlock | undefined> {
     const segments = this.#segmentsAt(height);
@@ -79,19 +78,19 @@ export class Archive {
     return block && new ArchivedBlock(this, segments, block);
   }
 
-  /** Returns the entries of all ids that end like this one, of 64 hex digits. The caller checks which is of this id. */
+  /** Returns the entries of all ids that have the key of this id (64 hex digits). The caller must compare the ids. */
   entries(id: string): Promise<TableEntry[]> {
     return this.find(this.root.ids, keyOf(id));
   }
 
-  /** Returns the entries of a table with this key. */
+  /** Returns the entries with this key from all levels of a table. */
   async find(levels: readonly Level[], key: number): Promise<TableEntry[]> {
     const readBlocks = (level: Level, from: number, to: number) => this.tableBlocks(level, from, to);
     const found = await Promise.all(levels.map((level) => findEntries(level, key, readBlocks)));
     return found.flat();
   }
 
-  /** Reads the directory of a segment: its blocks by height. */
+  /** Reads the directory of a segment. Returns the blocks by height. */
   directory(segment: Segment): Promise<Map<number, PlacedBlock>> {
     return this.tail(segment, (text) => parseDirectory(text, segment));
   }
@@ -106,14 +105,14 @@ export class Archive {
     );
   }
 
-  /** Reads a part of a file of `size` bytes. Small files are read whole and kept. */
+  /** Reads a part of a file of `size` bytes. In an archive of small files, reads and keeps complete files. */
   async part(file: string, size: number, offset: number, length: number): Promise<Uint8Array> {
     if (exceeds(READER_LIMITS, 'readWhole', this.root.objectSize)) return read(file, offset, length, length === size, this.#files);
     const whole = await this.#cache.get(file, async () => ({ value: await read(file, 0, size, true, this.#files), bytes: size }));
     return whole.subarray(offset, offset + length);
   }
 
-  /** Reads pages of a segment, whose places ascend. Pages near to each other are one read. */
+  /** Reads pages of a segment. `places` must ascend. Reads pages that are near to each other together. */
   async pagesAt({ file, bytes: size }: Pick<Segment, 'file' | 'bytes'>, places: readonly PagePlace[]): Promise<StoredPage[]> {
     const reads: { begin: number; end: number; places: PagePlace[] }[] = [];
     for (const place of places) {
@@ -146,7 +145,7 @@ export class Archive {
     return inflate(gzip, this.#files);
   }
 
-  /** Returns the segments that have pages of this height: several only for a block in parts. */
+  /** Returns the segments whose ranges include this height: more than one only for a block in several segments. */
   #segmentsAt(height: number): Segment[] {
     const { segments } = this.root;
     let low = countBefore(segments.length, (i) => (segments[i]?.last ?? 0) < height);
@@ -158,7 +157,7 @@ export class Archive {
     return found;
   }
 
-  /** Reads and checks blocks `from` to `to - 1` of a table, which may be in two files. */
+  /** Reads the blocks (of 4,096 bytes) `from` to `to - 1` of a level's table, and compares their checksums. */
   async tableBlocks(level: Level, from: number, to: number, perBlock?: number): Promise<Uint8Array> {
     const perFile = blocksPerFile(this.root.objectSize);
     const parts: Promise<Uint8Array>[] = [];
@@ -184,7 +183,7 @@ export class Archive {
     );
   }
 
-  /** Reads from a file. Forgets its content when it is damaged, so that the next attempt reads it again. */
+  /** Runs `read`. After an ArchiveError, forgets the cached file, so that the next attempt reads it again. */
   async forgetIfDamaged<Result>(file: string, read: () => Promise<Result>): Promise<Result> {
     try {
       return await read();
@@ -223,12 +222,12 @@ export class ArchivedBlock {
     return sum(this.#segments.map((segment) => this.#countIn(segment, operation)));
   }
 
-  /** Number of records of an operation in one of the segments. */
+  /** Returns the block's number of records of an operation in one of its segments. */
   #countIn({ part }: Segment, operation: string): number {
     return this.#segments.length === 1 ? sum(this.#block.operations[operation] ?? []) : (part?.operations[operation] ?? 0);
   }
 
-  /** Reads these pages, whose numbers ascend. Rejects with an ArchiveError when one is missing or damaged. */
+  /** Reads the pages with these indexes, which must ascend. Rejects with an ArchiveError if one is unreadable. */
   async pages(numbers: readonly number[]): Promise<StoredPage[]> {
     const pages = await Promise.all(
       this.#segments.map(async (segment) => {
@@ -240,11 +239,11 @@ export class ArchivedBlock {
   }
 
   /**
-   * Returns the pages that have the records `from` to `to - 1` of an operation, and how many of its records are before
-   * the first of these pages.
+   * Returns the indexes of the pages that have the records `from` to `to - 1` of an operation. `before` is the number
+   * of the operation's records in earlier pages.
    */
   async pagesWith(operation: string, from: number, to: number): Promise<{ readonly numbers: readonly number[]; readonly before: number }> {
-    // Counts of whole segments come first, so that only directories with records of the window are read.
+    // Selects segments by their counts first, so that only directories of the window are read.
     const segments = overlapping(this.#segments, (segment) => this.#countIn(segment, operation), from, to);
     const pages = await Promise.all(
       segments.map(async ({ item, before }) => {
@@ -272,11 +271,11 @@ function placesOf({ height, page = 0, offsets, pages }: PlacedBlock, numbers: re
   });
 }
 
-/** Returns which of a block's segments, in their order, has a page. A page past the end counts to the last. */
+/** Returns the segment of a block that has this page; the last segment for a page past the end. */
 const segmentOf = (page: number, segments: readonly Segment[]): Segment | undefined =>
   segments.find((_, i) => page < (segments[i + 1]?.part?.page ?? Number.POSITIVE_INFINITY));
 
-/** Reads a part of a file. The numbers are from files of the archive, so nothing is read or allocated for wrong ones. */
+/** Reads a part of a file. Checks the arguments first, because they come from files of the archive. */
 async function read(file: string, offset: number, length: number, isWhole: boolean, files: ArchiveFiles): Promise<Uint8Array> {
   if (!isFileName(file) || !(offset >= 0 && length >= 0 && length <= MOST_INFLATED && Number.isSafeInteger(offset + length)))
     throw new ArchiveError('the root or a directory of the archive is damaged');
@@ -285,7 +284,7 @@ async function read(file: string, offset: number, length: number, isWhole: boole
   return bytes;
 }
 
-/** Inflates a member. Any failure means that it is damaged, except that the host aborted the answer. */
+/** Inflates a member. Rejects with an ArchiveError for any failure, except when the host aborted the answer. */
 async function inflate(member: Uint8Array, files: ArchiveFiles): Promise<string> {
   try {
     return await files.inflate(member, MOST_INFLATED);

@@ -1,9 +1,8 @@
 /**
- * The root of an archive: names all of its files. docs/archive.md describes the format.
+ * The root of an archive, which names all other files. docs/archive.md describes the format.
  *
- * Every file of an archive is named by its content and never changes. The manifest names the root, the root names the
- * segments and the files of the sorted tables. So a reader that has a root sees a single build, while the host
- * replaces files.
+ * Every file is named by its content and never changes. The manifest names the root, and the root names the files of
+ * segments, tables and documents. So a reader with a root sees a single build, even while the host replaces files.
  */
 import type { Segment } from './directory.ts';
 import { ArchiveError } from './error.ts';
@@ -13,9 +12,9 @@ import type { ListTables } from './listTables.ts';
 import type { Level } from './sortedTable.ts';
 
 export interface Root extends LevelSteps {
-  /** Records in a page. */
+  /** Most records in a page. */
   readonly pageSize: number;
-  /** Most bytes of pages in a segment, and size of a table's files. A single page may be larger. */
+  /** Most bytes of pages in a segment, and bytes of a table's file. A single page may be larger. */
   readonly objectSize: number;
   /** Most heights of a segment. */
   readonly segmentBlocks: number;
@@ -30,10 +29,10 @@ export interface Root extends LevelSteps {
 /** Heights have 3 bytes in the tables, and the largest value marks unused space. */
 export const HIGHEST_HEIGHT = 2 ** 24 - 2;
 
-/** The largest size of an inflated page, directory or root, in bytes. Limits the memory that a damaged file can take. */
+/** Largest size of an inflated page, directory or root, in bytes. Limits the memory that a damaged file can take. */
 export const MOST_INFLATED = 64 * 1024 * 1024;
 
-/** Makes the text of a root. */
+/** Renders the root as JSON. */
 export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: Root): string {
   const { steps, unsettled, segments, ids, lists } = tables;
   const sizes = { page_size: pageSize, object_size: objectSize, segment_blocks: segmentBlocks };
@@ -41,9 +40,9 @@ export function renderRoot({ pageSize, objectSize, segmentBlocks, ...tables }: R
 }
 
 /**
- * Parses a root. A root is named by its content, so only its format version and the numbers by which readers count are
- * checked. Files and positions are checked where they are read. Throws a FormatError for a root of another version, and
- * an ArchiveError for any other text.
+ * Parses a root. Checks only the format version, sizes and steps, because a root is named by its content. Names and
+ * offsets are checked before each read. Throws a FormatError for a root of another version, and an ArchiveError for any
+ * other text.
  */
 export function parseRoot(text: string): Root {
   try {
@@ -57,7 +56,7 @@ export function parseRoot(text: string): Root {
       return { pageSize, objectSize, segmentBlocks, steps, unsettled, segments, ids, ...further } as unknown as Root;
   } catch (error) {
     if (error instanceof FormatError) throw error;
-    // Not JSON: the same error as for a wrong form.
+    // Not JSON: throws the same error as for another form.
   }
   throw new ArchiveError('the root of the archive is damaged');
 }

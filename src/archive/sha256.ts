@@ -1,9 +1,6 @@
-/**
- * SHA-256 (FIPS 180-4). The reader hashes one short text for each request, and hosts have no common function for it that
- * returns at once.
- */
+/** SHA-256 (FIPS 180-4) of short texts. Written here, because hosts have no common synchronous function for it. */
 
-/** The first 32 bits of the fractional parts of `root` of the first prime numbers. */
+/** Returns the first 32 bits of the fractional part of `root(prime)`, for each of the first `count` primes. */
 function fractions(count: number, root: (prime: number) => number): Uint32Array {
   const found = new Uint32Array(count);
   for (let number = 2, at = 0; at < count; number += 1) {
@@ -22,9 +19,9 @@ const ROUNDS = fractions(64, Math.cbrt);
 
 const rotate = (word: number, bits: number): number => (word >>> bits) | (word << (32 - bits));
 
-/** Returns the 32 bytes of the SHA-256 of some bytes. */
+/** Returns the SHA-256 of `bytes`: 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
-  // A bit 1, zeros, and the number of bits fill the last block of 64 bytes.
+  // Pads to blocks of 64 bytes: a 1 bit, zeros, and the length in bits.
   const padded = new Uint8Array(Math.ceil((bytes.length + 9) / 64) * 64);
   padded.set(bytes);
   padded[bytes.length] = 0x80;
@@ -61,7 +58,7 @@ function compress(state: Uint32Array, words: Uint32Array): void {
   for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) state[i] = (state[i] ?? 0) + word;
 }
 
-/** Encodes a text as UTF-8. Half of a surrogate pair becomes U+FFFD. */
+/** Encodes a text as UTF-8. A lone surrogate becomes U+FFFD. */
 export function utf8Of(text: string): Uint8Array {
   const bytes: number[] = [];
   for (const character of text) {

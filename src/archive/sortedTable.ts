@@ -2,17 +2,18 @@
  * Sorted tables in levels, as in an LSM tree: entries of 16 bytes, ascending by key. A lookup searches all levels at
  * the same time.
  *
- * A file is a sequence of blocks of 4,096 bytes. A block has 255 entries, 12 zero bytes, and the CRC-32 of all that.
- * An entry has the key (6 bytes), height (3), first (4) and count (3), all big-endian. Unused entries at the end of the
- * last file are filled with ones.
+ * A file is a sequence of blocks of 4,096 bytes. A block has 255 entries, 12 zero bytes, and the CRC-32 of all bytes
+ * before. An entry has the key (6 bytes), height (3), first (4) and count (3), all big-endian. Unused entries at the
+ * end of the last file are filled with `ff`.
  *
- * Keys are the ends of ids, which are evenly distributed. So the place of a key is computed from the counts of the
- * level, and one read of a few blocks almost always has it. Keys that were chosen on purpose only need more reads.
+ * Keys are parts of hashes, which are evenly distributed. So a reader computes the position of a key from the counts of
+ * the level, and one read of a few blocks almost always has the key. Ids made to have equal keys only take more reads.
  */
 import { crc32 } from './crc32.ts';
 import { ArchiveError } from './error.ts';
 import type { LevelRange } from './levels.ts';
 
+/** An entry. In the table of ids: height of the block, and first record and number of records of the transaction. */
 export interface TableEntry {
   /** A number of 48 bits. */
   readonly key: number;
@@ -21,9 +22,9 @@ export interface TableEntry {
   readonly count: number;
 }
 
-/** One level of a sorted table: the entries of the blocks of its range. */
+/** A level of a sorted table: the entries that come from the blocks of its range. */
 export interface Level extends LevelRange {
-  /** Number of entries by the first bits of their key. The number of counts is a power of two. */
+  /** Numbers of entries, by the first bits of the key. The length is a power of two. */
   readonly counts: readonly number[];
   /** All files have the same number of entries, except the last. */
   readonly files: readonly string[];
@@ -34,10 +35,10 @@ export const BLOCK_BYTES = 4096;
 export const ENTRIES_PER_BLOCK = 255;
 const KEY_BITS = 48;
 
-/** Returns how many entries of this size, in bytes, are in a block. The last 4 bytes of a block are its checksum. */
+/** Returns the number of entries of `entryBytes` bytes in a block. The last 4 bytes of a block are its checksum. */
 export const entriesPerBlock = (entryBytes: number): number => Math.floor((BLOCK_BYTES - 4) / entryBytes);
 
-/** Returns where an entry is among blocks with entries of this size, in bytes. */
+/** Returns the offset in bytes of an entry in consecutive blocks. `position` is the index of the entry. */
 export function entryOffset(position: number, entryBytes: number): number {
   const perBlock = entriesPerBlock(entryBytes);
   return Math.floor(position / perBlock) * BLOCK_BYTES + (position % perBlock) * entryBytes;
@@ -46,23 +47,23 @@ export function entryOffset(position: number, entryBytes: number): number {
 /** Returns the key of an id of 64 hex digits: its last 12. Block hashes begin with zeros, so the end is used. */
 export const keyOf = (id: string): number => Number.parseInt(id.slice(-12), 16);
 
-/** Number of blocks in a file of this size, in bytes. */
+/** Returns the number of blocks in a file of a table. `objectSize` is the size of the file in bytes. */
 export const blocksPerFile = (objectSize: number): number => Math.max(Math.floor(objectSize / BLOCK_BYTES), 1);
 
-/** Number of entries in a file of this size, in bytes. */
+/** Returns the number of entries in a file of a table. */
 export const entriesPerFile = (objectSize: number): number => blocksPerFile(objectSize) * ENTRIES_PER_BLOCK;
 
-/** Counts are taken by this many first bits of the key while the number of entries is not known. */
+/** Bits of the finest counts. Writers count entries by this many first bits of the key until they know the total. */
 export const FINEST_BITS = 16;
 
-/** Returns how many counts a level of this size has, if each counts at most `perCount` entries on average. */
+/** Returns how many counts a level needs so that their average is at most `perCount`. At most 2^FINEST_BITS. */
 export function countsFor(entries: number, perCount: number): number {
   let counts = 1;
   while (entries > perCount * counts && counts < 2 ** FINEST_BITS) counts *= 2;
   return counts;
 }
 
-/** Sums counts by FINEST_BITS bits to fewer counts. `length` is their number. */
+/** Sums the finest counts to `length` counts. */
 export function foldCounts(finest: ArrayLike<number>, length: number): number[] {
   const counts = Array.from({ length }, () => 0);
   for (let i = 0; i < finest.length; i += 1) {
@@ -72,25 +73,22 @@ export function foldCounts(finest: ArrayLike<number>, length: number): number[] 
   return counts;
 }
 
-/** True when the counts of a level are those by FINEST_BITS bits, summed to a power of two of them. */
+/** True when the counts of a level are sums of the finest counts, and their number is a power of two. */
 export const hasCounts = ({ counts }: Level, finest: ArrayLike<number>): boolean =>
   Number.isInteger(Math.log2(counts.length)) && JSON.stringify(counts) === JSON.stringify(foldCounts(finest, counts.length));
 
 export const totalOf = ({ counts }: Level): number => counts.reduce((sum, count) => sum + count, 0);
 
-/**
- * Returns the size of a level's file in bytes; `index` is its position in the level. Tables of other entries may have
- * another number of them in a block.
- */
+/** Returns the size in bytes of the level's file with this index. `perBlock` is the number of entries in a block. */
 export function fileBytes(level: Level, index: number, objectSize: number, perBlock = ENTRIES_PER_BLOCK): number {
   const each = blocksPerFile(objectSize);
   return Math.min(Math.ceil(totalOf(level) / perBlock) - index * each, each) * BLOCK_BYTES;
 }
 
-/** Reads and checks blocks `from` to `to - 1` of a level, counted over all of its files. */
+/** Reads and checks the blocks `from` to `to - 1` of a level, counted over all of its files. */
 export type ReadBlocks = (level: Level, from: number, to: number) => Promise<Uint8Array>;
 
-/** The expected place of a key misses its real one by half the root of the number of entries, times five to be sure. */
+/** Margin of a computed position, per square root of the number of entries: five standard deviations of at most 0.5. */
 const SPREAD = 2.5;
 
 /** Finds all entries of a level with this key. Rejects when blocks cannot be read. */
@@ -98,14 +96,14 @@ export async function findEntries(level: Level, key: number, readBlocks: ReadBlo
   const bits = Math.log2(level.counts.length);
   const width = 2 ** (KEY_BITS - bits);
   const bucket = Math.floor(key / width);
-  // All entries before position `low` have a smaller key; the entry at `high`, if there is one, has not.
+  // All entries before position `low` have a smaller key. The entries from `high` on have an equal or larger key.
   let low = 0;
   for (let i = 0; i < bucket; i += 1) low += level.counts[i] ?? 0;
   const end = low + (level.counts[bucket] ?? 0);
   let high = end;
   let [lowKey, highKey] = [bucket * width, (bucket + 1) * width];
   for (let round = 0; low < high; round += 1) {
-    // Later rounds halve the rest instead of computing the place, because these keys are not evenly distributed.
+    // Later rounds halve the range instead of computing a position, because these keys are not evenly distributed.
     const share = round < 2 ? (key - lowKey) / Math.max(highKey - lowKey, 1) : 0.5;
     const guess = low + share * (high - low);
     const margin = SPREAD * Math.sqrt(high - low) + 1;
@@ -126,7 +124,7 @@ export async function findEntries(level: Level, key: number, readBlocks: ReadBlo
   return entriesFrom(level, high, end, key, undefined, readBlocks);
 }
 
-/** Returns the entries with this key, the first of which is at position `at`. */
+/** Returns the entries with this key. `at` is the position of the first one, if the level has the key. */
 async function entriesFrom(
   level: Level,
   at: number,
@@ -152,11 +150,11 @@ async function entriesFrom(
 /** Entries of some consecutive blocks. */
 export class Entries {
   readonly #view: DataView;
-  /** Position of the first entry in the level, and of the one after the last. */
+  /** Positions in the level: `begin` of the first entry, `end` after the last entry. */
   readonly begin: number;
   readonly end: number;
 
-  /** `blocks` were checked with `checkBlocks`. */
+  /** `blocks` must have passed `checkBlocks`. */
   constructor(blocks: Uint8Array, begin: number) {
     this.#view = new DataView(blocks.buffer, blocks.byteOffset, blocks.byteLength);
     this.begin = begin;
@@ -182,7 +180,7 @@ export const readEntry = (view: DataView, at: number): TableEntry => ({
   count: view.getUint16(at + 13) * 0x100 + view.getUint8(at + 15),
 });
 
-/** Throws an ArchiveError unless these bytes are whole blocks with the right checksums. */
+/** Throws an ArchiveError unless these bytes are complete blocks with the right checksums. */
 export function checkBlocks(blocks: Uint8Array): void {
   const view = new DataView(blocks.buffer, blocks.byteOffset, blocks.byteLength);
   for (let at = 0; at < blocks.length; at += BLOCK_BYTES) {

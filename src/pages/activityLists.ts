@@ -1,6 +1,4 @@
-/**
- * Answers requests for activity by rune, by address, and by both, from the lists of an archive.
- */
+/** Answers requests for activity by rune, by address, and by both, from the lists of an archive. */
 import { type FoundList, findList, readRecords } from '../archive/activityLists.ts';
 import { LISTED } from '../archive/activityTables.ts';
 import { ArchiveError } from '../archive/error.ts';
@@ -12,13 +10,13 @@ import { isNamed } from './etchings.ts';
 import type { FurtherRequest } from './further.ts';
 import type { Window } from './query.ts';
 
-/** What every record of a list has. */
+/** The rune id and the address that all records of a list have. */
 interface Subject {
   readonly rune: string | undefined;
   readonly address: string | undefined;
 }
 
-/** Returns the body of an answer. Records of a rune's list have no `rune`. */
+/** Returns the body of an answer. Leaves out `rune` in the records of a rune's list. */
 export async function answerActivity({ rune, address }: FurtherRequest, window: Window, archive: Archive): Promise<string> {
   const { offset, limit } = window;
   const isName = rune !== undefined && !rune.includes(':');
@@ -26,7 +24,7 @@ export async function answerActivity({ rune, address }: FurtherRequest, window: 
   for (const id of ids) {
     const subject: Subject = { rune: id, address };
     const list = await findList(archive, textOf(subject));
-    // A window past the end has no record that shows whether the rune has this name.
+    // Reads the last record for a window past the end, because only a record shows whether the rune has this name.
     const from = isName ? Math.min(offset, Math.max(list.total - 1, 0)) : offset;
     const records = await recordsIn(list, from, Math.min(offset + limit, list.total), subject, archive);
     if (isName && !records.some((record) => isNamed((JSON.parse(record) as Parsed).rune, rune))) continue;
@@ -41,13 +39,13 @@ function textOf({ rune, address }: Subject): string {
   return address === undefined ? LISTED.rune(rune) : LISTED.both(rune, address);
 }
 
-/** Reads the records `from` to `to - 1` of a list. Rejects with an ArchiveError when one is not of the subject. */
+/** Reads the records `from` to `to - 1` of a list. Rejects with an ArchiveError for a record of another subject. */
 async function recordsIn(list: FoundList, from: number, to: number, subject: Subject, archive: Archive): Promise<string[]> {
   if (from >= to) return [];
   const found = await readRecords(archive, list, from, to);
   return found.map(({ page, record }) => {
     const { text, count } = cutRecords(page, record, 1);
-    if (count !== 1 || !isOf(subject, text)) throw new ArchiveError('a list of the archive has a record of another one');
+    if (count !== 1 || !isOf(subject, text)) throw new ArchiveError('a list of the archive has a record of another rune or address');
     return text;
   });
 }
@@ -60,17 +58,17 @@ interface Parsed {
 function isOf({ rune, address }: Subject, record: string): boolean {
   const found = JSON.parse(record) as Parsed;
   if (rune !== undefined && found.rune.id !== rune) return false;
-  // A host may have decoded the bytes of a page one by one (pages/files.ts).
+  // A host may decode each byte of a page as one character (pages/files.ts).
   return address === undefined || found.address === address || found.address === byteByByte(address);
 }
 
 /** Decodes each byte of a text's UTF-8 as one character. */
 const byteByByte = (text: string): string => Array.from(utf8Of(text), (byte) => String.fromCharCode(byte)).join('');
 
-/** The rune of a record, up to the key after it. */
+/** Matches the rune at the beginning of a record, up to the next key. */
 const RUNE = /^\{"rune":\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\},/;
 
-/** Returns where the rest of a record begins after its rune. */
+/** Returns the position in a record at which the rune ends. */
 function runeEnd(record: string): number {
   const [rune] = RUNE.exec(record) ?? [];
   if (rune === undefined) throw new ArchiveError('a record of the archive has no rune');

@@ -1,4 +1,4 @@
-/** Writes smallest units with as many decimals as the rune's divisibility. Wrong data may have amounts below zero. */
+/** Renders smallest units as a decimal number with `decimals` decimals. Only wrong data has amounts below zero. */
 export function shiftDecimals(units: bigint, decimals: number): string {
   const sign = units < 0n ? '-' : '';
   const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, '0');

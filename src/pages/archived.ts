@@ -1,6 +1,4 @@
-/**
- * Answers requests for lists from layout `archive`: finds the block of a list and cuts the window out of its pages.
- */
+/** Answers requests for lists in layout `archive`: finds the block, and cuts the window out of the block's pages. */
 import type { Archive, ArchivedBlock, StoredPage } from '../archive/reader.ts';
 import type { TableEntry } from '../archive/sortedTable.ts';
 import { cutRecords, readPage, renderEnvelope, txIdOf } from './envelope.ts';
@@ -9,7 +7,7 @@ import type { ActivityList, Operation } from './lists.ts';
 import type { Window } from './query.ts';
 import { type BuiltSite, isSettled } from './site.ts';
 
-/** An answer's body. `gzip` is its compressed form where the archive has it. */
+/** Body of an answer. `gzip` is the compressed body, if the archive has it. */
 export interface ArchivedWindow {
   readonly body: string;
   readonly isSettled: boolean;
@@ -35,7 +33,7 @@ async function findBlock(id: string, window: Window, archive: Archive): Promise<
   return blocks.find((block) => block?.hash === id);
 }
 
-/** The table has transactions, which have at least one record, and blocks. */
+/** True for the entry of a block. The entry of a transaction has at least one record. */
 const isBlock = ({ count }: TableEntry): boolean => count === 0;
 
 async function windowOfBlock(block: ArchivedBlock, window: Window, site: BuiltSite, archive: Archive): Promise<ArchivedWindow> {
@@ -85,7 +83,7 @@ async function windowOfTransaction(txId: string, window: Window, site: BuiltSite
   if (entry === undefined) return answer(window, 0, '', undefined, site);
   const { height, first, count } = entry;
   const from = first + Math.min(window.offset, count);
-  // A window past the end still needs a record, which tells whether the entry is of this transaction.
+  // Reads a record even for a window past the end, because only a record shows whether the tx id is the requested one.
   const at = window.offset < count ? from : first;
   const records = Math.min(window.limit, first + count - at);
   const block = await archive.block(height, Math.floor(at / archive.root.pageSize));
@@ -95,7 +93,7 @@ async function windowOfTransaction(txId: string, window: Window, site: BuiltSite
   return answer(window, count, at === from ? cut : '', height, site);
 }
 
-/** Finds the entry of a transaction, of those whose ids end like its id. */
+/** Finds the entry of a transaction among entries with the same key. */
 async function entryAmong(entries: readonly TableEntry[], spelled: string, archive: Archive): Promise<TableEntry | undefined> {
   for await (const [entry, record] of firstRecords(entries, archive)) if (txIdOf(record) === spelled) return entry;
   return undefined;
@@ -103,7 +101,7 @@ async function entryAmong(entries: readonly TableEntry[], spelled: string, archi
 
 /**
  * Yields the entries of transactions in the order of the chain, each with the text of its first record. Reads each page
- * once, and keeps only one. Rejects with an ArchiveError when a file is missing or damaged.
+ * once, and keeps only one page in memory. Rejects with an ArchiveError when a file is missing or damaged.
  */
 export async function* firstRecords(
   entries: readonly TableEntry[],

@@ -1,6 +1,4 @@
-/**
- * Answers requests for balances of addresses and holders of runes from an archive (archive/balanceTables.ts).
- */
+/** Answers requests for balances of addresses and holders of runes from an archive (archive/balanceTables.ts). */
 import {
   type Balance,
   balanceStart,
@@ -30,7 +28,7 @@ import type { Window } from './query.ts';
 
 type Lists = ListTables & { readonly balances: BalanceTables };
 
-/** Returns the body of an answer; undefined when there is no such holder. Rejects with an ArchiveError for damaged files. */
+/** Returns the body of an answer; undefined for an unknown holder. Rejects with an ArchiveError for damaged files. */
 export async function answerBalances(request: FurtherRequest, archive: Archive): Promise<string | undefined> {
   const { lists } = archive.root;
   if (lists?.balances === undefined) throw new ArchiveError('the root of the archive has no balances');
@@ -46,11 +44,11 @@ interface ListDocument<Item extends Entry> {
   readonly level: DocumentLevel;
   /** The length of the whole list, if the document has one. */
   readonly total: number | undefined;
-  /** The entries, or the first entry of each page. */
+  /** The entries or, with a whole list, the first entry of each page. */
   readonly items: readonly Item[];
 }
 
-/** Finds a window of a list: that of the newest whole list, with the entries of the levels above. `documents` ascend by height. */
+/** Finds a window of the newest whole list, joined with entries of the levels above. `documents` ascend by height. */
 function windowOf<Item extends Entry>(
   window: Window,
   key: string,
@@ -98,7 +96,7 @@ async function holderOf(rune: string, address: string, { balances, names }: List
   const ordinals = (await lookUpName(archive, names, rune)).map(({ ordinal }) => ordinal);
   if (key === undefined || ordinals.length === 0) return undefined;
   const starts = ordinals.map(balanceStart);
-  // A level has the runes of an address in its document, or each in its own.
+  // A level has all runes of an address in one document, or each rune in a document of its own.
   const keys = [key, ...ordinals.map((ordinal) => pairKey(key, ordinal))];
   const levels = await Promise.all(balances.addresses.map((level) => findDocuments(archive, level, keys)));
   for (const documents of levels.reverse()) {
@@ -147,8 +145,8 @@ const runeDocument = ({ level, values }: FoundDocument): RuneDocument =>
   });
 
 /**
- * Returns the documents to use: all, or those below a mark. Then `height` is the block after which they are exact. A list
- * that was long at the end of the ranked levels is as of there, so that it changes once a day.
+ * Returns the documents to use: all, or only those below a mark. With a mark, the list is as of block `height`. This is
+ * block `ranked` if the list was long there, so that the list changes only once a day.
  */
 function exactDocuments(documents: readonly RuneDocument[], page: number, ranked: number) {
   const mark = documents.find(({ head }) => head.total === null);

@@ -1,5 +1,5 @@
 /**
- * Makes and splits the text of pages without a JSON parser.
+ * Renders pages and splits them into records, without a JSON parser.
  *
  * A page is `{"limit":20,"offset":0,"total":41,"results":[{"rune":...},{"rune":...}]}`. Every record begins with
  * `{"rune":`, and JSON escapes quotes inside strings. So `},{"rune":` occurs only between two records. Cutting there
@@ -7,14 +7,14 @@
  */
 import type { Window } from './query.ts';
 
-/** Makes the text before the records of a page. */
+/** Renders the text before the records of a page. */
 export const envelopeHead = (window: Window, total: number): string =>
   `{"limit":${window.limit},"offset":${window.offset},"total":${total},"results":[`;
 
 /** The text after the records of a page. */
 export const ENVELOPE_TAIL = ']}';
 
-/** A page with its window, the list's total, and the text of each of its records, in order. */
+/** A page: its window, the total of its list, and the text of each record, in order. */
 export interface ReadPage extends Window {
   readonly total: number;
   readonly records: readonly string[];
@@ -23,7 +23,7 @@ export interface ReadPage extends Window {
 const HEAD = /^\{"limit":(\d+),"offset":(\d+),"total":(\d+),"results":\[/;
 const BETWEEN = '},{"rune":';
 
-/** Finds the window, the total and the records of a page. Undefined for text that does not begin and end as a page. */
+/** Finds window, total and records of a page. Undefined for text that does not begin and end like a page. */
 function openEnvelope(text: string) {
   const head = HEAD.exec(text);
   if (head === null || !text.endsWith(ENVELOPE_TAIL)) return undefined;
@@ -34,20 +34,19 @@ function openEnvelope(text: string) {
   return { limit, offset, total, begin, end, isEmpty };
 }
 
-/** Returns how many records a page has in a list of `total` records. */
+/** Returns the number of records in a page of a list with `total` records. */
 const recordsOf = (page: Window, total: number): number => Math.max(Math.min(page.limit, total - page.offset), 0);
 
-/** The window of a page, the total of its list, and the block height of its records; undefined without records. */
+/** The window of a page, the total of its list, and the block height of its first record, if it has any. */
 export interface PageFacts extends Window {
   readonly total: number;
   readonly height: number | undefined;
 }
 
 /**
- * Reads window, total and height of a page without splitting it into records. Returns undefined for an incomplete page:
- * builds write new pages in place, so a reader may see the beginning of one, also after a build was killed. A matching
- * end is no proof, because a value may have the same characters. So the records are counted, and the last one must be
- * valid JSON.
+ * Reads window, total and height of a page without splitting it into records. Returns undefined for an incomplete page.
+ * Builds write new pages in place, so a running or killed build leaves such pages. The last characters do not prove
+ * that a page is complete, because a value may have the same ones. So this counts the records and parses the last one.
  */
 export function factsOf(text: string): PageFacts | undefined {
   const page = openEnvelope(text);
@@ -86,16 +85,16 @@ export function readPage(text: string): ReadPage {
 }
 
 /**
- * Cuts up to `count` records out of a page, from record `from` on. Returns them joined by commas, and their number,
- * which is lower at the end of the page. Faster than `readPage`, because it does not split the other records. Throws a
- * PageFormatError for text that is not a page of this program.
+ * Cuts up to `count` records out of a page, from record `from` on. Returns their text, joined by commas, and their
+ * number, which may be less than `count` at the end of the page. Faster than `readPage`, because it does not split the
+ * other records. Throws a PageFormatError for text that is not a page of this program.
  */
 export function cutRecords(text: string, from: number, count: number): { readonly text: string; readonly count: number } {
   const page = openEnvelope(text);
   if (page === undefined) throw new PageFormatError(text);
   const { begin, end, isEmpty } = page;
   if (isEmpty || count === 0) return { text: '', count: 0 };
-  // Returns where the next record begins; undefined after the last.
+  // Returns the position of the next record; undefined after the last record.
   const after = (at: number): number | undefined => {
     const next = text.indexOf(BETWEEN, at);
     return next < 0 ? undefined : next + 2;
@@ -111,10 +110,7 @@ export function cutRecords(text: string, from: number, count: number): { readonl
   return { text: text.slice(start, next === undefined ? end : next - 1), count: found };
 }
 
-/**
- * Returns the block hash of a record, in the record's own spelling. Like `{"rune":`, the key cannot occur inside a
- * value.
- */
+/** Returns the block hash of a record, as spelled there. No value looks like the key, because JSON escapes quotes. */
 export const blockHashOf = (record: string): string | undefined => /"block_hash":"([^"]*)"/.exec(record)?.[1];
 
 /** Returns the tx id of the first record in a text, in the record's own spelling; undefined without one. */
@@ -126,7 +122,7 @@ export function blockHeightOf(text: string): number | undefined {
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** Makes the page for a window; `records` are the list's records in this window. */
+/** Renders the page of a window. `records` are the list's records in the window. */
 export const renderEnvelope = (window: Window, total: number, records: readonly string[]): string =>
   envelopeHead(window, total) + records.join(',') + ENVELOPE_TAIL;
 

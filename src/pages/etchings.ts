@@ -1,6 +1,4 @@
-/**
- * Answers requests for etchings from an archive (archive/etchings.ts).
- */
+/** Answers requests for etchings from an archive (archive/etchings.ts). */
 import { ArchiveError } from '../archive/error.ts';
 import { readEtchings } from '../archive/etchings.ts';
 import { lookUpName } from '../archive/names.ts';
@@ -8,7 +6,7 @@ import type { Archive } from '../archive/reader.ts';
 import { renderEnvelope } from './envelope.ts';
 import type { FurtherRequest } from './further.ts';
 
-/** Returns the body of an answer; undefined when there is no such rune. Rejects with an ArchiveError for damaged files. */
+/** Returns the body of an answer; undefined for an unknown rune. Rejects with an ArchiveError for damaged files. */
 export async function answerEtchings({ rune = '', window }: FurtherRequest, archive: Archive): Promise<string | undefined> {
   const { etchings, names = [] } = archive.root.lists ?? {};
   if (etchings === undefined) throw new ArchiveError('the root of the archive has no etchings');
@@ -25,7 +23,7 @@ export async function answerEtchings({ rune = '', window }: FurtherRequest, arch
   return undefined;
 }
 
-/** True when this is the id, number or name of a rune. */
+/** True when `rune` is the id, number or name of this etching. */
 export const isNamed = (
   { id, number, name }: { readonly id?: unknown; readonly number?: unknown; readonly name?: unknown },
   rune: string,

@@ -1,14 +1,14 @@
 /**
- * The further parts of the API: etchings, holders, balances, outputs, and activity by rune and by address. A mirror has
- * those that its manifest names in `lists`. A request for any other gets 501 before its parameters are checked, because
- * an empty list or a 404 would say that there is nothing.
+ * Requests for the further parts of the API: etchings, holders, balances, outputs, and activity by rune and by address.
+ * The manifest names the parts of a mirror in `lists`. A request for any other part gets 501, even with invalid
+ * parameters. An empty list or a 404 would wrongly mean that the chain has no such data.
  */
 import type { Archive } from '../archive/reader.ts';
 import { parseRune, withoutZeros } from './ids.ts';
 import { decode, decodeStrictly, parseQuery, type Window, windowIn } from './query.ts';
 import type { BuiltSite, Dialect } from './site.ts';
 
-/** The parts by their names in the manifest, and how messages name them. */
+/** The parts: the keys are their names in the manifest, and the values their names in messages. */
 const PARTS = {
   etchings: 'etchings',
   rune_activity: 'activity by rune',
@@ -19,7 +19,7 @@ const PARTS = {
 } as const;
 type FurtherPart = keyof typeof PARTS;
 
-/** A path below `/runes/v1` of one of the parts. Its segments are decoded but not checked. */
+/** A path of one of the parts. The values are decoded, but not checked. */
 export interface FurtherPath {
   readonly kind: 'further';
   readonly part: FurtherPart;
@@ -37,7 +37,7 @@ export interface FurtherRequest {
   readonly part: FurtherPart;
   /** An id (`840000:3`), a number without leading zeros, or a name in upper case without spacers. */
   readonly rune?: string;
-  /** Compared by bytes with those of the data. */
+  /** Must equal the address in the data, byte by byte. */
   readonly address?: string;
   /** `txid:vout` in lower case, without `0x` and leading zeros. */
   readonly output?: string;
@@ -45,10 +45,10 @@ export interface FurtherRequest {
   readonly window: Window | undefined;
 }
 
-/** Returns the body of an answer; undefined when there is no such object. Rejects with an ArchiveError for damaged files. */
+/** Returns the body of an answer; undefined for an unknown object. Rejects with an ArchiveError for damaged files. */
 export type AnswerFromLists = (request: FurtherRequest, dialect: Dialect, archive: Archive) => Promise<string | undefined>;
 
-/** Parses the segments below `/runes/v1`, still percent-encoded. Undefined for a path of no part. */
+/** Parses the path segments below `/runes/v1`, still percent-encoded. Undefined for a path of no further part. */
 export function parseFurtherPath(raw: readonly string[]): FurtherPath | undefined {
   const [collection, id, action, last] = raw.map(decode);
   const { length } = raw;
@@ -81,7 +81,7 @@ const ADDRESS_LISTS: ReadonlyMap<string, FurtherPart> = new Map([
   ['outputs', 'outputs'],
 ]);
 
-// The recorded words, which existing clients read. Lower case and `.` between letters are accepted all the same.
+// The message of the recorded server, which existing clients read. Mirrors also accept lower case and `.` as a spacer.
 const RUNE_RULE =
   'params/etching must match pattern "^[0-9]+:[0-9]+$", params/etching must match pattern "^[0-9]+$", ' +
   'params/etching must match pattern "^[A-Z]+$", params/etching must match pattern "^[A-Za-z]+(•[A-Za-z]+)+$", ' +
@@ -91,7 +91,7 @@ const OUTPUT_RULE = 'params/output must match pattern "^[a-fA-F0-9]{64}:[0-9]+$"
 type Answer = FurtherRequest | { readonly kind: 'absent' | 'refusal'; readonly message: string };
 const refusal = (message: string): Answer => ({ kind: 'refusal', message });
 
-/** Checks a request. Reports the first of: a part that the mirror lacks, the rune or address, the offset, the limit. */
+/** Checks a request. Reports the first fault in this order: part of the API, rune, address, output, offset, limit. */
 export function parseFurther(path: FurtherPath, query: string, site: BuiltSite): Answer {
   const { part, isList } = path;
   if (site.lists[part] === undefined) return absent(part, site);
@@ -113,17 +113,17 @@ export function parseFurther(path: FurtherPath, query: string, site: BuiltSite):
   };
 }
 
-/** Says that the mirror lacks a part of the API, and what it has. */
+/** Refuses a part of the API that the mirror lacks. The message names the parts that the mirror has. */
 function absent(part: FurtherPart, site: BuiltSite): Answer {
   const others = (Object.keys(PARTS) as FurtherPart[]).filter((name) => site.lists[name] !== undefined);
   const has = ['activity by transaction and block', ...others.map((name) => PARTS[name])].join(', ');
   return { kind: 'absent', message: `this mirror does not have ${PARTS[part]}; it has: ${has}` };
 }
 
-/** Most characters of an address, as recorded. */
+/** Most characters of an address, as on the recorded server. */
 const LONGEST_ADDRESS = 100;
 
-/** Parses an address: any text of 1 to 100 characters. Bech32 in upper case is the same address as in lower case. */
+/** Parses an address: any text of 1 to 100 characters. Bech32 in upper case becomes the same address in lower case. */
 function parseAddress(text: string | undefined): { readonly value?: string; readonly rule?: string } {
   if (text === undefined) return { rule: 'must be valid percent-encoding' };
   if (text === '') return { rule: 'must NOT have fewer than 1 characters' };

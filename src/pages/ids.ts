@@ -1,6 +1,4 @@
-/**
- * Ids of transactions, blocks and runes: parses those of requests and input, and spells those of responses and paths.
- */
+/** Parses the ids of transactions, blocks and runes in requests and input. Spells ids for responses and paths. */
 import type { Dialect } from './site.ts';
 
 /** Spells a hash or tx id as the dialect does in responses and paths. */
@@ -12,8 +10,8 @@ const HEX_ID = /^(?:0x)?([0-9a-f]{64})$/;
 export const parseHexId = (text: string): string | undefined => (text.length <= 66 ? HEX_ID.exec(text.toLowerCase())?.[1] : undefined);
 
 /**
- * Parses the block id of a request: a hash (64 digits are always hex), or else a height in decimal digits. Removes
- * leading zeros. Heights too large for any data all become the same height. Undefined for anything else.
+ * Parses the block id of a request: a hash (any 64 hex digits), or a height in decimal digits. Removes leading zeros of
+ * a height. Heights above those of any data all become the same height. Undefined for anything else.
  */
 export function parseBlockId(text: string): string | undefined {
   const hash = parseHexId(text);
@@ -26,7 +24,7 @@ export function parseBlockId(text: string): string | undefined {
 /** A rune in a request: its id, its number, or its name with or without spacers. */
 export const RUNE = /^(?:[0-9]+(?::[0-9]+)?|[A-Za-z]+(?:[•.][A-Za-z]+)*)$/;
 
-/** Parses a rune of a request. ord knows names as equal without spacers and in any case. Undefined for other text. */
+/** Parses a rune of a request. Ignores spacers and case of a name, because ord does too. Undefined for other text. */
 export function parseRune(text: string): string | undefined {
   if (!RUNE.test(text)) return undefined;
   return text.includes(':') ? text : withoutZeros(text).replace(/[•.]/g, '').toUpperCase();
@@ -38,5 +36,5 @@ export const withoutZeros = (digits: string): string => digits.replace(/^0+(?=[0
 /** True when a block id is a height, not a hash. */
 export const isHeight = (block: string): boolean => block.length < 64;
 
-/** 2^53: heights in input are at most 2^53 - 1. A path of thousands of digits would fail on most file systems. */
+/** 2^53, because heights in input are at most 2^53 - 1. Most file systems refuse paths with thousands of digits. */
 const BEYOND_ANY_HEIGHT = '9007199254740992';

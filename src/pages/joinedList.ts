@@ -1,7 +1,7 @@
 /**
- * Finds a window of a list that is stored as a whole list with pages, and entries of the levels above it
- * (archive/balanceTables.ts). Only the pages of the window are read: the first entry of each page tells which page an
- * entry is removed from or inserted into, so the lengths of all pages are known.
+ * Finds a window of a list that is stored as a whole list and changed entries in the levels above
+ * (archive/balanceTables.ts). The first entry of each page tells which pages a change affects. So the lengths of all
+ * pages are known, and only the pages of the window are read.
  */
 import type { Entry } from '../archive/balanceTables.ts';
 import { countBefore } from '../archive/bisect.ts';
@@ -9,7 +9,7 @@ import { ArchiveError } from '../archive/error.ts';
 import { overlapping } from '../archive/overlap.ts';
 import type { Window } from './query.ts';
 
-/** A list without changes. */
+/** A whole list, before the changes. */
 export interface WholeList<Item extends Entry> {
   readonly total: number;
   /** The first entry of each page. */
@@ -30,8 +30,9 @@ interface ChangedPage<Item> {
 }
 
 /**
- * Finds a window. `levels` are the entries above the whole list, ascending by height. `pageSize` is the number of entries
- * in a page, and `compare` orders other entries of equal units. Rejects with an ArchiveError for a list that is damaged.
+ * Finds a window. `levels` has the entries of each level above the whole list, ascending by height. `pageSize` is the
+ * number of entries in a page. `compare` orders entries with equal balances. Rejects with an ArchiveError for a damaged
+ * list.
  */
 export async function findWindow<Item extends Entry>(
   { offset, limit }: Window,
@@ -41,14 +42,15 @@ export async function findWindow<Item extends Entry>(
   compare: (a: Item, b: Item) => number,
 ): Promise<FoundWindow<Item>> {
   const { firsts } = whole;
-  if (firsts.length !== Math.ceil(whole.total / pageSize)) throw new ArchiveError('a list of the archive is not complete');
+  if (firsts.length !== Math.ceil(whole.total / pageSize))
+    throw new ArchiveError('a list of the archive has another number of pages than its length needs');
   const order = (a: Item, b: Item): number => (a.units === b.units ? compare(a, b) : a.units > b.units ? -1 : 1);
   const pages: ChangedPage<Item>[] = firsts.map((_, i) => ({
     size: Math.min(pageSize, whole.total - i * pageSize),
     removed: new Set(),
     inserted: [],
   }));
-  // Entries of an empty list have a place, too.
+  // Changes of an empty list need a page, too.
   if (pages.length === 0) pages.push({ size: 0, removed: new Set(), inserted: [] });
   const pageOf = (item: Item): ChangedPage<Item> | undefined =>
     pages[Math.max(countBefore(firsts.length, (i) => order(firsts[i] ?? item, item) <= 0) - 1, 0)];
@@ -58,7 +60,8 @@ export async function findWindow<Item extends Entry>(
   }
 
   const lengths = pages.map(({ size, removed, inserted }) => size - removed.size + inserted.length);
-  if (lengths.some((length) => length < 0)) throw new ArchiveError('a list of the archive has other entries than its changes say');
+  if (lengths.some((length) => length < 0))
+    throw new ArchiveError('the changes of a list of the archive remove more entries than a page has');
   const total = lengths.reduce((sum, length) => sum + length, 0);
   const wanted = overlapping(lengths, (length) => length, offset, offset + limit);
   const first = wanted[0]?.before ?? 0;
@@ -69,13 +72,13 @@ export async function findWindow<Item extends Entry>(
     const page = read.get(index) ?? [];
     const kept = page.filter(({ other }) => removed?.has(other) !== true);
     if (page.length !== size || kept.length !== size - (removed?.size ?? 0))
-      throw new ArchiveError('a page of a list of the archive has other entries than its head says');
+      throw new ArchiveError('a page of the archive does not have the entries that its list expects');
     return [...kept, ...inserted].sort(order);
   });
   return { total, items: items.slice(offset - first, offset - first + limit) };
 }
 
-/** Joins the entries of levels: the newest units of each entry, and those before all levels. Those that are equal are left out. */
+/** Returns entries whose balance after the newest level differs from `before`, the balance before the oldest level. */
 function changesIn<Item extends Entry>(levels: readonly (readonly Item[])[]): { readonly item: Item; readonly before: bigint }[] {
   const changes = new Map<string | number, { readonly item: Item; readonly before: bigint }>();
   for (const item of levels.flat()) changes.set(item.other, { item, before: changes.get(item.other)?.before ?? item.before });

@@ -1,7 +1,4 @@
-/**
- * Answers about lists of an archive. They are apart from all other answers, because the client loads them only when it
- * needs them.
- */
+/** Answers requests for lists of an archive. A module of its own, because the client loads it only on demand. */
 import { answerActivity } from './activityLists.ts';
 import { answerBalances } from './balances.ts';
 import { answerEtchings } from './etchings.ts';

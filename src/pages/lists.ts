@@ -1,9 +1,9 @@
 /**
- * The lists of the API: all records of one transaction, of one block, or of one operation within a block. The writer makes
- * the files of each list, and the reader maps requests to them. Both take the paths from `paths.ts`.
+ * Lists of the API: all records of one transaction, of one block, or of one operation within a block. Builds write the
+ * files of lists, and the page map finds the files for a request. Both use the paths of `paths.ts`.
  */
 
-/** The kinds of rune activity. The position in this list is the code that the renderer passes to the writer. */
+/** The kinds of rune activity. The renderer passes the index of an operation in this list to the writer. */
 export const OPERATIONS = ['etching', 'mint', 'burn', 'send', 'receive'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 

@@ -1,6 +1,6 @@
 /**
- * Answers requests for unspent outputs with runes from an archive (archive/outputTables.ts). Every answer tells the
- * block for which it is true, because a wallet may ask for an output that is newer.
+ * Answers requests for unspent outputs with runes from an archive (archive/outputTables.ts). Every answer names the
+ * highest block of the mirror, because a wallet may ask for a newer output.
  */
 import { damaged, type FoundDocument, findDocuments, findInLevels, keyOfAddress, orDamaged, pageKey } from '../archive/documents.ts';
 import { ArchiveError } from '../archive/error.ts';
@@ -47,7 +47,7 @@ async function findOutput(output: string, { outputs }: OutputTables, archive: Ar
 /** The list of an address in a level. */
 interface LevelList extends AddressDocument {
   readonly level: DocumentLevel;
-  /** Unspent outputs in each page. */
+  /** Number of unspent outputs in each page. */
   readonly counts: number[];
 }
 
@@ -59,8 +59,8 @@ interface LevelPage {
 }
 
 /**
- * Reads unspent outputs of an address in the order of the API: the lists of the levels one after the other, the newest
- * first, without what newer levels remove. The documents of all levels tell in which pages the window is.
+ * Reads unspent outputs of an address in the order of the API: the lists of all levels, the newest level first, without
+ * the outputs that newer levels remove. The documents of the address tell which pages the window needs.
  */
 async function outputsOf(
   address: string,
@@ -99,7 +99,7 @@ function listOf({ level, values }: FoundDocument, page: number): LevelList {
   return { ...document, level, counts };
 }
 
-/** Subtracts what a newer level removes from the pages of a list. */
+/** Subtracts the outputs that a newer level removes from the counts of a list's pages. */
 function subtract(removals: readonly Removals[], { level, counts }: LevelList): void {
   for (const [first, ...pages] of removals) {
     if (first !== level.first) continue;
@@ -110,7 +110,7 @@ function subtract(removals: readonly Removals[], { level, counts }: LevelList): 
   }
 }
 
-/** Reads pages without removed outputs. All documents of a level are read at once. */
+/** Reads pages and omits removed outputs. Reads all documents of a level at the same time. */
 async function readPages(
   key: string,
   wanted: readonly LevelPage[],
@@ -146,7 +146,7 @@ function partsOf(output: string): [txId: string, vout: number] {
   return [output.slice(0, at), Number(output.slice(at + 1))];
 }
 
-/** Makes the JSON of an output without its braces. */
+/** Renders an output as JSON, without the outer braces. */
 function render({ output, place, address, runes }: UnspentOutput, dialect: Dialect): string {
   const [height, hash, txIndex, timestamp] = place;
   const hex = (text: string) => `"${spellHex(text, dialect)}"`;

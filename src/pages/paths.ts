@@ -20,7 +20,7 @@
  *     activity/index.json                                  the list of the Parquet files
  *     activity/840000.parquet                              the records of the blocks from 840000 to 840099
  *
- * Etchings and other lists are in an archive. Layout `archive` has all records there:
+ * Etchings and other lists are in an archive. In layout `archive`, it has all records too:
  *
  *     archive/3fa0….bin                                    a segment, a file of a table, or the root (src/archive)
  */
@@ -31,7 +31,7 @@ import { type Dialect, defaultLimit, ENCODINGS, type Encoding, type Site } from 
 
 /** The marker file of an output folder. A build writes it first, so that even an unfinished output is recognised. */
 export const MARKER_PATH = '.rune-activity-mirror';
-/** The marker's text after a build has finished. */
+/** Text of the marker file after a build has finished. */
 export const FINISHED = 'This folder is made by rune-activity-mirror. Builds replace and remove files in it.\n';
 
 const API_ROOT = 'runes/v1';
@@ -40,20 +40,18 @@ export const STATUS_PATH = `${API_ROOT}/index.json`;
 export const MANIFEST_PATH = `${API_ROOT}/manifest.json`;
 export const DIGESTS_FOLDER = `${API_ROOT}/digests`;
 export const STATS_FOLDER = `${API_ROOT}/stats`;
-/** Stats of all blocks, for charts. */
 export const STATS_PATH = `${API_ROOT}/stats.json`;
 export const LATEST_PATH = `${API_ROOT}/blocks.json`;
 export const FEED_PATH = `${API_ROOT}/feed.json`;
-/** The files with stats of all blocks. */
+/** The files that are made of the stats of all blocks. */
 export const STATS_PATHS: readonly string[] = [STATS_PATH, LATEST_PATH, FEED_PATH];
-/** Runes by the first letters of their names. */
 export const SEARCH_FOLDER = `${API_ROOT}/search`;
 export const BLOCKS_FOLDER = `${API_ROOT}/blocks`;
 export const TRANSACTIONS_FOLDER = `${API_ROOT}/transactions`;
 /** The files of archives. They are outside of `runes/`, because many hosts treat everything there as JSON. */
 export const ARCHIVE_FOLDER = 'archive';
 
-/** The folders whose files all come from builds. */
+/** The folders that have only files of builds. */
 export const LIST_FOLDERS: readonly string[] = [BLOCKS_FOLDER, TRANSACTIONS_FOLDER, DIGESTS_FOLDER, STATS_FOLDER, SEARCH_FOLDER];
 
 export const DIGESTS_PER_FILE = 1000;
@@ -67,8 +65,8 @@ export const STATS_PER_FILE = 100;
 export const statsFilePath = (height: number): string => `${STATS_FOLDER}/${height - (height % STATS_PER_FILE)}.json`;
 
 /**
- * Returns the file of runes whose names begin with these letters, in upper case. Further letters are folders, because
- * Windows has no files named `con.json`.
+ * Returns the search file of these letters, which are in upper case. CON becomes `co/n.json`, because Windows has no
+ * files named `con.json`.
  */
 export const searchPath = (letters: string): string => {
   const [first, ...rest] = [letters.slice(0, 2), ...letters.slice(2)].map((part) => matched(part, LETTERS).toLowerCase());
@@ -90,10 +88,7 @@ export const rangePath = (first: number): string => `${ACTIVITY_FOLDER}/${first}
 
 const RANGE_FILE = /^activity\/(?:index[.]json|[0-9]+[.]parquet)(?:[.]tmp)?$/;
 
-/**
- * True for names of Parquet files and their list, finished or temporary. Any other file in the folder is not of this
- * program.
- */
+/** True for Parquet files and their list, also temporary ones. Other files in the folder are not from this program. */
 export const isRangeFile = (path: string): boolean => RANGE_FILE.test(path);
 
 /** A page: a window that has its own file. */
@@ -103,8 +98,8 @@ export interface PageId {
 }
 
 /**
- * Returns the path of a list without extension: `<stem>.json` is its first page, `<stem>/` the folder of the others.
- * Throws for an id that is not hex or decimal digits.
+ * Returns the path of a list without extension. `<stem>.json` is the first page, and `<stem>/` has the other pages.
+ * Throws unless the id is a hash or a height.
  */
 export function stemOf(list: ActivityList, site: Site): string {
   if (list.kind === 'transaction') return `${TRANSACTIONS_FOLDER}/${idName(list.txId, site.dialect)}`;
@@ -142,7 +137,7 @@ const hasFolder = (total: number, site: Site): boolean => total > defaultLimit(s
 
 /**
  * Returns all pages of a list of `total` records, the first page first. A list that fits into its first page has no
- * others. Any other list has the pages of every size.
+ * other pages. Any other list has pages of every size.
  */
 export function pagesOf(total: number, site: Site): PageId[] {
   const pages: PageId[] = [{ limit: defaultLimit(site), offset: 0 }];
@@ -155,7 +150,7 @@ export function pagesOf(total: number, site: Site): PageId[] {
   return pages;
 }
 
-/** Pages with fewer records fit into one network packet uncompressed. */
+/** Pages with fewer records are not compressed, because they fit into one network packet. */
 export const LEAST_RECORDS_TO_COMPRESS = 3;
 
 /** Returns the encodings in which a page has compressed files. `total` must be greater than the page's offset. */
@@ -188,15 +183,12 @@ export const withoutEnding = (name: string): string => name.replace(ENDS_AS_PAGE
 
 export const archivePath = (name: string): string => `${ARCHIVE_FOLDER}/${matched(name, FILE_NAME)}.bin`;
 
-/**
- * Returns the name of an archive's file from its path, which may be absolute; undefined for other files. The name is the
- * first 32 hex digits of the SHA-256 of the content.
- */
+/** Returns the name in the path of an archive's file; undefined for other files. The path may be absolute. */
 export const archiveNameOf = (path: string): string | undefined => NAMED_BY_CONTENT.exec(path)?.[1];
 
 const NAMED_BY_CONTENT = new RegExp(`(?:^|[\\\\/])${ARCHIVE_FOLDER}[\\\\/]([0-9a-f]{32})[.]bin$`);
 
 const ARCHIVE_FILE = new RegExp(`^${ARCHIVE_FOLDER}/[0-9a-f]{32}[.]bin(?:[.]tmp)?$`);
 
-/** True for the path of an archive's file, also of one that a killed build did not finish. */
+/** True for the path of an archive's file, finished or temporary. */
 export const isArchivePath = (path: string): boolean => ARCHIVE_FILE.test(path);

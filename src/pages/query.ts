@@ -1,6 +1,6 @@
 /**
- * Decodes paths and queries of requests, and reads the window of a list. Refusal messages are identical to those of the
- * recorded server.
+ * Decodes paths and queries of requests, and parses the window of a list. Refusal messages are identical to those of
+ * the recorded server.
  */
 import { defaultLimit, maximumLimit, type Site } from './site.ts';
 
@@ -19,10 +19,7 @@ export function windowIn(values: ReadonlyMap<string, readonly string[]>, site: S
   return typeof limit === 'string' ? limit : { limit, offset };
 }
 
-/**
- * Returns the number, or the message of the rule that it breaks. As recorded, a parameter given twice is not an
- * integer.
- */
+/** Returns the number, or the message of the rule that it breaks. As recorded, a repeated parameter breaks the rule. */
 function parseInteger(
   name: string,
   values: readonly string[] | undefined,
@@ -39,7 +36,7 @@ function parseInteger(
   return number;
 }
 
-/** Groups parameters by name, with all their values in order. `+` is a space, as in every form-encoded query. */
+/** Returns all values of each parameter, in order. Decodes `+` as a space, as in every form-encoded query. */
 export function parseQuery(query: string): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const pair of query.split('&')) {
@@ -54,7 +51,7 @@ export function parseQuery(query: string): Map<string, string[]> {
   return values;
 }
 
-/** Decodes percent-encoding. Returns malformed text unchanged, because it breaks the rules anyway. */
+/** Decodes percent-encoding. Returns malformed text unchanged, because the rules of parameters refuse it later. */
 export const decode = (text: string): string => decodeStrictly(text) ?? text;
 
 /** Decodes percent-encoding; undefined for malformed text. */

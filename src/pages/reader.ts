@@ -1,6 +1,6 @@
 /**
- * Answers requests from the files of a mirror, with the manifest and parts of its archive in memory. It uses no platform
- * API, so edge functions, workers and the client share it.
+ * Answers requests from the files of a mirror. Keeps the manifest and parts of the archive in memory. Uses no platform
+ * API, so that edge functions, workers and the client share this code.
  */
 import { PartCache } from '../archive/partCache.ts';
 import { type Files, MissingFileError, type OpenFile } from './files.ts';
@@ -24,10 +24,10 @@ export class MirrorReader<File extends OpenFile> {
   #manifest: { readonly known: Promise<Known>; readonly until: number } | undefined;
 
   /**
-   * `freshMs` is how long the manifest may be answered from memory, in milliseconds. Use infinity when the files of a
-   * deployment never change. With `confirmsAbsence`, the manifest is read again before an id of layout `files` is reported
-   * as unknown: a build of another dialect or layout has the same ids under other paths. That costs a request for each
-   * unknown id.
+   * `freshMs` is the time in milliseconds for which the manifest is used from memory. Use infinity when the files of a
+   * deployment never change. `confirmsAbsence` reads the manifest again before an id of layout `files` is reported as
+   * unknown, because a new build of another dialect or layout has other paths. This costs a request for each unknown
+   * id.
    */
   constructor(files: Files<File>, lists: AnswerFromLists, freshMs: number, confirmsAbsence = false) {
     this.#files = files;
@@ -37,10 +37,10 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   /**
-   * Answers a request; `target` is its path and query. While a host replaces files, a required file may be missing.
-   * Then the manifest is read again, once. Rejects with a MissingFileError when that does not help, and
-   * with the error of `files` when they cannot be read. `files` may belong to this request and be abortable. They are
-   * not used for the manifest, because other requests may wait for it.
+   * Answers a request. `target` is its path and query. If a required file is missing, reads the manifest again and
+   * retries once, because the host may be replacing files. Rejects with a MissingFileError if the retry fails too, and
+   * with the error of `files` if they cannot be read. `files` may be aborted with this request. The manifest is read
+   * without them, because other requests may wait for it.
    */
   async answer(target: string, files = this.#files): Promise<Answer<File>> {
     try {
@@ -53,8 +53,8 @@ export class MirrorReader<File extends OpenFile> {
   }
 
   /**
-   * Returns the manifest's text, from memory while it is fresh. Rejects when it cannot be read or belongs to another
-   * program.
+   * Returns the manifest's text, from memory while it is fresh. Rejects when the manifest cannot be read or belongs to
+   * another program.
    */
   async manifest(): Promise<string> {
     return (await this.#current()).text;

@@ -1,8 +1,6 @@
 /**
- * Parses request targets.
- *
- * docs/api.md has the rules and their sources. Refusal messages are identical to those of the recorded
- * server, because existing clients read them.
+ * Parses request targets by the rules of docs/api.md. Refusal messages are identical to those of the recorded server,
+ * because existing clients read them.
  */
 import { type FurtherPath, type FurtherRequest, parseFurther, parseFurtherPath } from './further.ts';
 import { parseBlockId, parseHexId } from './ids.ts';
@@ -29,7 +27,7 @@ const BLOCK_RULE =
 const NO_OPERATIONS = 'querystring/operation_type is not available: this mirror was built without lists by operation';
 const refusal = (message: string) => ({ kind: 'refusal', message }) as const;
 
-/** A route before its query is read. */
+/** A route before its query is parsed. */
 type Path =
   | Exclude<Route, { readonly kind: 'list' | 'further' | 'absent' }>
   | { readonly kind: 'list'; readonly list: ActivityList }
@@ -57,7 +55,7 @@ export function parsePath(target: string): Path {
   const rest = segments.slice(begin);
   if (rest.length === 0 || (rest.length === 1 && rest[0] === '')) return { kind: 'status' };
   const [collection, id, action] = rest;
-  // As recorded, `;` and `#` end a path too.
+  // On the recorded server, `;` and `#` end a path too.
   const [beforeMark = ''] = path.split(/[;#]/, 1);
   const further = parseFurtherPath(beforeMark.split('/').slice(1 + begin));
   if (further !== undefined) return further;
@@ -92,7 +90,7 @@ const withOperation = (list: ActivityList & { kind: 'block' }, operation: Operat
   operation,
 });
 
-/** The recorded message repeats the broken rules for each of the five values. */
+/** Returns the recorded message, which repeats the broken rules for each of the five operations. */
 function operationRule(rules: string[]): string {
   const each = OPERATIONS.flatMap(() => rules);
   return [...each, 'must match a schema in anyOf'].map((rule) => `querystring/operation_type ${rule}`).join(', ');

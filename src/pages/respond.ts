@@ -1,6 +1,6 @@
 /**
- * The page map: answers a request target from a way to read files. It uses no platform API. Each host (Node, edge
- * functions, workers) adapts it in a few lines.
+ * The page map: answers a request target from the files of a build. Uses no platform API, so that each host (Node, edge
+ * functions, workers) needs only a few lines to adapt it.
  */
 import { isArchiveError } from '../archive/error.ts';
 import { PartCache } from '../archive/partCache.ts';
@@ -33,18 +33,18 @@ interface PageAnswer<File extends OpenFile> {
   readonly isSettled: boolean;
 }
 
-/** A body joined from the texts of files, to be encoded as the host decoded them. */
+/** A body made of texts from files. The host must encode it in the same way as it decodes files. */
 interface WindowAnswer {
   readonly kind: 'window';
   readonly body: string;
   readonly isSettled: boolean;
-  /** The body as one gzip member, where the build has it. */
+  /** The body as one gzip member, if the build has it. */
   readonly gzip?: Uint8Array;
 }
 
 /**
- * An error: 400 when the request breaks a rule of the API, 404 when there is no such rune, 501 when this mirror lacks
- * that part of the API. `isBare` asks for the short body of the recorded server.
+ * An error: 400 when the request breaks a rule of the API, 404 when the rune or holder does not exist, 501 when this
+ * mirror lacks that part of the API. With `isBare`, the host sends the short body of the recorded server.
  */
 export interface Refusal {
   readonly kind: 'refusal';
@@ -61,9 +61,9 @@ export type Answer<File extends OpenFile> =
   | { readonly kind: 'other' };
 
 /**
- * Answers a request for `target`, a path and query. `lists` answers from lists of an archive (pages/listAnswers.ts), and
- * `cache` keeps parts of an archive between requests. Rejects with a MissingFileError when a required file is missing or
- * incomplete, and with the host's error when a file cannot be read.
+ * Answers a request. `target` is its path and query. `lists` answers from lists of an archive (pages/listAnswers.ts),
+ * and `cache` keeps parts of the archive between requests. Rejects with a MissingFileError when a required file is
+ * missing or incomplete, and with the host's error when a file cannot be read.
  */
 export async function respond<File extends OpenFile>(
   target: string,
@@ -90,7 +90,7 @@ export async function respond<File extends OpenFile>(
       }));
 }
 
-/** Answers from an archive. Rejects with a MissingFileError when a file of it is missing or damaged. */
+/** Answers from an archive. Rejects with a MissingFileError when a file of the archive is missing or damaged. */
 async function fromArchive<File extends OpenFile, Result>(
   name: RootName,
   files: Files<File>,
@@ -126,12 +126,12 @@ async function answerFurther<File extends OpenFile>(
   return { kind: 'refusal', status: 404, message, isBare: site.dialect === 'hiro' };
 }
 
-/** Facts of pages that a host keeps open, because counting the records of a page takes time. */
+/** Facts of pages that a host keeps open. Kept, because counting the records of a page takes time. */
 const knownFacts = new WeakMap<OpenFile, PageFacts>();
 
 /**
- * Reads window, total and height of a page. Rejects with a MissingFileError when the page is incomplete: a build is
- * writing it, or was killed while it did.
+ * Reads window, total and height of a page. Rejects with a MissingFileError when the page is incomplete, because a
+ * build is writing it or was killed.
  */
 export async function readFacts(page: OpenFile, path: string): Promise<PageFacts> {
   const known = knownFacts.get(page);
@@ -181,12 +181,11 @@ async function answerList<File extends OpenFile>(
     const rest = await read(second, next);
     if (!areOfOneList(found, rest))
       throw new MissingFileError(pagePath(stem, second, site), 'belongs to another build than the previous page');
-    // The pages may still be of two builds, if neither the total nor the block changed. So no CDN may cache this answer
-    // for long.
+    // The pages may still be from two builds with the same total and block. So no CDN may cache this answer for long.
     return { ...slice(window, { ...found, records: [...found.records, ...rest.records] }, site), isSettled: false };
   }
-  // Without such a page, the first page either has the complete list, or shows that the list ends before the window.
-  // Without a first page the list does not exist.
+  // If that page does not exist, the first page has the complete list, or shows that the list ends before the window.
+  // If there is no first page, the list does not exist.
   const start = isFallback ? undefined : await open(fallback);
   if (start === undefined) return envelopeAnswer(window, 0, [], site);
   const found = await read(fallback, start);
@@ -212,7 +211,7 @@ const otherPageSizes = (path: string): MissingFileError => new MissingFileError(
 const areOfOneList = (a: ReadPage, b: ReadPage): boolean =>
   a.total === b.total && blockHashOf(a.records[0] ?? '') === blockHashOf(b.records[0] ?? '');
 
-/** Cuts the window out of records that begin at or before it. */
+/** Cuts the window out of `read`, whose records begin at or before the window. */
 function slice(window: Window, read: ReadPage, site: BuiltSite): WindowAnswer {
   const from = window.offset - read.offset;
   return envelopeAnswer(window, read.total, read.records.slice(from, from + window.limit), site);

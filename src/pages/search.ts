@@ -1,14 +1,15 @@
 /**
- * The files by which a rune is found from the first letters of its name. `runes/v1/search/do.json` has the runes whose
- * names begin with DO, oldest first. If they are too many for a file, those of some next letters are in files of their
- * own, such as `runes/v1/search/do/g.json`. `more` names these letters; of their runes, the file has only the oldest.
+ * Search files find runes by the first letters of their names. `runes/v1/search/do.json` has the runes whose names
+ * begin with DO, oldest first. If they are too many for one file, the runes of some third letters get files of their
+ * own, such as `runes/v1/search/do/g.json`. `more` lists these letters. Of their runes, `do.json` keeps only the oldest
+ * ones.
  *
- * The files follow from the set of runes alone, so a new rune changes only files of its first letters.
+ * The files depend only on the set of runes, so a new rune changes only the files of its first letters.
  */
 import { utf8Of } from '../archive/sha256.ts';
 import { searchPath } from './paths.ts';
 
-/** A rune as these files have it. `symbol` is left out if it is unknown, or if the rune has none of its own. */
+/** A rune in a search file. `symbol` is left out if it is unknown, or if the rune has only the default symbol. */
 export type FoundRune = readonly [spacedName: string, id: string, number: number, symbol?: string];
 
 export interface SearchFile {
@@ -25,13 +26,13 @@ export interface NamedRune {
   readonly symbol?: string | undefined;
 }
 
-/** Number of letters that name a file at the top. */
+/** Number of letters in the names of the top files. */
 export const FIRST_LETTERS = 2;
-/** Most letters of a name: the protocol has no longer ones. */
+/** Most letters of a name in the protocol. */
 const MOST_LETTERS = 28;
-/** Most bytes of a file: one is fetched for a key stroke. */
+/** Most bytes of a file. The limit is low, because a search loads a file for a single typed letter. */
 export const MOST_BYTES = 32_000;
-/** Number of the oldest runes that a file has in any case. */
+/** Number of the oldest runes that a file always has, even those whose letter has its own file. */
 const MOST_OF_MANY = 60;
 
 const NAME = /^[A-Z]+$/;
@@ -51,7 +52,7 @@ interface Row {
   readonly bytes: number;
 }
 
-/** Yields the files of these runes. Leaves out names and ids that the protocol does not have: only wrong data has them. */
+/** Yields the search files. Leaves out runes with names or ids that the protocol forbids, which only wrong data has. */
 export function* searchFiles(runes: Iterable<NamedRune>): Generator<[path: string, text: string]> {
   const groups = new Map<string, NamedRune[]>();
   for (const rune of runes) {
@@ -75,8 +76,8 @@ function rowOf({ name, spaced_name, id, number, symbol }: NamedRune): Row {
 }
 
 /**
- * Yields the file of these letters and those below it. `rows` are all runes that begin with them, oldest first. While
- * they are too many, the next letter with the most bytes gets a file of its own.
+ * Yields the file of these letters and the files below it. `rows` are all runes whose names begin with these letters,
+ * oldest first. As long as the file is too large, the next letter with the most bytes gets a file of its own.
  */
 function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: string, text: string]> {
   const next = new Map<string, Row[]>();
@@ -86,7 +87,7 @@ function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: strin
     if (same === undefined) next.set(letter, [row]);
     else same.push(row);
   }
-  // Only wrong data has several runes with this very name.
+  // Only wrong data has several runes with exactly this name.
   const exact = next.get('')?.slice(0, MOST_OF_MANY) ?? [];
   next.delete('');
   const oldest = new Set(rows.slice(0, MOST_OF_MANY));
@@ -113,7 +114,7 @@ function* filesOf(letters: string, rows: readonly Row[]): Generator<[path: strin
   for (const letter of below) yield* filesOf(letters + letter, next.get(letter) ?? []);
 }
 
-/** Bytes of entries, with the separator of each and its letter in `more`. */
+/** Sums the bytes of entries. Each entry also needs a separator of 2 bytes, and may need a letter in `more`. */
 const bytesOf = (rows: readonly Row[]): number => rows.reduce((sum, { bytes }) => sum + bytes + 3, 0);
 
 const fileOf = (letters: string, rows: readonly Row[], more: string): [path: string, text: string] => [
@@ -122,7 +123,7 @@ const fileOf = (letters: string, rows: readonly Row[], more: string): [path: str
 ];
 const EMPTY_BYTES = fileOf('A', [], '')[1].length;
 
-/** Parses a file. Returns undefined for other text. */
+/** Parses a search file. Returns undefined for other text. */
 export function readSearchFile(text: string): SearchFile | undefined {
   try {
     const { runes, more } = Object(JSON.parse(text)) as Partial<SearchFile>;
@@ -134,8 +135,8 @@ export function readSearchFile(text: string): SearchFile | undefined {
 }
 
 /**
- * Finds runes whose names begin with these letters, oldest first: all if they fit a file, else the oldest ones. `read`
- * reads a file, undefined if there is none. It is called for one file after the other, the shortest letters first.
+ * Finds runes whose names begin with these letters, oldest first: all if they fit into a file, otherwise the oldest
+ * ones. `read` resolves to undefined if the file does not exist. Reads files one by one, from the first two letters on.
  */
 export async function findRunes(letters: string, read: (path: string) => Promise<SearchFile | undefined>): Promise<FoundRune[]> {
   let known = letters.slice(0, FIRST_LETTERS);

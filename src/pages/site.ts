@@ -1,8 +1,7 @@
 /**
- * Options of a build that readers need: dialect, layout, page sizes, compressed files. A build takes them from its flags,
- * and a reader from the manifest.
+ * Options of a build that readers need: dialect, layout, page sizes, compressed files. A build takes them from its
+ * flags, and a reader from the manifest.
  */
-
 import { isFileName } from '../archive/fileName.ts';
 import { checkFormat } from '../archive/format.ts';
 import type { RootName } from '../archive/reader.ts';
@@ -12,8 +11,8 @@ export const DIALECTS = ['contract', 'hiro'] as const;
 export type Dialect = (typeof DIALECTS)[number];
 
 /**
- * How a build stores lists. `files` has a file for every page of every list. `archive` has each record once, compressed,
- * in few files (src/archive).
+ * How a build stores lists. `files` has a file for every page of every list. `archive` has each record once,
+ * compressed, in few files (src/archive).
  */
 export const LAYOUTS = ['files', 'archive'] as const;
 export type Layout = (typeof LAYOUTS)[number];
@@ -40,7 +39,7 @@ export interface Site {
 export interface BuiltSite extends Site {
   /** The root of layout `archive`; undefined in layout `files`. */
   readonly archive: RootName | undefined;
-  /** The root that has the lists by rune and by address: that of layout `archive`, or one beside the pages of layout `files`. */
+  /** Root of the archive with etchings and other lists: of layout `archive`, or beside the pages of layout `files`. */
   readonly listRoot: RootName | undefined;
   /** Height of the last block that was read; -1 without blocks. */
   readonly tip: number;
@@ -62,7 +61,8 @@ export const isSettled = (height: number, site: BuiltSite): boolean => height <=
 
 /**
  * Reads the options of a build from its manifest. Throws a FormatError for another format version, and an Error for
- * anything that is not a manifest of this program. Checked by hand, because the schema library would be 90 % of an edge function's bundle.
+ * anything that is not a manifest of this program. Uses no schema library, because that would be 90 % of an edge
+ * function's bundle.
  */
 export function siteOf(manifest: unknown): BuiltSite {
   const fields = Object(manifest) as Readonly<Record<string, unknown>>;
@@ -74,7 +74,7 @@ export function siteOf(manifest: unknown): BuiltSite {
   const listRoot = fields['list_root'] ?? archive;
   const compress = fields['compress'] ?? [];
   const parquet = fields['parquet'] ?? false;
-  // Older builds have none.
+  // Manifests of older builds have no `lists`.
   const lists = fields['lists'] ?? {};
   if (
     generator !== 'rune-activity-mirror' ||
@@ -96,8 +96,8 @@ export function siteOf(manifest: unknown): BuiltSite {
 }
 
 /**
- * Returns the last block of a manifest, or the last height in its ranges: older builds have no `tip`. When it is
- * malformed, -1 makes all blocks unsettled, which only costs caching.
+ * Returns the height of a manifest's `tip`. Manifests of older builds have no `tip`, but ranges of heights, which end
+ * at the highest block. Returns -1 for malformed values. Then no block is settled, which only costs caching.
  */
 function tipOf(last: unknown, heights: unknown): number {
   const run: unknown = Array.isArray(heights) ? heights.at(-1) : undefined;
@@ -105,7 +105,7 @@ function tipOf(last: unknown, heights: unknown): number {
   return Number.isSafeInteger(tip) ? Number(tip) : -1;
 }
 
-/** True for an object whose values are objects. That of etchings has a total. */
+/** True for an object whose values are objects. `etchings` must have a valid total. */
 function areLists(value: unknown): value is Lists {
   if (typeof value !== 'object' || value === null) return false;
   const { etchings = { total: 0 } } = value as { readonly etchings?: { readonly total?: unknown } };

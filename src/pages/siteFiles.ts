@@ -1,7 +1,7 @@
 /**
  * Every kind of file of a build, and which of them hosts send. `test/siteFiles.test.ts` compares this table with the
  * trees that builds write, verification, the documents, the API's description, netlify.toml and the recipes of nginx
- * and Caddy. Type and headers follow from the ending (http/headers.ts); clients revalidate every file.
+ * and Caddy. Content type and headers depend on the extension (http/headers.ts). Clients revalidate every file.
  */
 import {
   ARCHIVE_FOLDER,
@@ -28,11 +28,11 @@ export interface FileKind {
   /** The paths of a kind that has many files. */
   readonly pattern?: RegExp;
   /**
-   * The layout or option that makes a build write it; left out when every build does. Files of lists count to `archive`
-   * in both layouts.
+   * Layout or option of builds that write the file; left out if every build writes it. `archive` includes the archive
+   * beside the pages of layout `files`.
    */
   readonly when?: 'files' | 'archive' | 'parquet';
-  /** False when no program sends it by its own path. */
+  /** False when hosts do not send the file at its own path. */
   readonly isSent?: false;
 }
 
@@ -76,7 +76,6 @@ export const BUILD_FILES: readonly FileKind[] = [
   },
 ];
 
-/** True when the file is of this kind. */
 export const isOfKind = ({ path, pattern }: FileKind, file: string): boolean =>
   pattern === undefined ? path === file : pattern.test(file);
 
@@ -98,12 +97,12 @@ export const FOLDERS: readonly string[] = [
 
 const SENT = BUILD_FILES.filter(({ isSent = true }) => isSent);
 
-/** True when a build may have a file at this path. A host with other files too sends only these. */
+/** True for the path of a file that hosts send. A host that also has other files sends only these. */
 export const isBuiltFile = (path: string): boolean => SENT.some((kind) => isOfKind(kind, path));
 
 /**
- * Returns the HTML page of a folder: `/` and `/docs/`. Undefined for any other path. Paths begin with a slash, as in
- * requests.
+ * Returns the file of the HTML page for the path of a folder, which is `/` or `/docs/`. Undefined for any other path.
+ * Paths begin with a slash, as in requests.
  */
 export const pageOfFolder = (pathname: string): string | undefined =>
   pathname.endsWith('/') ? FIXED.find((path) => path.endsWith('.html') && `/${path}` === `${pathname}index.html`) : undefined;

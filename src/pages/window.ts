@@ -1,9 +1,8 @@
 /**
- * Maps windows to pages. A list's total is known only after one of its pages was read, so this takes two steps:
- * `firstRead` names the page to try, and `secondRead` the page after it, if needed. An answer never reads more than two
- * existing pages.
+ * Maps windows to pages. A list's total is known only after one of its pages was read, so this takes two steps.
+ * `firstRead` returns the page to try, and `secondRead` returns the next page, if the window needs it. An answer never
+ * reads more than two existing pages.
  */
-
 import type { PageId } from './paths.ts';
 import type { Window } from './query.ts';
 import { defaultLimit, maximumLimit, type Site } from './site.ts';
@@ -34,5 +33,5 @@ export function secondRead(window: Window, first: PageId, total: number): PageId
   return end > next ? { limit: first.limit, offset: next } : undefined;
 }
 
-/** Returns the first page, which every list in the data has. It tells the total when the tried page does not exist. */
+/** Returns the first page, which every list in the data has. It has the total if the tried page does not exist. */
 export const fallbackPage = (site: Site): PageId => ({ limit: defaultLimit(site), offset: 0 });

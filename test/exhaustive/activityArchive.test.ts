@@ -1,4 +1,4 @@
-/** Lists of activity in an archive, also in that of layout `files`: rounds of reads, and what damaged and forged files do. */
+/** Lists of activity in archives of both layouts: rounds of reads, and the effect of damaged and forged files. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';

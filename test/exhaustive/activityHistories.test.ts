@@ -1,4 +1,7 @@
-/** Random histories of activity: every build lists it as the oracle says, equals a full build, and verifies. SEED repeats a run. */
+/**
+ * Random histories of activity: every build has the lists of the oracle, equals a full build, and passes verification.
+ * SEED repeats a run.
+ */
 
 import { join } from 'node:path';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Layout `archive` over all of the recorded data and random windows, through many reorganisations, and with any byte of it damaged. */
+/** Layout `archive` with all recorded data: random windows, many reorganisations, and damage of any byte. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Builds of layout `archive` that go on from the last one. */
+/** Incremental builds of layout `archive`. */
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Balances and holders of archives: rounds of reads, and what damage and wrong content do. */
+/** Balances and holders in archives: rounds of reads, and the effect of damage and wrong content. */
 
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

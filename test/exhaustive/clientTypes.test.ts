@@ -1,4 +1,7 @@
-/** The client for programs in TypeScript: its declarations are those of its source and of the contract, and a program that uses them compiles and runs. */
+/**
+ * The client's types: its declarations agree with its source and with the contract. A TypeScript program that uses them
+ * compiles and runs.
+ */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

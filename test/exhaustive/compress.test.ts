@@ -1,4 +1,4 @@
-/** Compressed files beside the pages: which there are, what is in them, and that they come and go with their pages. */
+/** Compressed files beside pages: which files exist, their content, and their removal with the page. */
 import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';

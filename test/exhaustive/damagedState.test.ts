@@ -1,4 +1,4 @@
-/** A cache that is damaged inside. */
+/** Builds with a damaged cache. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

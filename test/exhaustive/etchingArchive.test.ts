@@ -1,4 +1,7 @@
-/** Etchings in layout archive: the answers of layout files, in three rounds of reads, and what damage does. */
+/**
+ * Etchings in layout `archive`: the answers equal those of layout `files`, with three rounds of reads. Also the effect
+ * of damage.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';

@@ -1,4 +1,4 @@
-/** What a build can say about etchings depends on its input, and what is wrong with their files. */
+/** Builds of etchings: the fields that each kind of input allows, and faults in files of etchings. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** Random histories of etchings: every build answers as the oracle says, equals a full build, and verifies. SEED repeats a run. */
+/**
+ * Random histories of etchings: every build gives the answers of the oracle, equals a full build, and passes
+ * verification. SEED repeats a run.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-/** Full disks, for real: a small tmpfs is mounted where this user may, as root on Linux. */
+/** Real full disks: a small tmpfs. It needs the right to mount, which root has on Linux. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * Random histories of a chain and of the files that hold it. SEED repeats a run, FC_RUNS sets the number of histories:
+ * Random histories of a chain and of its files. SEED repeats a run, and FC_RUNS sets the number of histories:
  * FC_RUNS=200 npm run test:exhaustive -- histories
  */
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * Sources that send ever more, or claim numbers that no chain has: pulls and comparisons refuse them, with little memory. Each pull is a
- * process whose heap is small, so that a list that grows with what a source says ends it.
+ * Sources that send data without end, or claim numbers that no chain has: pulls and comparisons refuse them, with
+ * little memory. Each pull is a process with a small heap. So the process ends if a list grows with the claims of a
+ * source.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';

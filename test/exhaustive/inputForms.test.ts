@@ -1,4 +1,7 @@
-/** The recorded data in every input form: test/inputForms.test.ts has some blocks of it in the other dialect of each form. */
+/**
+ * The complete recorded data in every input form. test/inputForms.test.ts has some blocks, in the other dialect of each
+ * form.
+ */
 import { DIALECTS } from '../../src/pages/site.ts';
 import { describeForms } from '../support/inputForms.ts';
 

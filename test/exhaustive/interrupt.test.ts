@@ -1,4 +1,4 @@
-/** A build that Ctrl-C or SIGTERM stops says what it leaves behind, and the same command continues. */
+/** Ctrl-C or SIGTERM during a build: the build says what it leaves behind, and the same command continues it. */
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * Builds that are killed at random moments. Every path that existed holds its old bytes or its new ones, and the next build makes all whole.
- * SEED repeats the moments, as far as the machine does; KILLS sets their number: KILLS=100 npm run test:exhaustive -- kill
+ * Builds that are killed at random moments. Every existing path keeps its old bytes or has its new ones, and the next
+ * build completes the output. SEED repeats the moments as far as the machine allows. KILLS sets their number: KILLS=100
+ * npm run test:exhaustive -- kill
  */
 import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * A block that is much larger than a file of the archive: one transaction may legally make millions of records.
- * RECORDS sets its size: RECORDS=3000000 npm run test:exhaustive -- largeBlock
+ * A block that is much larger than a file of the archive, because one valid transaction can make millions of records.
+ * RECORDS sets the number: RECORDS=3000000 npm run test:exhaustive -- largeBlock
  */
 import { join } from 'node:path';
 import { env } from 'node:process';

@@ -1,6 +1,7 @@
 /**
- * Long lists of balances and holders: answers equal those of SQL, and their work does not grow with the list. ENTRIES sets
- * the lengths, and prints what answers and a new block take: ENTRIES=1000000 npm run test:exhaustive -- longBalances
+ * Long lists of balances and holders: answers equal those of SQL, and their work does not grow with the list. ENTRIES
+ * sets the lengths, and prints the work of answers and of a new block: ENTRIES=1000000 npm run test:exhaustive --
+ * longBalances
  */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * An address with very many unspent outputs: the work of an answer follows its window. OUTPUTS=1000000 also prints what the build,
- * a new block and answers take with that many.
+ * An address with very many unspent outputs: the work of an answer depends on its window only. OUTPUTS=1000000 sets
+ * their number, and prints the work of the build, of a new block and of answers.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** All chains of the fixtures through pull, build and API; and reorganisations at every depth that is followed. */
+/** All chains of the fixtures through pull, build and API, with reorganisations of every supported depth. */
 import { describe, expect, it } from 'vitest';
 import { readBlock } from '../../src/runes/block.ts';
 import { hashText } from '../../src/runes/bytes.ts';

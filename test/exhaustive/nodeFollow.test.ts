@@ -1,4 +1,7 @@
-/** `pull --follow`: new blocks and reorganisations are built as they come, failures are outlived, and SIGTERM ends it cleanly. */
+/**
+ * `pull --follow`: it builds new blocks and reorganisations as they arrive, survives failures, and ends cleanly on
+ * SIGTERM.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** Answers of a node that are larger than a string of JavaScript may be: scripts of 10,000 bytes, in hex and as opcodes. */
+/**
+ * Answers of a node that are longer than a JavaScript string can be: scripts of 10,000 bytes, in hex and as opcodes.
+ */
 import { expect, it } from 'vitest';
 import { BitcoinNode } from '../../src/pull/core/node.ts';
 import { readBlock } from '../../src/runes/block.ts';

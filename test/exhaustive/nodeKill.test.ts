@@ -1,4 +1,7 @@
-/** Pulls from a node that are killed at random moments, also in reorganisations: the files are those of a pull that was not. */
+/**
+ * Pulls from a node that are killed at random moments, even in reorganisations: the files equal those of a pull that
+ * was not killed.
+ */
 import { once } from 'node:events';
 import { env } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** A mirror's height is the last block that its node has read, also when that block has no runes. */
+/** The height of a mirror is the last block that its pull from a node has read, even if this block has no runes. */
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Layout } from '../../src/pages/site.ts';

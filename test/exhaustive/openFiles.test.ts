@@ -1,4 +1,4 @@
-/** Builds that may open too few files. */
+/** Builds with a low limit of open files. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';

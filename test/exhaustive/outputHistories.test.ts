@@ -1,4 +1,7 @@
-/** Random chains of blocks: every build answers what the ledger of ord's rules has unspent, and equals a full build. SEED repeats a run. */
+/**
+ * Random chains of blocks: every build has the unspent outputs of a ledger by ord's rules, and equals a full build.
+ * SEED repeats a run.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Builds whose standard output nobody reads, or cannot be written. */
+/** Builds whose standard output has no reader, or cannot be written. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';

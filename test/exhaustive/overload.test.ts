@@ -1,4 +1,4 @@
-/** Clients that are slow, endless or too many for the local server: it goes on answering the others, and lets go of them. */
+/** Too many clients, and slow or endless ones: the local server still answers other clients, and disconnects these. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

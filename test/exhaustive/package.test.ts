@@ -1,4 +1,4 @@
-/** The packages, installed from their tarballs into an empty folder: every command, and the client module. */
+/** The packages, installed from their tarballs in an empty folder: every command, and the client module. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Pulls of etchings: a build of what was pulled has the same etchings as the source, also after reorganisations. */
+/** Pulls of etchings: a build of the pulled files has the etchings of the source, even after reorganisations. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

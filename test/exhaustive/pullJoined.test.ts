@@ -1,4 +1,4 @@
-/** Settled blocks that pulls over HTTP join to files of a hundred: reorganisations, kills and damage. */
+/** Pulls over HTTP join settled blocks in files of a hundred blocks: reorganisations, kills and damage. */
 import { appendFileSync, copyFileSync, cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

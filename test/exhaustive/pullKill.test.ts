@@ -1,4 +1,7 @@
-/** Pulls that are killed at random moments, over HTTP and from PostgreSQL: the files are those of a pull that was not. */
+/**
+ * Pulls over HTTP and from PostgreSQL that are killed at random moments: the files equal those of a pull that was not
+ * killed.
+ */
 import { once } from 'node:events';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A short rehearsal of mainnet, with limits that its chain crosses often (test/rehearsal). */
+/** A short rehearsal of mainnet, with limits that its chain often crosses (test/rehearsal). */
 import { expect, it } from 'vitest';
 import { rehearse } from '../rehearsal/rehearsal.ts';
 import { RecordingLog, temporaryFolder } from '../support/build.ts';

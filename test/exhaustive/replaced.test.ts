@@ -1,4 +1,7 @@
-/** Outputs that become others under the local server: an answer is the old one, the new one, or a 503, never of both. */
+/**
+ * Outputs that are replaced under the local server: an answer is from the old build, from the new build, or a 503,
+ * never from both builds.
+ */
 import { once } from 'node:events';
 import { cpSync, renameSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';

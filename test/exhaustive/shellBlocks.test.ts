@@ -1,6 +1,6 @@
 /**
- * Every shell block of the documents is run, in a fresh copy of the project. What cannot run in a test is listed here with the reason, and at least
- * its syntax and its flags are checked.
+ * Runs every shell block of the documents in a fresh copy of the project. A list names the blocks that cannot run in a
+ * test, with reasons. Their syntax and flags are checked.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Commands on a real terminal: the line that tells how far they are, help, colours, the table at the end. */
+/** Commands on a real terminal: the progress line, help, colours, and the table at the end. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** Verification of the recorded data, and of any byte that changes. */
+/** Verification of the recorded data, and of changes of any byte. */
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';

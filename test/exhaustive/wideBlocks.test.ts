@@ -1,7 +1,7 @@
 /**
- * Blocks as wide as anybody may make them, pulled from a node, built, answered and verified: all inputs of a block in one transaction,
- * a transaction with as many rows as are written one by one, many outputs, and many records in a block. OUTPUTS and RECORDS set the last two:
- * OUTPUTS=300000 RECORDS=500000 npm run test:exhaustive -- wideBlocks
+ * The widest blocks that anybody can make, through pull, build, answers and verification: a transaction with all inputs
+ * of a block, a transaction with the most rows that are not yet summed, many outputs, and many records in a block.
+ * OUTPUTS and RECORDS set the last two numbers: OUTPUTS=300000 RECORDS=500000 npm run test:exhaustive -- wideBlocks
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

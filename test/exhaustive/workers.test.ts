@@ -1,4 +1,4 @@
-/** `npm start --workers`: several processes, and what happens when they die or are told to end. */
+/** `npm start -- --workers`: several processes, and their restarts and ends. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** A chain of invented activity, with every possible event. Kept as one ledger file per block and a runes table. */
+/** Generates a chain of invented activity with every possible event, as one ledger file per block and a runes table. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ActivityOracle, type LedgerRow, type RuneRow } from './activityOracle.ts';

@@ -1,6 +1,7 @@
 /**
- * The 250 recorded exchanges about activity by rune and by address with the real server, and the rules by which a mirror answers
- * otherwise. A recording that no rule names must be answered byte for byte. docs/api.md and docs/migrating.md have the decisions.
+ * The 250 recorded exchanges with the real server about activity by rune and by address, and the rules for different
+ * answers of a mirror. A mirror must answer a recording without a rule byte for byte. docs/api.md and docs/migrating.md
+ * state the rules.
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';

@@ -1,6 +1,6 @@
 /**
- * A server that answers like the recorded server (test/fixtures), with the faults that a test wants: pages of at most
- * 60, a total of 0 past the end of a list, and a status with the tip.
+ * A server that answers like the recorded server (test/fixtures): pages have at most 60 records, a window past the end
+ * has the total 0, and the status has the tip. A test can add faults.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Archives of builds: files in the ways that the page map reads them, and a reader that knows nothing but docs/archive.md. */
+/** Files of archives, as the page map reads them, and an independent reader that follows docs/archive.md. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';

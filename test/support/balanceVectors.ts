@@ -1,7 +1,7 @@
 /**
- * The 218 recorded exchanges about balances and holders with the real server, and the rules by which a mirror answers
- * differently. A plain model of the data computes the answers of the recorded server, including its faults, and the
- * answers that docs/api.md specifies.
+ * The 218 recorded exchanges with the real server about balances and holders, and the rules for different answers of a
+ * mirror. A plain model of the data computes the answers of the recorded server, including its faults, and the answers
+ * that docs/api.md specifies.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Chains of raw blocks in files, which are read when they are asked for. */
+/** Chains of raw blocks in files. A block is read only when it is requested. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HEADER_BYTES } from '../../src/runes/block.ts';

@@ -1,4 +1,4 @@
-/** Builds and folders for tests. */
+/** Runs builds for tests, and makes their folders. */
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * The case table: requests over a build of the sample input (dialect contract, page sizes 20,60) and what any exact host must answer. It is
- * run against every host.
+ * The case table: requests for a build of the sample input (dialect contract, page sizes 20 and 60), and the answers
+ * that every exact host must give. Each host's tests run the table.
  */
 import { join } from 'node:path';
 import { expect } from 'vitest';

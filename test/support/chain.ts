@@ -1,4 +1,4 @@
-/** A made-up chain in files of a block each, which tests change as they like. */
+/** An invented chain, with a file for each block. Tests change the chain. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFiles } from './build.ts';

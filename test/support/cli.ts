@@ -1,4 +1,4 @@
-/** The commands as a user runs them. */
+/** Runs the commands as a user does. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 

@@ -1,4 +1,7 @@
-/** Gives readers and servers tiny limits if a suite is to cross them, and fails a suite that did not cross each limit that CROSSED names for it. */
+/**
+ * Setup of suites that must cross limits: sets tiny limits of readers and servers, if the suite is listed for them in
+ * CROSSED. A suite fails unless it crosses every limit that CROSSED lists for the suite.
+ */
 import { basename } from 'node:path';
 import { afterAll, expect } from 'vitest';
 import { crossings, READER_LIMITS, SERVER_LIMITS } from '../../src/limits.ts';

@@ -1,4 +1,4 @@
-/** Small file systems of a test's own. */
+/** Small file systems that belong to one test. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 

@@ -1,6 +1,6 @@
 /**
- * A chain of invented etchings, mints and burns, kept as one ledger file per block and a runes table, and an oracle for
- * the API's answers about it. The oracle shares no code with the program.
+ * Generates a chain of invented etchings, mints and burns, as one ledger file per block and a runes table. An oracle
+ * computes the API's answers about the chain. The oracle shares no code with the program.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

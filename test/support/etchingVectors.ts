@@ -1,6 +1,6 @@
 /**
- * The 234 recorded exchanges about etchings with the real server, and the rules by which a mirror answers otherwise. A recording that no
- * rule names must be answered byte for byte. Each rule is decided in docs/api.md.
+ * The 234 recorded exchanges with the real server about etchings, and the rules for different answers of a mirror. A
+ * mirror must answer a recording without a rule byte for byte. docs/api.md states each rule.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

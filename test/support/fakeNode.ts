@@ -1,6 +1,6 @@
 /**
- * A Bitcoin Core node that serves a chain of raw blocks: an HTTP server with the calls, statuses, error texts and headers
- * of Core's REST and RPC interfaces, and with faults on demand.
+ * A fake Bitcoin Core node: an HTTP server for a chain of raw blocks. It has the calls, statuses, error texts and
+ * headers of Core's REST and RPC interfaces, and faults on demand.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,8 +1,9 @@
 /**
- * A node in a process of its own: `fakeNodeProcess.ts SOURCE [OPTIONS]`. SOURCE is a folder of blocks `HEIGHT.bin`, or a
- * module whose default export returns blocks. OPTIONS are those of the node as JSON. Prints its URL, and ends when it is killed.
- * Lines on its standard input: `tip HEIGHT` shows the chain up to there, `fork FROM TIP` replaces the blocks from a height
- * on and shows the chain up to TIP, `fault JSON` adds a fault, `set JSON` changes options.
+ * Runs a fake node in its own process: `fakeNodeProcess.ts SOURCE [OPTIONS]`. SOURCE is a folder of blocks
+ * `HEIGHT.bin`, or a module whose default export returns blocks. OPTIONS are the options of the node as JSON. Prints
+ * its URL, and runs until it is killed. Commands on standard input, one per line: `tip HEIGHT` shows the chain up to
+ * this height. `fork FROM TIP` replaces the blocks from height FROM on, and shows the chain up to TIP. `fault JSON`
+ * adds a fault. `set JSON` changes options.
  */
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,4 +1,4 @@
-/** The flags of all commands for docs/commands.md, as `--help` prints them. */
+/** Renders the flags of all commands for docs/commands.md, as `--help` prints them. */
 import { helpOf } from '../../src/cli/help.ts';
 import { SERVE_COMMAND } from '../../src/hosts/command.ts';
 import { BUILD_COMMAND } from '../../src/pipeline/command.ts';

@@ -1,7 +1,7 @@
 /**
- * One folder for all files of a test run, removed at the end of the run. It is not removed after each test, because
- * ext4 hesitates to reuse the inodes of recently deleted files, which makes builds after a clean-up ten times slower.
- * Also one seed for all random choices, which is printed so that a run can be repeated.
+ * Makes one folder for all files of a test run, and removes it at the end of the run. Tests do not remove their files,
+ * because ext4 is slow to reuse inodes of recently deleted files. That would make later builds ten times slower. Also
+ * chooses one seed for all random choices, and prints the seed so that a run can be repeated.
  */
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, statfsSync } from 'node:fs';

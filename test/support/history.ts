@@ -1,5 +1,5 @@
 /**
- * A small chain and its files, with every possible change of both. Every change leaves the files consistent: each
+ * A small chain and its files, with every possible change of both. Each change leaves the files consistent: a
  * transaction is in one block, and all copies of a block are equal.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';

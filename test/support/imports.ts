@@ -1,4 +1,6 @@
-/** Which folders of the source import which, types included, and the picture of it in docs/architecture.md. */
+/**
+ * Finds which folders of the source import each other, including types, and draws the picture in docs/architecture.md.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';

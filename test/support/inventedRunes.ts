@@ -1,5 +1,5 @@
 /**
- * Invented runes with names like those of the chain: common words at the beginning, 13 letters or more, some with
+ * Invented runes with names like real ones: they begin with common words, have at least 13 letters, and some have
  * spacers.
  */
 import { createHash } from 'node:crypto';

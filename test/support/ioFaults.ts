@@ -1,4 +1,6 @@
-/** System calls of this process that fail when a test says so. The real functions of node:fs are wrapped: all else is the real disk. */
+/**
+ * Makes system calls of this process fail on demand. Wraps the functions of node:fs, and uses the real disk otherwise.
+ */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 

@@ -1,4 +1,4 @@
-/** Limits of test builds and pulls, and limits that little data crosses. */
+/** Limits for test builds and pulls, some so low that little data crosses them. */
 import { type LimitName, type Limits, limitsWith, type ReaderLimits, type ServerLimits } from '../../src/limits.ts';
 
 /** The default limits with the changes in the variable LIMITS. The exhaustive tier runs some suites a second time with TINY. */

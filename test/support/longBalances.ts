@@ -1,6 +1,6 @@
 /**
- * Long lists of balances: one rune and one address with many entries, and runes that were etched lately. Levels end below
- * 4,032, 4,464, 4,480, and at the tip.
+ * Long lists of balances: one rune and one address with many entries, and recently etched runes. Levels end below
+ * heights 4,032, 4,464 and 4,480, and at the tip.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Files from a node in which one address has very many unspent outputs. */
+/** Files as from a node, in which one address has very many unspent outputs. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';

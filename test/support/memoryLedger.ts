@@ -1,4 +1,4 @@
-/** A ledger in memory, and indexing of raw blocks with it. */
+/** A ledger in memory that indexes raw blocks. */
 import { hash } from 'node:crypto';
 import { type Block, BlockError, HEADER_BYTES, readBlock } from '../../src/runes/block.ts';
 import { hashText, outpointText } from '../../src/runes/bytes.ts';

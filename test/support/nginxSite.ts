@@ -1,4 +1,4 @@
-/** hosting/nginx/nginx.conf with the changes that its first lines ask an operator for. */
+/** Makes hosting/nginx/nginx.conf ready for a test, with the changes that its first lines ask of an operator. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './cli.ts';

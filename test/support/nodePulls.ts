@@ -1,4 +1,4 @@
-/** Expected results of pulls from a node: rows in files, answers of the API, and the bytes of the folder. */
+/** Checks the results of pulls from a node: rows in files, answers of the API, and the bytes of the folder. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { NETWORKS } from '../../src/runes/networks.ts';

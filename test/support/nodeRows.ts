@@ -1,4 +1,4 @@
-/** Rows that the protocol makes of raw blocks, as the files of a ledger export. Most of them lack an address. */
+/** Rows of raw blocks by the rules of the protocol, as the files of a ledger export. Most rows have no address. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { NETWORKS } from '../../src/runes/networks.ts';

@@ -1,4 +1,4 @@
-/** Generated runes messages, and what ord's own decoder (compiled to WebAssembly) makes of them. */
+/** Generated runes messages, and the results of ord's own decoder for them (compiled to WebAssembly). */
 import { Runestone } from '@saturnbtcio/ordinals-lib';
 import { decodeMessage, type Message } from '../../src/runes/message.ts';
 import { isMessage } from '../../src/runes/script.ts';

@@ -1,4 +1,4 @@
-/** Looks at the output of a test's build: verification, and the lists of changes. */
+/** Checks the output of a test build: verification, and the lists of changes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';

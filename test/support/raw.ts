@@ -1,4 +1,4 @@
-/** Bytes to a server, as they are, and everything that it sends until it closes the connection. */
+/** Sends bytes to a server unchanged, and reads its answer until it closes the connection. */
 import { connect, type Socket } from 'node:net';
 
 /** Resolves to all that was answered, as Latin-1, when the connection is closed by the server. */

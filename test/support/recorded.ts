@@ -1,4 +1,4 @@
-/** Builds of the recorded data that all files of a run share. */
+/** Builds of the recorded data, which all files of a test run share. */
 import { existsSync, mkdirSync, renameSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

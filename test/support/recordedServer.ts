@@ -1,4 +1,4 @@
-/** A server to pull from, for tests of pulls. */
+/** A server for tests to pull from. */
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 import { ApiServer } from './apiServer.ts';

@@ -1,4 +1,4 @@
-/** Activity records made up for tests. */
+/** Invented activity records for tests. */
 import { createHash } from 'node:crypto';
 
 export interface Activity {

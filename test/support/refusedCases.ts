@@ -1,4 +1,4 @@
-/** Cases of the case table that hosts without our code cannot answer. */
+/** Cases of the case table that hosts without code of this program cannot answer. */
 
 /** The cases that cannot be answered without code: 404 for what is an empty list in the API, 501 for windows and spellings that need code. */
 export const REFUSED_CASES: Readonly<Record<string, string>> = {

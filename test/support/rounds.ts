@@ -1,4 +1,4 @@
-/** Counts what an answer from an archive reads. */
+/** Counts the reads and rounds of reads of an answer from an archive. */
 import { PartCache } from '../../src/archive/partCache.ts';
 import { answerFromLists } from '../../src/pages/listAnswers.ts';
 import { respond } from '../../src/pages/respond.ts';

@@ -1,6 +1,6 @@
 /**
- * Headers that every host sends to browsers with each answer (see SECURITY.md). Written out here, so that a test
- * notices a change.
+ * Headers that every host sends to browsers with each answer (SECURITY.md). Repeated here, so that a test notices any
+ * change of the headers.
  */
 const everywhere = {
   'access-control-allow-origin': '*',

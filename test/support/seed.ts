@@ -1,4 +1,4 @@
-/** Random numbers that can be repeated: the seed of a run is printed at its start, and the variable SEED sets it. */
+/** Repeatable random numbers. A run prints its seed at the start. The variable SEED sets the seed. */
 import fc from 'fast-check';
 import { hex } from './records.ts';
 

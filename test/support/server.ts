@@ -1,4 +1,4 @@
-/** A real local server on a free port, and raw requests to it. */
+/** Starts a real local server on a free port, and sends raw requests to it. */
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';

@@ -1,4 +1,4 @@
-/** Runs the shell blocks of documents, in a fresh copy of the project for each document. */
+/** Runs the shell blocks of documents, with a fresh copy of the project for each document. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The files of a build that are not of the API, on every host: the pages for people, their scripts, documents and bulk data. */
+/**
+ * Checks the files of a build that are not part of the API, on every host: pages for people, scripts, documents and
+ * bulk data.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';

@@ -1,4 +1,6 @@
-/** Common parts of the test tiers: a folder and a seed for each run, and the list of slowest files at its end. */
+/**
+ * Common configuration of the test tiers: each run has a folder and a seed, and prints its slowest files at the end.
+ */
 import { env } from 'node:process';
 import type { ViteUserConfig } from 'vitest/config';
 import { BaseSequencer, type Reporter, type TestModule, type TestSpecification } from 'vitest/node';

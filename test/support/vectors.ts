@@ -1,6 +1,6 @@
 /**
- * The 720 recorded exchanges with the real server, and the rules by which a mirror answers otherwise. Every exception is decided in
- * docs/api.md; a vector that no rule names must be answered as recorded, byte for byte.
+ * The 720 recorded exchanges with the real server, and the rules for different answers of a mirror. docs/api.md states
+ * each rule. A mirror must answer a recording without a rule byte for byte.
  */
 import { readFileSync } from 'node:fs';
 import { Agent } from 'node:http';

@@ -1,4 +1,7 @@
-/** `npm run docs`: writes the parts of documents that follow from the source: the picture of the folders, and the flags. */
+/**
+ * `npm run docs`: writes the parts of documents that are generated from the source: the picture of the folders, and the
+ * flags.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from './cli.ts';
