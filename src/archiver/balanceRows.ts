@@ -10,13 +10,20 @@ import { countCrossing } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
 import type { UnsortedRows } from '../store/sortedRows.ts';
+import type { TableWith } from '../store/table.ts';
 import { writeLines } from '../write/lineFile.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { LevelForm } from './changes.ts';
 import { documentsOf, findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from './documents.ts';
-import { changesIn, digitsOf, joinedParts, partsOf } from './unitSql.ts';
+import { type Changes, changesIn, digitsOf, joinedParts, partsOf } from './unitSql.ts';
 
 type RowForm = Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>;
+
+/** Tables from which balances are made. */
+export interface BalanceSources extends Changes {
+  readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
+  readonly etchings: TableWith<'ordinal' | 'id'>;
+}
 
 /** The levels of a range of heights in the last build, undefined without documents. */
 export interface KnownLevel {
@@ -59,19 +66,22 @@ const extreme = (which: 'newest' | 'oldest', rows: string): string => {
  */
 export class BalanceRows {
   readonly #form: RowForm;
+  readonly #from: BalanceSources;
   readonly #store: Store;
   /** By the number of the level, from the lowest on; undefined for added levels. */
   readonly #levels: (KnownLevel | undefined)[] = [];
 
-  constructor(form: RowForm, store: Store) {
+  constructor(form: RowForm, from: BalanceSources, store: Store) {
     this.#form = form;
+    this.#from = from;
     this.#store = store;
   }
 
-  /** Creates the tables. Needs the table `etchings`. */
+  /** Creates the tables. */
   begin(): Promise<void> {
+    const { etchings, runes } = this.#from;
     return this.#store.run(`
-      CREATE OR REPLACE TEMP TABLE balance_runes AS SELECT ordinal, ${BALANCE} AS balance, ${HEAD} AS head FROM etchings JOIN state.runes USING (id);
+      CREATE OR REPLACE TEMP TABLE balance_runes AS SELECT ordinal, ${BALANCE} AS balance, ${HEAD} AS head FROM ${etchings} JOIN ${runes} USING (id);
       CREATE OR REPLACE TEMP TABLE level_pairs ${PAIRS};
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
   }
@@ -125,7 +135,7 @@ export class BalanceRows {
   async #addPairs({ first, last }: LevelRange, reused: readonly DocumentLevel[]): Promise<void> {
     const level = this.#level;
     await this.#store.run(`
-      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last)}) JOIN etchings USING (id);
+      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last, this.#from)}) JOIN ${this.#from.etchings} USING (id);
       CREATE OR REPLACE TEMP TABLE pair_parts ${PAIRS};
       CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
     await this.#load('pair_parts', 'address', this.#reusedPairs(reused));
