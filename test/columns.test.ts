@@ -142,7 +142,7 @@ describe('the tables of builds and of verification', () => {
     } finally {
       vi.restoreAllMocks();
     }
-    expect(new Set(Object.keys(found).map((name) => name.replace(/_[0-9]+$/, ''))).size).toBeGreaterThanOrEqual(28);
+    expect(new Set(Object.keys(found).map((name) => name.replace(/_[0-9]+$/, ''))).size).toBeGreaterThanOrEqual(26);
     expect(found).toEqual(expected);
   });
 });

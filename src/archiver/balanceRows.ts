@@ -17,10 +17,8 @@ import type { LevelForm } from './changes.ts';
 import { documentsOf, findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from './documents.ts';
 import { type Changes, changesIn, digitsOf, joinedParts, partsOf } from './unitSql.ts';
 
-type RowForm = Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>;
-
-/** Tables from which balances are made. */
-export interface BalanceSources extends Changes {
+/** From what balances are made, and how. */
+export interface RowForm extends Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>, Changes {
   readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
   readonly etchings: TableWith<'ordinal' | 'id'>;
 }
@@ -66,20 +64,18 @@ const extreme = (which: 'newest' | 'oldest', rows: string): string => {
  */
 export class BalanceRows {
   readonly #form: RowForm;
-  readonly #from: BalanceSources;
   readonly #store: Store;
   /** By the number of the level, from the lowest on; undefined for added levels. */
   readonly #levels: (KnownLevel | undefined)[] = [];
 
-  constructor(form: RowForm, from: BalanceSources, store: Store) {
+  constructor(form: RowForm, store: Store) {
     this.#form = form;
-    this.#from = from;
     this.#store = store;
   }
 
   /** Creates the tables. */
   begin(): Promise<void> {
-    const { etchings, runes } = this.#from;
+    const { etchings, runes } = this.#form;
     return this.#store.run(`
       CREATE OR REPLACE TEMP TABLE balance_runes AS SELECT ordinal, ${BALANCE} AS balance, ${HEAD} AS head FROM ${etchings} JOIN ${runes} USING (id);
       CREATE OR REPLACE TEMP TABLE level_pairs ${PAIRS};
@@ -135,7 +131,7 @@ export class BalanceRows {
   async #addPairs({ first, last }: LevelRange, reused: readonly DocumentLevel[]): Promise<void> {
     const level = this.#level;
     await this.#store.run(`
-      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last, this.#from)}) JOIN ${this.#from.etchings} USING (id);
+      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last, this.#form)}) JOIN ${this.#form.etchings} USING (id);
       CREATE OR REPLACE TEMP TABLE pair_parts ${PAIRS};
       CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
     await this.#load('pair_parts', 'address', this.#reusedPairs(reused));

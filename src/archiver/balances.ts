@@ -6,29 +6,24 @@ import { type DocumentLevel, lastRanked } from '../archive/levels.ts';
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import { type Store, text } from '../store/duckdb.ts';
 import type { UnsortedRows } from '../store/sortedRows.ts';
-import { BalanceRows, type BalanceSources, type KnownLevel } from './balanceRows.ts';
+import { BalanceRows, type KnownLevel, type RowForm } from './balanceRows.ts';
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from './changes.ts';
 import type { LevelPlan } from './listedRecords.ts';
 
-export interface BalanceForm extends LevelForm<'addresses' | 'holders'> {
+export interface BalanceForm extends LevelForm<'addresses' | 'holders'>, RowForm {
   /** The highest block. */
   readonly tip: number;
 }
 
 /** Writes the levels that the last build does not have. */
-export async function writeBalances(
-  plans: readonly LevelPlan[],
-  form: BalanceForm,
-  from: BalanceSources,
-  store: Store,
-): Promise<BalanceTables> {
+export async function writeBalances(plans: readonly LevelPlan[], form: BalanceForm, store: Store): Promise<BalanceTables> {
   const lists = form.old?.root.lists;
   const before = lists?.balances;
   const ranked = lastRanked(form.tip, form.limits.listLevels);
   const wasRanked = lastRanked(lists?.tip ?? -1, form.limits.listLevels);
   const addresses: DocumentLevel[] = [];
   const holders: HolderLevel[] = [];
-  const rows = new BalanceRows(form, from, store);
+  const rows = new BalanceRows(form, store);
   await rows.begin();
   const write = (kind: 'addresses' | 'holders', plan: LevelPlan, unsorted: UnsortedRows) =>
     writeDocuments(form.writer(kind, plan), plan, documentsIn(unsorted, form.limits, store));
@@ -50,12 +45,12 @@ export async function writeBalances(
     if (level.holders !== undefined) holders.push(level.holders);
   }
   await rows.end();
-  const unbalanced = await findUnbalanced(holders, from, store);
+  const unbalanced = await findUnbalanced(holders, form, store);
   return { addresses, holders, ...(unbalanced === undefined ? {} : { unbalanced }) };
 }
 
 /** Finds runes with a balance below zero after the highest block. */
-async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: BalanceSources, store: Store): Promise<Unbalanced | undefined> {
+async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowForm, store: Store): Promise<Unbalanced | undefined> {
   const sums = new Map<number, number>();
   for (const { belowZero = [] } of levels) for (const [ordinal, change] of belowZero) sums.set(ordinal, (sums.get(ordinal) ?? 0) + change);
   const all = [...sums].filter(([, balances]) => balances > 0).map(([ordinal]) => ordinal);

@@ -16,7 +16,7 @@ import type { StateTables } from '../state/state.ts';
 import type { BlockChanges } from '../state/update.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
-import type { Table } from '../store/table.ts';
+import { columns, type Table } from '../store/table.ts';
 import { SpoolReader } from '../write/blockSpool.ts';
 import { inflate } from '../write/compress.ts';
 import { LineFile } from '../write/lineFile.ts';
@@ -36,18 +36,11 @@ export interface ArchiveSources {
  * of its page among those of the block, and `in_page` the number in the page.
  */
 const LISTED = {
-  block_height: 'BIGINT',
-  record: 'BIGINT',
-  rune_id: 'VARCHAR',
-  address: 'VARCHAR',
-  operation: 'VARCHAR',
-  amount: 'VARCHAR',
-  page_offset: 'BIGINT',
-  page_bytes: 'BIGINT',
-  in_page: 'BIGINT',
+  ...columns('block_height BIGINT, record BIGINT, rune_id VARCHAR, address VARCHAR'),
+  ...columns('operation VARCHAR, amount VARCHAR, page_offset BIGINT, page_bytes BIGINT, in_page BIGINT'),
 } as const;
 
-const PAGES = { block_height: 'BIGINT', page: 'BIGINT', page_offset: 'BIGINT', page_bytes: 'BIGINT' } as const;
+const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
 
 /** The records of all blocks that are in a plan but in none of its reused levels. */
 export interface ListedRecords {

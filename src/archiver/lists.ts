@@ -56,10 +56,10 @@ export async function writeLists(
   const plans = planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined);
 
   const writer = () => new DocumentWriter(objectSize, limits, put);
-  const form = now && { etchings: now.table, state, dialect: site.dialect, hasCounts: now.hasCounts, limits };
-  const etchings = form && {
+  const etchingForm = now && { etchings: now.table, state, dialect: site.dialect, hasCounts: now.hasCounts, limits };
+  const etchings = etchingForm && {
     total: now.total,
-    levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], form, writer, store),
+    levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], etchingForm, writer, store),
   };
   // Without etchings, names are those of the records. So a build that lost its etchings has no level to continue.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
@@ -71,9 +71,9 @@ export async function writeLists(
   const { records } = listed;
   const activity = await writeActivity(plans, old, { blocks: state.blocks, records, objectSize, limits, scratch }, put, store);
   const levels = { limits, old, writer, scratch };
-  const from = hasBalances ? { records, runes: state.runes, etchings: now.table } : undefined;
-  const balances = from && (await writeBalances(plans, { ...levels, tip }, from, store));
-  if (hasOutputs) return { ...common, activity, balances, outputs: await writeOutputs(plans, levels, listed, sources, store) };
+  const form = { ...levels, tip, records, runes: state.runes };
+  const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;
+  if (hasOutputs) return { ...common, activity, balances, outputs: await writeOutputs(plans, { ...levels, ...sources, listed }, store) };
   await forgetSpent(state, store);
   return { ...common, activity, balances };
 }

@@ -32,24 +32,19 @@ export async function knowsSpent({ files }: StateTables, store: Store): Promise<
 const KINDS = ['outputs', 'addresses', 'starts'] as const;
 type OutputKind = (typeof KINDS)[number];
 
-type OutputForm = LevelForm<OutputKind>;
+interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
+  readonly listed: ListedRecords;
+}
 
 /**
  * Writes the levels that the last build does not have, and updates the spent outputs in the state. Throws a
  * ChangedArchiveError when a level has to be made of blocks whose spent outputs are no longer known.
  */
-export async function writeOutputs(
-  plans: readonly LevelPlan[],
-  form: OutputForm,
-  listed: ListedRecords,
-  sources: ArchiveSources,
-  store: Store,
-): Promise<OutputTables> {
-  const { old, scratch, limits, writer } = form;
+export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm, store: Store): Promise<OutputTables> {
+  const { old, scratch, limits, writer, state } = form;
   const before = old?.root.lists?.outputs;
-  const { state } = sources;
-  await listSpent(old !== undefined, limits, listed, sources, store);
-  await listReceived(listed, sources, store);
+  await listSpent(form, store);
+  await listReceived(form, store);
   const known = plans.flatMap((plan) => reusedLevels(plan, before?.outputs));
   const lists = await AddressOutputs.begin(
     { old, known, writer, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
@@ -71,10 +66,7 @@ export async function writeOutputs(
         outputs = await writeDocuments(writer('outputs', plan), plan, joined);
       });
       const byAddress = reused('addresses');
-      level = {
-        outputs,
-        ...(await lists.write(plan, byAddress, await rowsOf(plan, plan === plans[0], cancelled, byAddress, state, form))),
-      };
+      level = { outputs, ...(await lists.write(plan, byAddress, await rowsOf(plan, plan === plans[0], cancelled, byAddress, form))) };
     }
     for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
   }
@@ -83,14 +75,9 @@ export async function writeOutputs(
 }
 
 /** Makes the table of outputs that listed blocks spend, and updates the state. */
-async function listSpent(
-  isIncremental: boolean,
-  { spentBlocks }: Limits,
-  { pages }: ListedRecords,
-  { state, input, changes: { written, replaced } }: ArchiveSources,
-  store: Store,
-): Promise<void> {
-  const recalled = `SELECT DISTINCT block_height FROM ${pages} ANTI JOIN ${written} USING (block_height)`;
+async function listSpent({ old, limits: { spentBlocks }, listed, state, input, changes }: OutputForm, store: Store): Promise<void> {
+  const { written, replaced } = changes;
+  const recalled = `SELECT DISTINCT block_height FROM ${listed.pages} ANTI JOIN ${written} USING (block_height)`;
   const spent = `SELECT * FROM ${input.spent} SEMI JOIN ${written} USING (block_height)`;
   const { oldest, lost } = await store.row(
     `SELECT coalesce((SELECT block_height FROM ${state.tip}), 0) - ${spentBlocks} AS oldest,
@@ -100,7 +87,7 @@ async function listSpent(
   // Older ones are forgotten.
   if (oldest > 0) countCrossing('spentBlocks');
   if (lost > 0) throw new ChangedArchiveError('a block has changed above which the spent outputs are not all known any more');
-  const from = isIncremental ? `greatest(${oldest}, coalesce((SELECT first FROM ${state.spentFrom}), ${oldest}))` : oldest;
+  const from = old !== undefined ? `greatest(${oldest}, coalesce((SELECT first FROM ${state.spentFrom}), ${oldest}))` : oldest;
   await store.run(`DELETE FROM ${state.spent} WHERE block_height IN (SELECT block_height FROM ${replaced});
     CREATE OR REPLACE TEMP TABLE listed_spent AS ${spent} UNION ALL SELECT * FROM ${state.spent} SEMI JOIN (${recalled}) USING (block_height);
     CREATE OR REPLACE TEMP TABLE kept_from AS SELECT ${from}::BIGINT AS first;
@@ -115,18 +102,18 @@ export const forgetSpent = ({ spent, spentFrom }: StateTables, store: Store): Pr
   store.run(`DELETE FROM ${spent}; DELETE FROM ${spentFrom}`);
 
 /** Creates the view `received` of what outputs of listed blocks received, whether they are spent or not. */
-async function listReceived({ recalled: file }: ListedRecords, { input, changes }: ArchiveSources, store: Store): Promise<void> {
+async function listReceived({ listed: { recalled }, input, changes }: OutputForm, store: Store): Promise<void> {
   const columns = 'block_height, tx_id, vout, tx_index, "timestamp", address, rune_id, amount';
   const written = `SELECT ${columns} FROM ${input.kept} SEMI JOIN ${changes.written} USING (block_height) WHERE operation = 'receive'`;
   const location = 'STRUCT(block_height BIGINT, tx_id VARCHAR, tx_index BIGINT, "timestamp" BIGINT, vout BIGINT)';
   const record = `STRUCT(rune STRUCT(id VARCHAR), address VARCHAR, operation VARCHAR, amount VARCHAR, location ${location})`;
   const at = (name: string) => `record.location.${name} AS ${name}`;
-  const recalled = (
-    pages: string,
+  const recalledRows = (
+    file: string,
   ) => `SELECT ${at('block_height')}, right(record.location.tx_id, 64) AS tx_id, ${at('vout')}, ${at('tx_index')},
       record.location."timestamp" AS "timestamp", record.address AS address, record.rune.id AS rune_id, record.amount AS amount
-    FROM (SELECT unnest(results) AS record FROM ${pages}) WHERE record.operation = 'receive'`;
-  const all = file === undefined ? written : `${written} UNION ALL ${recalled(recalledPages(file, `results: '${record}[]'`))}`;
+    FROM (SELECT unnest(results) AS record FROM ${recalledPages(file, `results: '${record}[]'`)}) WHERE record.operation = 'receive'`;
+  const all = recalled === undefined ? written : `${written} UNION ALL ${recalledRows(recalled)}`;
   await store.run(`CREATE OR REPLACE TEMP VIEW received AS
     SELECT * EXCLUDE (tx_id, vout), tx_id || ':' || vout AS "output" FROM (${all}) WHERE vout IS NOT NULL`);
 }
@@ -175,8 +162,7 @@ async function rowsOf(
   isLowest: boolean,
   cancelled: LineFile,
   reused: readonly DocumentLevel[],
-  state: StateTables,
-  { old, scratch, limits }: OutputForm,
+  { old, scratch, limits, state }: OutputForm,
 ): Promise<LevelRows> {
   const removed = await writeLines(join(scratch, 'removed-outputs.ndjson'), (lines) => {
     if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, lines);

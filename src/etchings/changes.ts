@@ -2,7 +2,6 @@
  * Finds the etchings that a build changed.
  */
 import { int, type Store, text } from '../store/duckdb.ts';
-import type { TableWith } from '../store/table.ts';
 import type { Etchings } from './facts.ts';
 
 /** SQL that is true for rows of counts that change an etching. Sends and receipts do not. */
@@ -32,7 +31,7 @@ const rowsOnlyIn = (one: Etchings, other: Etchings): string => `SELECT * FROM ${
 /** Returns the lowest height whose etchings changed; infinity if none did. */
 export async function lowestChange(before: Etchings, now: Etchings, store: Store): Promise<number> {
   const { lowest } = await store.row(
-    `SELECT coalesce(min(block_height), -1) AS lowest 
+    `SELECT coalesce(min(block_height), -1) AS lowest
      FROM (SELECT block_height FROM (${rowsOnlyIn(now, before)}) UNION ALL SELECT block_height FROM (${rowsOnlyIn(before, now)}))`,
     { lowest: int },
   );
@@ -43,17 +42,11 @@ export async function lowestChange(before: Etchings, now: Etchings, store: Store
  * Returns the first letters of the names of added etchings: of those that the protocol may have, only letters. Undefined
  * if an etching was lost or its row changed, so that others than these may have changed.
  */
-export async function newFirstLetters(
-  count: number,
-  before: Etchings,
-  now: Etchings,
-  runes: TableWith<'id' | 'name'>,
-  store: Store,
-): Promise<string[] | undefined> {
+export async function newFirstLetters(count: number, before: Etchings, now: Etchings, store: Store): Promise<string[] | undefined> {
   const { lost } = await store.row(`SELECT count(*) AS lost FROM (${rowsOnlyIn(before, now)})`, { lost: int });
   if (lost > 0) return undefined;
   const rows = await store.rows(
-    `SELECT DISTINCT left(name, ${count}) AS letters FROM ${runes} WHERE id IN (SELECT id FROM (${rowsOnlyIn(now, before)})) AND regexp_full_match(name, '[A-Z]+')`,
+    `SELECT DISTINCT left(name, ${count}) AS letters FROM ${now.runes} WHERE id IN (SELECT id FROM (${rowsOnlyIn(now, before)})) AND regexp_full_match(name, '[A-Z]+')`,
     { letters: text },
   );
   return rows.map(({ letters }) => letters);

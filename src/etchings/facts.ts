@@ -3,15 +3,16 @@
  */
 import type { StateTables } from '../state/state.ts';
 import { int, type Store } from '../store/duckdb.ts';
-import type { Table, TableWith } from '../store/table.ts';
+import { columns, type Table, type TableWith } from '../store/table.ts';
 
 /** Columns of etchings. `ordinal` counts from 0; `row_hash` is a hash of the row in the runes table. */
-const ETCHINGS = { ordinal: 'BIGINT', id: 'VARCHAR', block_height: 'BIGINT', row_hash: 'HUGEINT' } as const;
+const ETCHINGS = columns('ordinal BIGINT, id VARCHAR, block_height BIGINT, row_hash HUGEINT');
 export type EtchingTable = Table<typeof ETCHINGS>;
 
 export interface Etchings {
   /** In the order of the etchings: by block, transaction and number. */
   readonly table: EtchingTable;
+  readonly runes: StateTables['runes'];
   /** Number of etchings: the runes of the runes table up to the tip. */
   readonly total: number;
   /** True when the data has all mints and burns, because it begins at the chain's first rune block. */
@@ -64,7 +65,7 @@ export async function listEtchings(state: StateTables, store: Store): Promise<Et
     { total: int, gaps: int, firsts: int },
   );
   const hasCounts = gaps === 0 && firsts > 0 && !(await hasUnreadBlocks(state, store));
-  return { table: await orderEtchings(state.runes, tip, store), total, hasCounts };
+  return { table: await orderEtchings(state.runes, tip, store), runes: state.runes, total, hasCounts };
 }
 
 /**

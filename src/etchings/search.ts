@@ -14,8 +14,6 @@ import { yieldNow } from '../yieldNow.ts';
 import { newFirstLetters } from './changes.ts';
 import type { Etchings } from './facts.ts';
 
-type RuneTables = Pick<StateTables, 'runes' | 'blockRunes'>;
-
 /**
  * Writes the files whose runes may have changed since the last build, whose etchings are `before`. Returns the paths of
  * files in the output `root` that are no longer needed.
@@ -24,15 +22,15 @@ export async function writeSearchFiles(
   root: string,
   before: Etchings | undefined,
   now: Etchings | undefined,
-  state: RuneTables,
+  blockRunes: StateTables['blockRunes'],
   sink: Pick<FileSink, 'file'>,
   store: Store,
 ): Promise<string[]> {
   const isKnown = before !== undefined && now !== undefined;
-  const letters = isKnown ? await newFirstLetters(FIRST_LETTERS, before, now, state.runes, store) : undefined;
+  const letters = isKnown ? await newFirstLetters(FIRST_LETTERS, before, now, store) : undefined;
   if (letters?.length === 0) return [];
   const written = new Set<string>();
-  for (const [path, content] of searchFiles(await readRunes(now, letters, state, store))) {
+  for (const [path, content] of searchFiles(await readRunes(now, letters, blockRunes, store))) {
     sink.file(path, Buffer.from(content));
     written.add(path);
     await yieldNow();
@@ -46,7 +44,7 @@ export async function writeSearchFiles(
 async function readRunes(
   etchings: Etchings | undefined,
   letters: readonly string[] | undefined,
-  state: RuneTables,
+  blockRunes: StateTables['blockRunes'],
   store: Store,
 ): Promise<NamedRune[]> {
   const columns = { id: text, number: int, name: text, spaced_name: text, symbol: nullable(text) };
@@ -54,12 +52,12 @@ async function readRunes(
   const isWanted = first === undefined ? '' : `WHERE left(name, ${FIRST_LETTERS}) IN (${first})`;
   if (etchings !== undefined)
     return store.rows(
-      `SELECT id, number, name, spaced_name, symbol FROM ${etchings.table} JOIN ${state.runes} USING (id) ${isWanted}`,
+      `SELECT id, number, name, spaced_name, symbol FROM ${etchings.table} JOIN ${etchings.runes} USING (id) ${isWanted}`,
       columns,
     );
   return store.rows(
     `SELECT rune_id AS id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, NULL::VARCHAR AS symbol
-     FROM ${state.blockRunes} GROUP BY rune_id`,
+     FROM ${blockRunes} GROUP BY rune_id`,
     columns,
   );
 }

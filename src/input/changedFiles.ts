@@ -7,7 +7,7 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import { InputError } from '../errors.ts';
 import { int, type Store, text, type Values } from '../store/duckdb.ts';
-import type { TableWith } from '../store/table.ts';
+import { columns, type TableWith } from '../store/table.ts';
 import { Checksums, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
@@ -16,16 +16,9 @@ import { unreadable } from './unreadable.ts';
  * Columns of input files in the state. `id` is the `source` of their records; times are in nanoseconds; `digest` is the
  * SHA-256 of the content.
  */
-export const FILES = {
-  id: 'INTEGER',
-  name: 'VARCHAR',
-  form: 'VARCHAR',
-  size: 'BIGINT',
-  mtime: 'VARCHAR',
-  ctime: 'VARCHAR',
-  inode: 'VARCHAR',
-  digest: 'VARCHAR',
-} as const;
+export const FILES = columns(
+  'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime VARCHAR, ctime VARCHAR, inode VARCHAR, digest VARCHAR',
+);
 
 const KNOWN_FILE = { id: int, name: text, form: text, size: int, mtime: text, ctime: text, inode: text, digest: text } as const;
 type KnownFile = Values<typeof KNOWN_FILE>;

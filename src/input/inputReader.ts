@@ -6,7 +6,7 @@
  */
 import { basename, join } from 'node:path';
 import { int } from '../store/duckdb.ts';
-import type { Table, TableWith } from '../store/table.ts';
+import { columns, type Table, type TableWith } from '../store/table.ts';
 import { reportBadRecords } from './badRecords.ts';
 import { BLOCKS_FILE } from './blocksRead.ts';
 import { isInCanonicalForm, withCanonicalCells } from './canonicalForm.ts';
@@ -20,10 +20,10 @@ import { Report } from './report.ts';
 import { ledgersToReadAgain, leftOutSelect, loadRunes, type Runes } from './runes.ts';
 
 /** Columns of the blocks of input files. `records` is 0 when the build left out all rows of the block. */
-export const HELD = { source: 'INTEGER', block_height: 'BIGINT', block_hash: 'VARCHAR', records: 'BIGINT' } as const;
+export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
 
 /** Columns of ledger rows without a rune, which builds leave out: `records` counts them by file, block and rune. */
-export const LEFT_OUT = { source: 'INTEGER', block_height: 'BIGINT', rune_id: 'VARCHAR', records: 'BIGINT' } as const;
+export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
 export class InputReader {
   readonly #unchanged: readonly UnchangedFile[];

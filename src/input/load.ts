@@ -8,7 +8,7 @@
  */
 import { InputError } from '../errors.ts';
 import { int } from '../store/duckdb.ts';
-import type { Table } from '../store/table.ts';
+import { type Columns, columns, type Table } from '../store/table.ts';
 import { describeRange } from './blockRange.ts';
 import { type BlocksRead, readBlocksFiles } from './blocksRead.ts';
 import { type FileRow, type Selection, selectFiles } from './changedFiles.ts';
@@ -22,7 +22,7 @@ import { checkRunesAreKnown, SHIFT_DECIMALS } from './runes.ts';
 /** Input that was read, of which the transactions are not checked yet. */
 export interface ReadInput extends Pick<KeptBlocks, 'kept' | 'blocks' | 'transactions' | 'counts'>, Pick<Activity, 'spent'> {
   /** Blocks that a changed, new or removed file has. */
-  readonly affected: Table<{ readonly block_height: 'BIGINT' }>;
+  readonly affected: Table<Columns<'block_height BIGINT'>>;
   readonly found: readonly InputFile[];
   readonly selection: Selection;
   readonly reader: InputReader;
@@ -64,7 +64,7 @@ export async function readInput(inputs: readonly string[], own: readonly string[
     const gone = selection.gone.length === 0 ? '(NULL)' : `(${selection.gone.join(', ')})`;
     const affected = await store.table(
       'affected',
-      { block_height: 'BIGINT' },
+      columns('block_height BIGINT'),
       `SELECT block_height FROM ${reader.holds} UNION SELECT block_height FROM ${known.held} WHERE source IN ${gone}`,
     );
     await reader.readRelated(affected);

@@ -2,7 +2,7 @@
  * Turns all raw sources into canonical records: one row per record, with the same columns for every form of input.
  */
 import { int, type Store } from '../store/duckdb.ts';
-import type { Table, TableWith } from '../store/table.ts';
+import { columns, type Table, type TableWith } from '../store/table.ts';
 import { isInRange } from './blockRange.ts';
 import { isClustered, isTableClustered } from './clustering.ts';
 import { HELD, type InputReader } from './inputReader.ts';
@@ -15,7 +15,7 @@ import { assembleSavedResponses } from './savedResponses.ts';
 const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
 
 /** Columns of outputs that blocks spend, as `txid:vout`. `address` is NULL if the output has none. */
-export const SPENT = { block_height: 'BIGINT', output: 'VARCHAR', address: 'VARCHAR' } as const;
+export const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCHAR');
 
 /** The records of affected blocks. */
 export interface Activity {

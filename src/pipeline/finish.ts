@@ -74,7 +74,7 @@ export async function finishBuild(build: OpenBuild, loaded: Loaded, rendered: Re
       const updated = await updateState(build, loaded, rendered);
       const { blocks, etchings } = updated;
       const outdated = await writeDataFiles(build, loaded, blocks, sink);
-      const outdatedSearch = await writeSearchFiles(out, etchings.before, etchings.now, state, sink, store);
+      const outdatedSearch = await writeSearchFiles(out, etchings.before, etchings.now, state.blockRunes, sink, store);
       // The manifest counts the archive's files.
       const othersBefore = totals.files - totals.kept;
       const archive = await archiveOf(build, loaded, rendered, updated, (path, content) => sink.file(path, content));

@@ -35,6 +35,7 @@ import { defaultLimit, type Site } from '../pages/site.ts';
 import type { StateTables } from '../state/state.ts';
 import type { BlockChanges } from '../state/update.ts';
 import { int, literal, nullable, type Store, text, type Values } from '../store/duckdb.ts';
+import { columns } from '../store/table.ts';
 import type { PathList } from '../write/pathList.ts';
 import { yieldNow } from '../yieldNow.ts';
 
@@ -233,7 +234,7 @@ export async function sweep(
 async function sweepTransactions(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
   const present = await store.append(
     'present',
-    { name: 'VARCHAR' },
+    columns('name VARCHAR'),
     namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]),
   );
   const encodings = encodingsOf({ limit: defaultLimit(site), offset: 0 }, Number.POSITIVE_INFINITY, site);

@@ -17,7 +17,7 @@ import { literal, type Store, text } from '../store/duckdb.ts';
 import { firstLineOf, isDamage, isDuckDBError, isFileError } from '../store/failures.ts';
 import { attachDatabase } from '../store/lock.ts';
 import { removeIfPossible, unusableCache } from '../store/scratch.ts';
-import { type ColumnTypes, definitionOf, Table } from '../store/table.ts';
+import { type ColumnTypes, columns, definitionOf, Table } from '../store/table.ts';
 import { VERSION } from '../version.ts';
 
 const FILE = 'state.duckdb';
@@ -41,75 +41,68 @@ class DamagedStateError extends Error {
  * `spent_digest` that of the outputs that the block spends, which are not in records; empty if the input does not say.
  */
 export const WRITTEN = {
-  block_height: 'BIGINT',
-  block_hash: 'VARCHAR',
-  records: 'BIGINT',
-  transactions: 'BIGINT',
-  operations: 'VARCHAR',
-  digest: 'VARCHAR',
-  spent_digest: 'VARCHAR',
-  files: 'BIGINT',
-  bytes: 'BIGINT',
-  packed: 'BIGINT',
+  ...columns('block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR'),
+  ...columns('digest VARCHAR, spent_digest VARCHAR, files BIGINT, bytes BIGINT, packed BIGINT'),
 } as const;
 
 /** `timestamp`: seconds since 1970. */
 export const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
 
 /** `first`: the number of the transaction's first record in its block. */
-export const TRANSACTIONS = { tx_id: 'VARCHAR', block_height: 'BIGINT', records: 'BIGINT', first: 'BIGINT' } as const;
+export const TRANSACTIONS = columns('tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT');
 
-const stored = <Columns extends ColumnTypes>(name: string, columns: Columns) => new Table(`state.${name}`, columns);
+/** Names tables in a database or schema. */
+class Place {
+  readonly #name: string;
 
-export class StateTables {
-  /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
-  readonly basis = stored('basis', { program: 'VARCHAR', settings: 'VARCHAR', manifest: 'VARCHAR' });
-  readonly files = stored('files', FILES);
-  /** Ranges of heights that the sources of the input have read, also without records. Empty if the input does not say. */
-  readonly readBlocks = stored('read_blocks', { first: 'BIGINT', last: 'BIGINT' });
-  /** One row: the last block that was read, also if it has no records. None without blocks. */
-  readonly tip = stored('tip', { block_height: 'BIGINT', block_hash: 'VARCHAR' });
-  /** The blocks of each input file. */
-  readonly held = stored('held', HELD);
-  readonly leftOut = stored('left_out', LEFT_OUT);
-  readonly runes = stored('runes', RUNES);
-  readonly blocks = stored('blocks', BLOCKS);
-  readonly blockRunes = stored('block_runes', BLOCK_RUNES);
-  /** Empty in layout `archive`, which has a table of ids. */
-  readonly transactions = stored('transactions', TRANSACTIONS);
-  /** Parquet files by the first height of their range; `digest` is the SHA-256 of the content. */
-  readonly ranges = stored('ranges', { first: 'BIGINT', bytes: 'BIGINT', digest: 'VARCHAR' });
-  /** Outputs spent in the newest blocks, as far as files from a node say (archiver/outputs.ts). */
-  readonly spent = stored('spent', SPENT);
-  /** One row: from which height on `spent` is complete. None if a build had no outputs. */
-  readonly spentFrom = stored('spent_from', { first: 'BIGINT' });
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  protected table<Columns extends ColumnTypes>(name: string, columns: Columns): Table<Columns> {
+    return new Table(`${this.#name}.${name}`, columns);
+  }
 }
 
-/** Tables of the last build, all empty in a full build. */
-export type KnownTables = Pick<StateTables, 'files' | 'held' | 'leftOut' | 'runes' | 'blocks' | 'transactions' | 'ranges'>;
+export class StateTables extends Place {
+  /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
+  readonly basis = this.table('basis', columns('program VARCHAR, settings VARCHAR, manifest VARCHAR'));
+  readonly files = this.table('files', FILES);
+  /** Ranges of heights that the sources of the input have read, also without records. Empty if the input does not say. */
+  readonly readBlocks = this.table('read_blocks', columns('first BIGINT, last BIGINT'));
+  /** One row: the last block that was read, also if it has no records. None without blocks. */
+  readonly tip = this.table('tip', columns('block_height BIGINT, block_hash VARCHAR'));
+  /** The blocks of each input file. */
+  readonly held = this.table('held', HELD);
+  readonly leftOut = this.table('left_out', LEFT_OUT);
+  readonly runes = this.table('runes', RUNES);
+  readonly blocks = this.table('blocks', BLOCKS);
+  readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
+  /** Empty in layout `archive`, which has a table of ids. */
+  readonly transactions = this.table('transactions', TRANSACTIONS);
+  /** Parquet files by the first height of their range; `digest` is the SHA-256 of the content. */
+  readonly ranges = this.table('ranges', columns('first BIGINT, bytes BIGINT, digest VARCHAR'));
+  /** Outputs spent in the newest blocks, as far as files from a node say (archiver/outputs.ts). */
+  readonly spent = this.table('spent', SPENT);
+  /** One row: from which height on `spent` is complete. None if a build had no outputs. */
+  readonly spentFrom = this.table('spent_from', columns('first BIGINT'));
+}
 
 export class State extends StateTables {
   readonly #store: Store;
   readonly #cache: string | undefined;
   readonly #settings: object;
-  /** What the last build left. Valid up to `begin`. */
-  readonly known: KnownTables;
+  /** The tables of the last build up to `begin`, all empty in a full build. */
+  readonly known: StateTables;
   /** The reason for a full build; undefined for an incremental build. */
   readonly whyFull: string | undefined;
   /** True when this build created the file and has not committed anything to it. */
   #isBlank: boolean;
   #inTransaction = false;
 
-  private constructor(
-    store: Store,
-    cache: string | undefined,
-    settings: object,
-    nothing: KnownTables | undefined,
-    whyFull: string | undefined,
-    isBlank: boolean,
-  ) {
-    super();
-    this.known = nothing ?? this;
+  private constructor(store: Store, cache: string | undefined, settings: object, whyFull: string | undefined, isBlank: boolean) {
+    super('state');
+    this.known = whyFull === undefined ? this : NOTHING;
     this.#store = store;
     this.#cache = cache;
     this.#settings = settings;
@@ -133,16 +126,17 @@ export class State extends StateTables {
     manifest: string | undefined,
     whyFull?: string,
   ): Promise<State> {
+    await store.run('CREATE SCHEMA IF NOT EXISTS nothing');
+    await createTables(NOTHING, store);
     if (cache === undefined) {
       await store.run("ATTACH ':memory:' AS state");
-      return new State(store, cache, settings, await knownNothing(store), 'a dry run has no cache', false);
+      return new State(store, cache, settings, 'a dry run has no cache', false);
     }
     const isBlank = !existsSync(join(cache, FILE));
     try {
       await attachFile(store, cache);
       const mismatch = await whyNot(store, JSON.stringify(settings), manifest);
-      const reason = whyFull ?? mismatch;
-      return new State(store, cache, settings, reason === undefined ? undefined : await knownNothing(store), reason, isBlank);
+      return new State(store, cache, settings, whyFull ?? mismatch, isBlank);
     } catch (error) {
       // The queries above use only this file, so any DuckDB error is about it.
       if (isDuckDBError(error)) throw new DamagedStateError(firstLineOf(error));
@@ -154,9 +148,7 @@ export class State extends StateTables {
   async begin(): Promise<void> {
     await this.#store.run('BEGIN TRANSACTION');
     this.#inTransaction = true;
-    if (this.whyFull === undefined) return;
-    const tables = Object.values(TABLES).map((table) => `CREATE OR REPLACE TABLE ${table} (${definitionOf(table.columns)})`);
-    await this.#store.run(tables.join('; '));
+    if (this.whyFull !== undefined) await createTables(TABLES, this.#store);
   }
 
   /** Commits the transaction. The state then describes the output with this manifest. */
@@ -177,21 +169,18 @@ export class State extends StateTables {
 /** Returns the paths of the state file and of DuckDB's write-ahead log. */
 const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
 
-const TABLES: StateTables = new StateTables();
+/** Empties all tables, and creates those that are missing. */
+const createTables = (tables: StateTables, store: Store): Promise<void> =>
+  store.run(
+    Object.values({ ...tables })
+      .map((table) => `CREATE OR REPLACE TABLE ${table} (${definitionOf(table.columns)})`)
+      .join('; '),
+  );
 
-/** Makes empty tables for a build that continues nothing. */
-async function knownNothing(store: Store): Promise<KnownTables> {
-  const { files, held, leftOut, runes, blocks, transactions, ranges } = TABLES;
-  return {
-    files: await store.table('files', files.columns),
-    held: await store.table('held', held.columns),
-    leftOut: await store.table('left_out', leftOut.columns),
-    runes: await store.table('runes', runes.columns),
-    blocks: await store.table('blocks', blocks.columns),
-    transactions: await store.table('transactions', transactions.columns),
-    ranges: await store.table('ranges', ranges.columns),
-  };
-}
+const TABLES = new StateTables('state');
+
+/** Tables in memory, for a build that continues nothing. */
+const NOTHING = new StateTables('nothing');
 
 /** Returns why a build cannot use the state; undefined when it can. */
 async function whyNot(store: Store, settings: string, manifest: string | undefined): Promise<string | undefined> {

@@ -7,7 +7,7 @@ import type { Layout } from '../pages/site.ts';
 import type { BatchBlock } from '../render/servedOrder.ts';
 import { countWritten } from '../stats/counting.ts';
 import { int, literal, type Store } from '../store/duckdb.ts';
-import type { Table } from '../store/table.ts';
+import { type Columns, columns, type Table } from '../store/table.ts';
 import type { WrittenBlock } from '../write/batchWriter.ts';
 import { BLOCKS, type StateTables, TRANSACTIONS, WRITTEN } from './state.ts';
 
@@ -26,7 +26,7 @@ export interface BlockChanges {
   /** Blocks that this build wrote. */
   readonly written: Table<typeof WRITTEN>;
   /** Blocks whose rows in the state change, because they were written or removed. */
-  readonly replaced: Table<{ readonly block_height: 'BIGINT' }>;
+  readonly replaced: Table<Columns<'block_height BIGINT'>>;
   /** Rows of replaced blocks from the state of the last build. */
   readonly old: { readonly blocks: Table<typeof BLOCKS>; readonly transactions: Table<typeof TRANSACTIONS> };
   /** The transactions of the blocks in `written`. */
@@ -48,7 +48,7 @@ export async function updateBlocks(
   const written = await store.append('written', WRITTEN, rows);
   const replaced = await store.table(
     'replaced',
-    { block_height: 'BIGINT' },
+    columns('block_height BIGINT'),
     `SELECT block_height FROM ${written}
      UNION SELECT block_height FROM ${affected} WHERE block_height NOT IN (SELECT block_height FROM ${blocks})`,
   );

@@ -4,7 +4,7 @@
  */
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
 import type { Store } from '../store/duckdb.ts';
-import type { Table, TableWith } from '../store/table.ts';
+import { type Columns, columns, type Table, type TableWith } from '../store/table.ts';
 
 /** Lower digits of a sum: no integer type has the 39 digits of an amount and room to add some, so sums have two parts. */
 export const LOWER_DIGITS = 18;
@@ -50,7 +50,7 @@ type Countable = TableWith<
 export interface CountedBlocks {
   readonly counted: Table<typeof COUNTED>;
   /** The time of each block: the lowest of its records. In valid data all are equal. */
-  readonly times: Table<{ readonly block_height: 'BIGINT'; readonly timestamp: 'BIGINT' }>;
+  readonly times: Table<Columns<'block_height BIGINT, timestamp BIGINT'>>;
 }
 
 /** Counts the records in `kept` of the blocks in `written`. */
@@ -71,7 +71,7 @@ export async function countWritten(kept: Countable, written: TableWith<'block_he
   );
   const times = await store.table(
     'times',
-    { block_height: 'BIGINT', timestamp: 'BIGINT' },
+    columns('block_height BIGINT, timestamp BIGINT'),
     `SELECT block_height, min("timestamp") AS "timestamp" FROM ${counted} GROUP BY block_height`,
   );
   return { counted, times };

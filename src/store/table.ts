@@ -9,12 +9,12 @@ export type ColumnType = 'VARCHAR' | 'BIGINT' | 'INTEGER' | 'HUGEINT' | 'BOOLEAN
 export type ColumnTypes = Readonly<Record<string, ColumnType>>;
 
 /** A table or view. One with more columns can stand for one with fewer. */
-export class Table<Columns extends ColumnTypes = ColumnTypes> {
+export class Table<Names extends ColumnTypes = ColumnTypes> {
   readonly #name: string;
-  readonly columns: Columns;
+  readonly columns: Names;
 
   /** Only the store and the state choose names. */
-  constructor(name: string, columns: Columns) {
+  constructor(name: string, columns: Names) {
     this.#name = name;
     this.columns = columns;
   }
@@ -27,6 +27,17 @@ export class Table<Columns extends ColumnTypes = ColumnTypes> {
 
 /** A table that has at least these columns. */
 export type TableWith<Names extends string> = Table<Readonly<Record<Names, ColumnType>>>;
+
+/** Columns that are written as in CREATE TABLE. */
+export type Columns<Sql extends string> = Sql extends `${infer One}, ${infer Others}`
+  ? Columns<One> & Columns<Others>
+  : Sql extends `${infer Name} ${infer Type extends ColumnType}`
+    ? Readonly<Record<Name, Type>>
+    : never;
+
+/** Parses columns that are written as in CREATE TABLE, such as `tx_id VARCHAR, records BIGINT`. */
+export const columns = <const Sql extends string>(sql: Sql): Columns<Sql> =>
+  Object.fromEntries(sql.split(', ').map((column) => column.split(' '))) as Columns<Sql>;
 
 /** Returns the columns of fields. Text keeps the digits of amounts, which no number type has. */
 export const columnsOf = <Name extends string>(fields: readonly Field<Name>[]): Readonly<Record<Name, ColumnType>> =>

@@ -9,7 +9,7 @@ import { writeBalances } from '../archiver/balances.ts';
 import type { StoredArchive } from '../archiver/storedArchive.ts';
 import { orderEtchings } from '../etchings/facts.ts';
 import { archivePath } from '../pages/paths.ts';
-import type { Table } from '../store/table.ts';
+import { columns, type Table } from '../store/table.ts';
 import { comparedLevels } from './comparedLevel.ts';
 import type { EtchingsVerification } from './etchings.ts';
 import { verifyOutputs } from './outputs.ts';
@@ -38,7 +38,7 @@ export async function verifyBalances(
   const before = findings.count;
   try {
     const writer = comparedLevels(WHAT, balances, archive, findings);
-    const expected = await writeBalances(plans, { tip: lists.tip, limits, old: undefined, scratch, writer }, from, store);
+    const expected = await writeBalances(plans, { tip: lists.tip, limits, old: undefined, scratch, writer, ...from }, store);
     if (findings.count === before && JSON.stringify(expected) !== JSON.stringify(balances))
       findings.add(`${name} has other levels of balances, or other unbalanced runes, than a build makes`);
     if (findings.count === before && lists.outputs !== undefined && received !== undefined)
@@ -52,13 +52,8 @@ const WHAT = { addresses: 'balances of the address', holders: 'holders of the ru
 
 /** Columns of runes that balances need. */
 const RUNES = {
-  id: 'VARCHAR',
-  number: 'BIGINT',
-  name: 'VARCHAR',
-  spaced_name: 'VARCHAR',
-  divisibility: 'BIGINT',
-  block_height: 'BIGINT',
-  tx_index: 'BIGINT',
+  ...columns('id VARCHAR, number BIGINT, name VARCHAR'),
+  ...columns('spaced_name VARCHAR, divisibility BIGINT, block_height BIGINT, tx_index BIGINT'),
 } as const;
 
 async function readRunes({ store }: Verification, etchings: EtchingsVerification): Promise<Table<typeof RUNES>> {

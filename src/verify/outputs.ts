@@ -17,7 +17,7 @@ import type { Limits } from '../limits.ts';
 import { archivePath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
-import type { Table } from '../store/table.ts';
+import { columns, type Table } from '../store/table.ts';
 import { LineFile } from '../write/lineFile.ts';
 import { comparedLevels } from './comparedLevel.ts';
 import { PULL_ANEW } from './findings.ts';
@@ -28,14 +28,8 @@ export const OUTPUT_COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VAR
 
 /** These columns in the store. */
 export const RECEIVED = {
-  output: 'VARCHAR',
-  height: 'BIGINT',
-  hash: 'VARCHAR',
-  tx_index: 'BIGINT',
-  timestamp: 'BIGINT',
-  address: 'VARCHAR',
-  rune: 'VARCHAR',
-  units: 'VARCHAR',
+  ...columns('output VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT'),
+  ...columns('timestamp BIGINT, address VARCHAR, rune VARCHAR, units VARCHAR'),
 } as const;
 /** What outputs received. Units have decimals. */
 export type Received = Table<typeof RECEIVED>;

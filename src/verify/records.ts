@@ -5,7 +5,7 @@ import { appendFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { exceeds } from '../limits.ts';
 import { readLines } from '../store/files.ts';
-import type { Table } from '../store/table.ts';
+import { columns, type Table } from '../store/table.ts';
 import type { Activity } from './blocks.ts';
 import { loadReceived, OUTPUT_COLUMNS, RECEIVED, type Received } from './outputs.ts';
 import type { Verification } from './verification.ts';
@@ -13,7 +13,7 @@ import type { Verification } from './verification.ts';
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 
 /** Columns of records that change balances. Amounts have decimals. */
-const CHANGING = { block_height: 'BIGINT', rune_id: 'VARCHAR', address: 'VARCHAR', operation: 'VARCHAR', amount: 'VARCHAR' } as const;
+const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
 
 export class RecordTables {
   readonly #verification: Verification;
