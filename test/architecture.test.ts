@@ -3,7 +3,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { TABLES } from '../src/store/tables.ts';
 import { filesBelow } from './support/build.ts';
 import { ROOT } from './support/cli.ts';
 import { folderOf, importGraph, importsOfSource, reachable, withPicture } from './support/imports.ts';
@@ -24,7 +23,7 @@ const asText = ({ from, to }: { readonly from: string; readonly to: string }) =>
 
 describe('imports', () => {
   it('include known imports', () => {
-    expect(IMPORTS.map(asText)).toContain('src/pipeline/build.ts imports src/write/pool.ts');
+    expect(IMPORTS.map(asText)).toContain('src/pipeline/writePages.ts imports src/write/pool.ts');
     expect([...(GRAPH.get('src/contract') ?? [])].sort()).toEqual(['src/archive', 'src/pages']);
     expect(GRAPH.get('scripts')?.has('src/pipeline')).toBe(true);
   });
@@ -143,79 +142,59 @@ describe('bytes', () => {
   });
 });
 
-/** The strings of a file, with a NUL for each interpolated value, and the tables that it makes by calls of `append` and `statements`. */
-function stringsOf(path: string, text: string) {
+/** The strings of a file, with a NUL for each interpolated value. */
+function stringsOf(path: string, text: string): string[] {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const strings: string[] = [];
-  const made: string[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isStringLiteralLike(node)) strings.push(node.text);
     if (ts.isTemplateExpression(node)) strings.push(node.head.text + node.templateSpans.map((span) => `\0${span.literal.text}`).join(''));
-    if (ts.isCallExpression(node)) {
-      const [first] = node.arguments;
-      const callee = node.expression.getText(file);
-      if (first !== undefined && ts.isStringLiteralLike(first)) {
-        if (callee.endsWith('.append')) made.push(first.text);
-        if (callee === 'statements') made.push(...Object.keys(TABLES).filter((name) => name.startsWith(first.text)));
-      }
-    }
     ts.forEachChild(node, visit);
   };
   visit(file);
-  return { strings, made };
+  return strings;
 }
 
-describe('src/store/tables.ts', () => {
-  type Role = 'madeBy' | 'changedBy' | 'readBy';
-  const found = new Map<string, Readonly<Record<Role, Set<string>>>>();
-  const add = (name: string, role: Role, path: string) => {
-    const files = found.get(name) ?? { madeBy: new Set(), changedBy: new Set(), readBy: new Set() };
-    found.set(name, files);
-    files[role].add(path.slice('src/'.length));
-  };
-  for (const [path, text] of SOURCES) {
-    if (path === 'src/store/tables.ts') continue;
-    const { strings, made } = stringsOf(path, text);
-    for (const name of made) add(name, 'madeBy', path);
-    for (const string of strings) {
-      for (const [, name = ''] of string.matchAll(/\bCREATE (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW) (?:IF NOT EXISTS )?([\w.]*\w)(?!\0)/g))
-        add(name, 'madeBy', path);
-      for (const [, verb = '', name = ''] of string.matchAll(/\b(INTO|DELETE FROM|(?<!DELETE )FROM|JOIN)\s+([\w.]*\w)\b(?!\()/g))
-        add(name, /FROM|JOIN/.test(verb) && !verb.startsWith('DELETE') ? 'readBy' : 'changedBy', path);
-      // Names of relations as arguments. Names like `blocks` are left out here, because they have other meanings too.
-      if (string in TABLES && /^(?:state\.|kept$)/.test(string)) add(string, 'readBy', path);
-    }
-  }
-  const others = (name: string, role: 'changedBy' | 'readBy') => {
-    const files = found.get(name);
-    return [...(files?.[role] ?? [])].filter((path) => !files?.madeBy.has(path)).sort();
-  };
-
-  it('lists every table and view that one file makes and another reads or changes', () => {
-    const crossing = [...found].filter(
-      ([name, { madeBy }]) => madeBy.size > 0 && (others(name, 'readBy').length > 0 || others(name, 'changedBy').length > 0),
+describe('relations of the store', () => {
+  /** Returns the names after these words of SQL. A name with a value in it has no other reader. */
+  const namesAfter = (strings: readonly string[], words: string) =>
+    strings.flatMap((string) =>
+      [...string.matchAll(new RegExp(`\\b(?:${words})\\s+([a-z_][\\w.]*\\w)\\b(?![(\\0])`, 'g'))].map(([, name = '']) => name),
     );
-    expect(crossing.length).toBeGreaterThan(20);
-    const cached = [...found.keys()].filter((name) => /^(?:state\.|known_)\w/.test(name));
-    expect([...crossing.map(([name]) => name), ...cached].filter((name) => !(name in TABLES))).toEqual([]);
+  const made = (strings: readonly string[]) => namesAfter(strings, 'CREATE (?:OR REPLACE )?(?:TEMP )?(?:TABLE|VIEW)(?: IF NOT EXISTS)?');
+  /** Names of queries of WITH. */
+  const inQuery = (strings: readonly string[]) =>
+    strings.flatMap((string) => [...string.matchAll(/\b(\w+) AS (?:NOT MATERIALIZED )?\(/g)].map(([, name = '']) => name));
+
+  /** Relations of PostgreSQL, and `fetched`, as src/pull/parquetFile.ts calls the rows in the SQL that it is given. */
+  const OTHERS: Readonly<Record<string, readonly string[]>> = {
+    'src/pull/postgres.ts': ['ledger', 'fetched', 'pg_settings', 'pg_class', 'pg_index', 'pg_attribute'],
+    'src/pull/etchings.ts': ['fetched'],
+  };
+
+  it('are named in SQL only by the file that creates them; others get them as values (src/store/table.ts)', () => {
+    const found: string[] = [];
+    let named = 0;
+    for (const [path, text] of SOURCES) {
+      const strings = stringsOf(path, text);
+      const own = new Set([...made(strings), ...inQuery(strings), ...(OTHERS[path] ?? [])]);
+      for (const name of namesAfter(
+        strings.filter((string) => /\b(?:SELECT|FROM|INSERT INTO|UPDATE|DELETE)\b/.test(string)),
+        '(?<!DISTINCT )FROM|JOIN|INTO|UPDATE|TABLE',
+      )) {
+        named += 1;
+        if (!own.has(name)) found.push(`${path}: ${name}`);
+      }
+    }
+    expect(named).toBeGreaterThan(50);
+    expect(found).toEqual([]);
   });
 
-  it('names the files that make and change each of them', () => {
-    const listed = Object.entries(TABLES).map(([name, table]) => [
-      name,
-      { madeBy: [table.madeBy], changedBy: 'changedBy' in table ? table.changedBy : [] },
+  it('get their names only from the store, where they are unique, and from the state', () => {
+    expect(SOURCES.filter(([, text]) => text.includes('new Table(')).map(([path]) => path)).toEqual([
+      'src/state/state.ts',
+      'src/store/duckdb.ts',
     ]);
-    const inSource = Object.keys(TABLES).map((name) => [
-      name,
-      { madeBy: [...(found.get(name)?.madeBy ?? [])], changedBy: others(name, 'changedBy') },
-    ]);
-    expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(inSource));
-  });
-
-  it('lists none that only its maker reads', () => {
-    const unread = Object.keys(TABLES).filter((name) => others(name, 'readBy').length === 0);
-    // The views `known_...` show the rows of `state.held`. src/state/state.ts alone reads `state.basis`.
-    expect(unread).toEqual(['state.basis', 'state.held']);
   });
 });
 

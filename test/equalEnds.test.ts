@@ -51,11 +51,14 @@ describe('a build', () => {
       const known = [idOf(3, 7), idOf(39, 0)];
       const ids = [...Array.from({ length: NEW }, (__, tx) => idOf(BLOCKS, tx)), ...known, idOf(5, 1)];
       const rows = ids.map((id) => `('${id}', ${BLOCKS})`);
-      await store.run(`CREATE TEMP TABLE transactions AS SELECT * FROM (VALUES ${rows.join()}) AS t (tx_id, block_height)`);
-      await store.run('CREATE TEMP TABLE affected AS SELECT 5 AS block_height');
+      const columns = { tx_id: 'VARCHAR', block_height: 'INTEGER' } as const;
+      const input = {
+        transactions: await store.table('transactions', columns, `SELECT * FROM (VALUES ${rows.join()}) AS t (tx_id, block_height)`),
+        affected: await store.table('affected', { block_height: 'INTEGER' }, 'SELECT 5 AS block_height'),
+      };
       let inflated = 0;
       const before = crossings.get('entriesPerLookUp') ?? 0;
-      const found = await findKnown(StoredArchive.in(out), { entriesPerLookUp }, store, (member, limit) => {
+      const found = await findKnown(StoredArchive.in(out), input, { entriesPerLookUp }, store, (member, limit) => {
         inflated += 1;
         return inflateText(member, limit);
       });

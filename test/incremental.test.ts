@@ -21,7 +21,7 @@ import { Progress } from '../src/cli/progress.ts';
 import { Store } from '../src/store/duckdb.ts';
 import { verify } from '../src/verify/verify.ts';
 import { failedBuild, filesBelow, RecordingLog, type TestBuild, temporaryFolder, testBuild, tree, writeFiles } from './support/build.ts';
-import { run } from './support/cli.ts';
+import { run, runProcess } from './support/cli.ts';
 import { hex, ndjson, record } from './support/records.ts';
 
 const check = (out: string) => verify(out, new Progress(new RecordingLog(), false));
@@ -54,6 +54,17 @@ const age = (folder: string) => {
   for (const path of filesBelow(folder)) utimesSync(join(folder, path), OLD, OLD);
 };
 const young = (folder: string) => filesBelow(folder).filter((path) => statSync(join(folder, path)).mtime > OLD);
+
+it('a build that one process calls again writes what builds in processes of their own write', async () => {
+  const work = temporaryFolder();
+  const flags = (name: string) => ['--input', 'in', '--out', name, '--cache', `${name}.cache`, '--lists', '--parquet'];
+  for (const height of [1, 2]) {
+    writeFiles(work, { [`in/${height}.ndjson`]: ndjson(blockOf(height)) });
+    const finished = [await run('build', flags('here'), work), await runProcess('build', flags('there'), work)];
+    expect(finished.map(({ code }) => code)).toEqual([0, 0]);
+    expect(tree(join(work, 'here'))).toEqual(tree(join(work, 'there')));
+  }
+});
 
 describe('an incremental build', () => {
   it('reads only the new file, writes only its block, and leaves every other file alone', async () => {

@@ -23,7 +23,7 @@ interface ActivityForm extends RowsForm {
   readonly objectSize: number;
 }
 
-/** Writes the levels that the last build does not have. Needs the table `listed_records` and the new state. */
+/** Writes the levels that the last build does not have. */
 export async function writeActivity(
   plans: readonly LevelPlan[],
   old: StoredArchive | undefined,
@@ -34,7 +34,7 @@ export async function writeActivity(
   const { objectSize } = form;
   const levels: ActivityLevel[] = [];
   for (const plan of plans) {
-    const begin = await bytesBelow(plan.first, store);
+    const begin = await bytesBelow(plan.first, form.blocks, store);
     const reused = (old?.root.lists?.activity ?? []).filter(({ heads }) => reusedLevels(plan, [heads]).length > 0);
     if (plan.isSame) {
       for (const level of reused) levels.push({ ...level, begin });
@@ -46,7 +46,7 @@ export async function writeActivity(
     const pointers = new PointerWriter(objectSize, put);
     try {
       for (const level of reused) {
-        if (old !== undefined) parts.push(new OldLists(old, level, (await bytesBelow(level.heads.first, store)) - begin));
+        if (old !== undefined) parts.push(new OldLists(old, level, (await bytesBelow(level.heads.first, form.blocks, store)) - begin));
       }
       await merge(rows, parts, heads, pointers);
     } finally {

@@ -10,6 +10,7 @@ import { countCrossing, type WorkLimits } from '../limits.ts';
 import { readDoubles } from '../store/columns.ts';
 import { int, literal, type Store } from '../store/duckdb.ts';
 import { readFiles, writePartitioned } from '../store/files.ts';
+import type { TableWith } from '../store/table.ts';
 
 /** Returns SQL of one of the texts. Names of columns have no colon, which separates the parts of texts. */
 function textOf(text: string): string {
@@ -21,14 +22,19 @@ function textOf(text: string): string {
 }
 
 /** Returns the size of the pages of all blocks below a height, in bytes. */
-export async function bytesBelow(height: number, store: Store): Promise<number> {
-  const { bytes } = await store.row(`SELECT coalesce(sum(packed), 0)::BIGINT AS bytes FROM state.blocks WHERE block_height < ${height}`, {
+export async function bytesBelow(height: number, blocks: PackedBlocks, store: Store): Promise<number> {
+  const { bytes } = await store.row(`SELECT coalesce(sum(packed), 0)::BIGINT AS bytes FROM ${blocks} WHERE block_height < ${height}`, {
     bytes: int,
   });
   return bytes;
 }
 
+/** All blocks, with the sizes of their pages in the archive. */
+type PackedBlocks = TableWith<'block_height' | 'packed'>;
+
 export interface RowsForm {
+  readonly blocks: PackedBlocks;
+  readonly records: TableWith<'block_height' | 'record' | 'rune_id' | 'address' | 'page_offset' | 'page_bytes' | 'in_page'>;
   readonly limits: Pick<WorkLimits, 'sortedAtOnce'>;
   /** Folder for temporary files. */
   readonly scratch: string;
@@ -39,7 +45,7 @@ export const [UPPER, LOWER, HEIGHT, POSITION, LENGTH, IN_PAGE] = [0, 1, 2, 3, 4,
 const COLUMNS = ['upper', 'lower', 'height', '"position"', 'length', 'in_page'];
 
 /**
- * The rows of a level, ascending by key. Those of a list are its records in `listed_records`, newest first.
+ * The rows of a level, ascending by key. Those of a list are its listed records, newest first.
  */
 export class ActivityRows {
   readonly #chunks: AsyncGenerator<readonly Float64Array[]>;
@@ -83,27 +89,27 @@ const SORTED_BYTES = 128;
 /** Yields the rows of a level. Sorts them in parts of the keys, because DuckDB needs a part of what it sorts in memory. */
 async function* chunksOf(
   { first, last }: LevelRange,
-  { limits, scratch }: RowsForm,
+  { blocks, records, limits, scratch }: RowsForm,
   store: Store,
 ): AsyncGenerator<readonly Float64Array[]> {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
   const hashOf = (text: string) => `sha256(${textOf(text)})`;
   // The hash of a text without an address is NULL. One pass over the records makes all pointers.
   const hashes = [LISTED.rune('rune_id'), LISTED.address('address'), LISTED.both('rune_id', 'address')].map(hashOf).join(', ');
-  const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM state.blocks WHERE ${isIn}),
+  const keyed = `WITH starts AS (SELECT block_height, sum(packed) OVER (ORDER BY block_height) - packed AS start FROM ${blocks} WHERE ${isIn}),
       pointers AS NOT MATERIALIZED (SELECT unnest([${hashes}]) AS hash, block_height AS height, record::INTEGER AS record,
         (start + page_offset)::BIGINT AS "position", page_bytes::INTEGER AS length, in_page::INTEGER AS in_page
-        FROM listed_records JOIN starts USING (block_height) WHERE ${isIn})
+        FROM ${records} JOIN starts USING (block_height) WHERE ${isIn})
     SELECT ('0x' || left(hash, 12))::UBIGINT AS upper, ('0x' || substr(hash, 13, 6))::UINTEGER AS lower, * EXCLUDE (hash)
     FROM pointers WHERE hash IS NOT NULL`;
-  const { records } = await store.row(`SELECT count(*) AS records FROM listed_records WHERE ${isIn}`, { records: int });
+  const { count } = await store.row(`SELECT count(*) AS count FROM ${records} WHERE ${isIn}`, { count: int });
   const most = Math.min(limits.sortedAtOnce, Math.ceil(store.memory / SORTED_BYTES));
-  if (3 * records <= most) {
+  if (3 * count <= most) {
     yield* sorted(keyed, store);
     return;
   }
   countCrossing('sortedAtOnce');
-  const parts = Math.ceil((3 * records) / most);
+  const parts = Math.ceil((3 * count) / most);
   const folder = join(scratch, 'pointers');
   // Keys are evenly distributed, so each part has about as many pointers.
   await store.run(writePartitioned(`SELECT *, upper // ${Math.ceil(2 ** 48 / parts)} AS part FROM (${keyed})`, folder, 'part'));

@@ -12,11 +12,13 @@ import type { RootName } from '../archive/reader.ts';
 import { HIGHEST_HEIGHT, type Root, renderRoot } from '../archive/root.ts';
 import { fileBytes, type Level } from '../archive/sortedTable.ts';
 import { emptyIfMissing, InputError } from '../errors.ts';
+import type { ReadInput } from '../input/load.ts';
 import { ARCHIVE_FOLDER, archivePath, isArchivePath } from '../pages/paths.ts';
 import { type Layout, maximumLimit } from '../pages/site.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { gzipMember } from '../write/compress.ts';
 import type { EtchingChange } from './etchings.ts';
+import type { ArchiveSources } from './listedRecords.ts';
 import { type ListForm, writeLists } from './lists.ts';
 import { isRuneId } from './names.ts';
 import { type ArchivedBlocks, writeSegments } from './segments.ts';
@@ -38,9 +40,14 @@ export type ArchiveSink = (path: string, content: Uint8Array) => void;
 /**
  * Throws an InputError when the tables of an archive cannot have a block, a transaction or a rune of the input.
  */
-export async function checkFits(layout: Layout, hasActivity: boolean, store: Store): Promise<void> {
+export async function checkFits(
+  { blocks, transactions, kept }: Pick<ReadInput, 'blocks' | 'transactions' | 'kept'>,
+  layout: Layout,
+  hasActivity: boolean,
+  store: Store,
+): Promise<void> {
   const { tip, records } = await store.row(
-    `SELECT coalesce((SELECT max(block_height) FROM blocks), 0) AS tip, coalesce((SELECT max(records) FROM transactions), 0) AS records`,
+    `SELECT coalesce((SELECT max(block_height) FROM ${blocks}), 0) AS tip, coalesce((SELECT max(records) FROM ${transactions}), 0) AS records`,
     { tip: int, records: int },
   );
   const [what, other] = layout === 'archive' ? ['layout archive', 'with --layout files'] : ['--lists', 'without --lists'];
@@ -51,7 +58,7 @@ export async function checkFits(layout: Layout, hasActivity: boolean, store: Sto
   }
   if (!hasActivity) return;
   const [wrong] = await store.rows(
-    `SELECT rune_id FROM (SELECT DISTINCT rune_id FROM kept) WHERE NOT ${isRuneId('rune_id')} ORDER BY rune_id LIMIT 1`,
+    `SELECT rune_id FROM (SELECT DISTINCT rune_id FROM ${kept}) WHERE NOT ${isRuneId('rune_id')} ORDER BY rune_id LIMIT 1`,
     { rune_id: text },
   );
   if (wrong === undefined) return;
@@ -66,11 +73,12 @@ const MOST_RECORDS = 2 ** 24 - 1;
 
 /**
  * Writes the files that the last build does not have. Returns undefined if there are none: in layout `files` without
- * etchings and lists of activity. Needs the tables that `writeIds` and `writeLists` read.
+ * etchings and lists of activity.
  */
 export async function writeArchive(
   form: ListForm,
   blocks: ArchivedBlocks,
+  sources: ArchiveSources,
   etchings: EtchingChange,
   old: StoredArchive | undefined,
   sink: ArchiveSink,
@@ -83,8 +91,8 @@ export async function writeArchive(
   };
   const { site } = form;
   const segments = await writeSegments(blocks, old, put);
-  const ids = site.layout === 'archive' ? await writeIds(blocks, old, put, store) : [];
-  const lists = await writeLists(form, blocks, etchings, old, put, store);
+  const ids = site.layout === 'archive' ? await writeIds(blocks, sources, old, put, store) : [];
+  const lists = await writeLists(form, blocks, sources, etchings, old, put, store);
   if (site.layout === 'files' && lists === undefined) return undefined;
   const { objectSize, limits } = blocks;
   const { segmentBlocks, tableLevels } = limits;

@@ -11,13 +11,18 @@ import { countCrossing } from '../limits.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
 import type { UnsortedRows } from '../store/sortedRows.ts';
+import type { TableWith } from '../store/table.ts';
 import { writeLines } from '../write/lineFile.ts';
 import { yieldNow } from '../yieldNow.ts';
 import type { LevelForm } from './changes.ts';
 import { documentsOf, findRanges, type KeyRange, onlyKey, type StoredDocument, withPages } from './documents.ts';
-import { changesIn, digitsOf, joinedParts, partsOf } from './unitSql.ts';
+import { type Changes, changesIn, digitsOf, joinedParts, partsOf } from './unitSql.ts';
 
-type RowForm = Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>;
+/** From what balances are made, and how. */
+export interface RowForm extends Pick<LevelForm<never>, 'old' | 'limits' | 'scratch'>, Changes {
+  readonly runes: Changes['runes'] & TableWith<'number' | 'name' | 'spaced_name'>;
+  readonly etchings: TableWith<'ordinal' | 'id'>;
+}
 
 /** The levels of a range of heights in the last build, undefined without documents. */
 export interface KnownLevel {
@@ -69,10 +74,11 @@ export class BalanceRows {
     this.#store = store;
   }
 
-  /** Creates the tables. Needs the table `etchings`. */
+  /** Creates the tables. */
   begin(): Promise<void> {
+    const { etchings, runes } = this.#form;
     return this.#store.run(`
-      CREATE OR REPLACE TEMP TABLE balance_runes AS SELECT ordinal, ${BALANCE} AS balance, ${HEAD} AS head FROM etchings JOIN state.runes USING (id);
+      CREATE OR REPLACE TEMP TABLE balance_runes AS SELECT ordinal, ${BALANCE} AS balance, ${HEAD} AS head FROM ${etchings} JOIN ${runes} USING (id);
       CREATE OR REPLACE TEMP TABLE level_pairs ${PAIRS};
       CREATE OR REPLACE TEMP TABLE level_runes (level INTEGER, ordinal BIGINT, entries BIGINT, change BIGINT, below_zero BIGINT, is_marked BOOLEAN)`);
   }
@@ -126,7 +132,7 @@ export class BalanceRows {
   async #addPairs({ first, last }: LevelRange, reused: readonly DocumentLevel[]): Promise<void> {
     const level = this.#level;
     await this.#store.run(`
-      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last)}) JOIN etchings USING (id);
+      CREATE OR REPLACE TEMP TABLE listed_changes AS SELECT ordinal, address, upper, lower FROM (${changesIn(first, last, this.#form)}) JOIN ${this.#form.etchings} USING (id);
       CREATE OR REPLACE TEMP TABLE pair_parts ${PAIRS};
       CREATE OR REPLACE TEMP TABLE pairs_below ${PAIRS}`);
     await this.#load('pair_parts', 'address', this.#reusedPairs(reused));

@@ -7,16 +7,16 @@ import type { BalanceTables, HolderLevel, Unbalanced } from '../archive/listTabl
 import { MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import { type Store, text } from '../store/duckdb.ts';
 import type { UnsortedRows } from '../store/sortedRows.ts';
-import { BalanceRows, type KnownLevel } from './balanceRows.ts';
+import { BalanceRows, type KnownLevel, type RowForm } from './balanceRows.ts';
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from './changes.ts';
 import type { LevelPlan } from './listedRecords.ts';
 
-export interface BalanceForm extends LevelForm<'addresses' | 'holders'> {
+export interface BalanceForm extends LevelForm<'addresses' | 'holders'>, RowForm {
   /** The highest block. */
   readonly tip: number;
 }
 
-/** Writes the levels that the last build does not have. Needs the tables `listed_records` and `etchings`. */
+/** Writes the levels that the last build does not have. */
 export async function writeBalances(plans: readonly LevelPlan[], form: BalanceForm, store: Store): Promise<BalanceTables> {
   const lists = form.old?.root.lists;
   const before = lists?.balances;
@@ -46,17 +46,17 @@ export async function writeBalances(plans: readonly LevelPlan[], form: BalanceFo
     if (level.holders !== undefined) holders.push(level.holders);
   }
   await rows.end();
-  const unbalanced = await findUnbalanced(holders, store);
+  const unbalanced = await findUnbalanced(holders, form, store);
   return { addresses, holders, ...(unbalanced === undefined ? {} : { unbalanced }) };
 }
 
 /** Finds runes with a balance below zero after the highest block. */
-async function findUnbalanced(levels: readonly HolderLevel[], store: Store): Promise<Unbalanced | undefined> {
+async function findUnbalanced(levels: readonly HolderLevel[], { etchings }: RowForm, store: Store): Promise<Unbalanced | undefined> {
   const sums = new Map<number, number>();
   for (const { belowZero = [] } of levels) for (const [ordinal, change] of belowZero) sums.set(ordinal, (sums.get(ordinal) ?? 0) + change);
   const all = [...sums].filter(([, balances]) => balances > 0).map(([ordinal]) => ordinal);
   if (all.length === 0) return undefined;
   const named = all.sort((a, b) => a - b).slice(0, MOST_RUNES_NAMED);
-  const rows = await store.rows(`SELECT id FROM etchings WHERE ordinal IN (${named.join()}) ORDER BY ordinal`, { id: text });
+  const rows = await store.rows(`SELECT id FROM ${etchings} WHERE ordinal IN (${named.join()}) ORDER BY ordinal`, { id: text });
   return { runes: rows.map(({ id }) => id), more: all.length - rows.length };
 }

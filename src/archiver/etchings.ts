@@ -5,7 +5,7 @@
  */
 import type { DocumentLevel } from '../archive/levels.ts';
 import { HAS_COUNTS, windowMoves } from '../etchings/changes.ts';
-import type { EtchingFacts } from '../etchings/facts.ts';
+import type { Etchings } from '../etchings/facts.ts';
 import { type EtchingForm, renderEtchings } from '../etchings/rows.ts';
 import type { Store } from '../store/duckdb.ts';
 import { makeLevels, writeDocuments } from './changes.ts';
@@ -14,11 +14,11 @@ import type { LevelPlan } from './listedRecords.ts';
 
 /** The etchings of the last build and of this one; undefined without etchings. */
 export interface EtchingChange {
-  readonly before: EtchingFacts | undefined;
-  readonly now: EtchingFacts | undefined;
+  readonly before: Etchings | undefined;
+  readonly now: Etchings | undefined;
 }
 
-/** Writes the levels that the last build, whose levels are `old`, does not have. Needs the table `etchings`. */
+/** Writes the levels that the last build, whose levels are `old`, does not have. */
 export const writeEtchings = (
   plans: readonly LevelPlan[],
   old: readonly DocumentLevel[],
@@ -29,8 +29,8 @@ export const writeEtchings = (
   makeLevels(plans, old, (plan) => writeDocuments(writer(), plan, renderEtchings(changedIn(plan, form), plan.last, form, store)));
 
 /** Returns SQL of the ordinals of etchings that changed in a range of heights. */
-function changedIn({ first, last }: LevelPlan, { hasCounts }: EtchingForm): string {
+function changedIn({ first, last }: LevelPlan, { etchings, state, hasCounts }: EtchingForm): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
-  const moved = `SELECT rune_id FROM state.block_runes WHERE ${isIn} AND ${HAS_COUNTS} UNION SELECT id FROM state.runes WHERE ${windowMoves(first, last)}`;
-  return `SELECT ordinal FROM etchings WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
+  const moved = `SELECT rune_id FROM ${state.blockRunes} WHERE ${isIn} AND ${HAS_COUNTS} UNION SELECT id FROM ${state.runes} WHERE ${windowMoves(first, last)}`;
+  return `SELECT ordinal FROM ${etchings} WHERE ${isIn} OR (${hasCounts} AND block_height <= ${last} AND id IN (${moved}))`;
 }

@@ -8,7 +8,7 @@ import { PartCache } from '../archive/partCache.ts';
 import { Archive, type ArchiveFiles } from '../archive/reader.ts';
 import { ENTRIES_PER_BLOCK, keyOf, type TableEntry, totalOf } from '../archive/sortedTable.ts';
 import { messageOf } from '../errors.ts';
-import type { KnownTransaction } from '../input/consistency.ts';
+import type { InputTransactions, KnownTransaction } from '../input/consistency.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { firstRecords } from '../pages/archived.ts';
 import { txIdOf } from '../pages/envelope.ts';
@@ -19,30 +19,32 @@ import { ChangedArchiveError, type StoredArchive } from './storedArchive.ts';
 import { entriesOf } from './tables.ts';
 
 /**
- * Needs the tables `transactions` and `affected`. Time grows with the transactions of the input plus the entries of the
+ * Finds them among the transactions of `input`. Time grows with the transactions of the input plus the entries of the
  * last build, even if all ids end alike. `inflate` inflates a member of the archive. Rejects with a ChangedArchiveError
  * when the archive is damaged.
  */
 export const findKnown = (
   old: StoredArchive,
+  input: InputTransactions,
   limits: Pick<WorkLimits, 'entriesPerLookUp'>,
   store: Store,
   inflate = inflateLocally,
 ): Promise<KnownTransaction[]> =>
-  find(old, limits, store, inflate).catch((error: unknown) => {
+  find(old, input, limits, store, inflate).catch((error: unknown) => {
     if (!(error instanceof ArchiveError)) throw error;
     throw new ChangedArchiveError(`the archive was changed since the last build: ${messageOf(error)}`);
   });
 
 async function find(
   old: StoredArchive,
+  input: InputTransactions,
   limits: Pick<WorkLimits, 'entriesPerLookUp'>,
   store: Store,
   inflate: ArchiveFiles['inflate'],
 ): Promise<KnownTransaction[]> {
-  const rows = await store.rows('SELECT block_height FROM affected', { block_height: int });
+  const rows = await store.rows(`SELECT block_height FROM ${input.affected}`, { block_height: int });
   const affected = new Set(rows.map((row) => row.block_height));
-  const { transactions } = await store.row('SELECT count(*) AS transactions FROM transactions', { transactions: int });
+  const { transactions } = await store.row(`SELECT count(*) AS transactions FROM ${input.transactions}`, { transactions: int });
   const entries = old.root.ids.reduce((sum, level) => sum + totalOf(level), 0);
   const archive = await openLocally(old, inflate);
   const isKept = ({ height, count }: TableEntry) => count > 0 && !affected.has(height);
@@ -50,7 +52,7 @@ async function find(
   const inOrder = async (key: number) => (await Promise.all(levels.map((level) => entriesWith(key, level)))).flat();
   const areFew = transactions > 0 && exceeds(limits, 'entriesPerLookUp', entries / transactions);
   const entriesAt = areFew ? (key: number) => archive.find(old.root.ids, key) : inOrder;
-  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), store).finally(() => {
+  const suspects = await findSuspects(async (key) => (await entriesAt(key)).filter(isKept), input, store).finally(() => {
     for (const level of levels) level.close();
   });
   const known: KnownTransaction[] = [];
@@ -73,10 +75,14 @@ interface Suspects {
 }
 
 /** Finds the suspects. `entriesAt` returns the entries of a key, and is called once for each key, in ascending order. */
-async function findSuspects(entriesAt: (key: number) => Promise<readonly TableEntry[]>, store: Store): Promise<Suspects> {
+async function findSuspects(
+  entriesAt: (key: number) => Promise<readonly TableEntry[]>,
+  { transactions }: InputTransactions,
+  store: Store,
+): Promise<Suspects> {
   const suspects = { heights: new Map<string, number>(), entries: [] as TableEntry[] };
   let [key, areKnown] = [-1, false];
-  for await (const chunk of store.stream('SELECT tx_id, block_height FROM transactions ORDER BY right(tx_id, 12)')) {
+  for await (const chunk of store.stream(`SELECT tx_id, block_height FROM ${transactions} ORDER BY right(tx_id, 12)`)) {
     for (const [id, height] of chunk.getRows()) {
       const txId = String(id);
       if (keyOf(txId) !== key) {

@@ -5,23 +5,54 @@
  * joins them to longer ones; only the records of other blocks are listed: those that were rendered, and few that
  * are read back from the pages of the last build, because their level was divided or one of its blocks replaced.
  */
-import { existsSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type LevelRange, levelRanges } from '../archive/levels.ts';
 import type { ListTables } from '../archive/listTables.ts';
 import { MOST_INFLATED } from '../archive/root.ts';
+import type { Loaded } from '../input/load.ts';
 import { countCrossing, type WorkLimits } from '../limits.ts';
+import type { StateTables } from '../state/state.ts';
+import type { BlockChanges } from '../state/update.ts';
 import { int, type Store } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
-import { TABLES } from '../store/tables.ts';
+import { columns, type Table } from '../store/table.ts';
 import { SpoolReader } from '../write/blockSpool.ts';
 import { inflate } from '../write/compress.ts';
-import { type LineFile, writeLines } from '../write/lineFile.ts';
+import { LineFile } from '../write/lineFile.ts';
 import type { ArchivedBlocks } from './segments.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
+/** Tables of a build from which its archive is made. */
+export interface ArchiveSources {
+  /** The new state. */
+  readonly state: StateTables;
+  readonly input: Pick<Loaded, 'kept' | 'spent'>;
+  readonly changes: Pick<BlockChanges, 'written' | 'replaced' | 'transactions'>;
+}
+
+/**
+ * Columns of listed records. `record` is the number in the block in served order, `page_offset` and `page_bytes` the place
+ * of its page among those of the block, and `in_page` the number in the page.
+ */
+const LISTED = {
+  ...columns('block_height BIGINT, record BIGINT, rune_id VARCHAR, address VARCHAR'),
+  ...columns('operation VARCHAR, amount VARCHAR, page_offset BIGINT, page_bytes BIGINT, in_page BIGINT'),
+} as const;
+
+const PAGES = columns('block_height BIGINT, page BIGINT, page_offset BIGINT, page_bytes BIGINT');
+
+/** The records of all blocks that are in a plan but in none of its reused levels. */
+export interface ListedRecords {
+  readonly records: Table<typeof LISTED>;
+  /** The pages of these blocks. */
+  readonly pages: Table<typeof PAGES>;
+  /** File of pages of the last build that records were read from; undefined without any. */
+  readonly recalled: string | undefined;
+}
+
 export interface LevelPlan extends LevelRange {
-  /** Levels of the last build whose entries belong to this level; the other blocks of its range are in `listed_records`. */
+  /** Levels of the last build whose entries belong to this level; the records of the other blocks of its range are listed. */
   readonly reused: readonly LevelRange[];
   /** True when the level equals the only one in `reused`. */
   readonly isSame: boolean;
@@ -52,55 +83,49 @@ export function hasAny(heights: ReadonlySet<number>, { first, last }: LevelRange
   return false;
 }
 
-/**
- * Makes the table `listed_records`: the records of all blocks that are in a plan but in none of its reused levels. Needs
- * the tables `written` and `kept`. `pageSize` is the number of records in a page.
- */
+/** Lists records. `pageSize` is the number of records in a page, and `scratch` the folder for temporary files. */
 export async function listRecords(
   plans: readonly LevelPlan[],
   blocks: ArchivedBlocks,
   old: StoredArchive | undefined,
   pageSize: number,
   scratch: string,
+  { state, input, changes }: ArchiveSources,
   store: Store,
-): Promise<void> {
-  await makeListedRecords(store);
-  const recalled = old === undefined ? [] : await recalledHeights(plans, blocks, store);
+): Promise<ListedRecords> {
+  const records = await store.table('listed_records', LISTED);
+  const recalled = old === undefined ? [] : await recalledHeights(plans, blocks, state, store);
+  const lines = new LineFile(join(scratch, 'recalled-pages.ndjson'));
   // JSON in a file would need buffers of its longest line in each thread of DuckDB.
-  const pages = await writeLines(recalledFile(scratch), (to) =>
-    store.append('listed_pages', TABLES.listed_pages.columns, placesOf(blocks, recalled, old, to)),
-  );
-  if (pages.count > 0) await insertRecalled(scratch, pageSize, store);
-  else rmSync(pages.file);
-  await insertWritten(pageSize, blocks.limits, store);
+  const pages = await store.append('listed_pages', PAGES, placesOf(blocks, recalled, old, lines)).finally(() => lines.close());
+  const listed = { records, pages, recalled: lines.count > 0 ? lines.file : undefined };
+  if (listed.recalled !== undefined) await insertRecalled(listed.recalled, listed, pageSize, store);
+  else rmSync(lines.file);
+  await insertWritten(listed, input.kept, changes.written, pageSize, blocks.limits, store);
+  return listed;
 }
 
-/** Makes the table `listed_records` without rows. */
-export const makeListedRecords = (store: Store): Promise<void> =>
-  store.run(`CREATE OR REPLACE TEMP TABLE listed_records (block_height BIGINT, record BIGINT, rune_id VARCHAR, address VARCHAR,
-    operation VARCHAR, amount VARCHAR, page_offset BIGINT, page_bytes BIGINT, in_page BIGINT)`);
-
-const recalledFile = (scratch: string): string => join(scratch, 'recalled-pages.ndjson');
-
-/** Whether the listed records have some of pages of the last build. `scratch` is the folder for temporary files. */
-export const hasRecalledPages = (scratch: string): boolean => existsSync(recalledFile(scratch));
-
-/** Returns SQL that reads these pages. `columns` has the wanted keys of a page, and their types. */
-export const recalledPages = (scratch: string, columns: string): string => readLines(recalledFile(scratch), columns, MOST_INFLATED);
+/** Returns SQL that reads recalled pages. `columns` has the wanted keys of a page, and their types. */
+export const recalledPages = (file: string, columns: string): string => readLines(file, columns, MOST_INFLATED);
 
 /** Blocks that are as the last build left them, in levels that are made anew. */
-async function recalledHeights(plans: readonly LevelPlan[], { replaced }: ArchivedBlocks, store: Store): Promise<number[]> {
+async function recalledHeights(
+  plans: readonly LevelPlan[],
+  { replaced }: ArchivedBlocks,
+  { blocks }: StateTables,
+  store: Store,
+): Promise<number[]> {
   const within = (ranges: readonly LevelRange[]) =>
     ranges.map(({ first, last }) => `block_height BETWEEN ${first} AND ${last}`).join(' OR ') || 'false';
   const rows = await store.rows(
-    `SELECT block_height FROM state.blocks WHERE (${within(plans.filter(({ isSame }) => !isSame))})
+    `SELECT block_height FROM ${blocks} WHERE (${within(plans.filter(({ isSame }) => !isSame))})
        AND NOT (${within(plans.flatMap(({ reused }) => reused))}) ORDER BY block_height`,
     { block_height: int },
   );
   return rows.map((row) => row.block_height).filter((height) => !replaced.has(height));
 }
 
-/** Yields the rows of `listed_pages`. Adds the pages of recalled blocks to `pages`. */
+/** Yields the rows of listed pages. Adds the pages of recalled blocks to `pages`. */
 function* placesOf(
   { spooled }: ArchivedBlocks,
   recalled: readonly number[],
@@ -144,7 +169,7 @@ function* entriesOf(spooled: ArchivedBlocks['spooled']): Generator<{ readonly he
   }
 }
 
-async function insertRecalled(scratch: string, pageSize: number, store: Store): Promise<void> {
+async function insertRecalled(file: string, listed: ListedRecords, pageSize: number, store: Store): Promise<void> {
   const record =
     'STRUCT(rune STRUCT(id VARCHAR), address VARCHAR, operation VARCHAR, amount VARCHAR, location STRUCT(block_height BIGINT))';
   await store.run(
@@ -152,17 +177,25 @@ async function insertRecalled(scratch: string, pageSize: number, store: Store): 
       `SELECT record.location.block_height AS block_height, "offset" + i AS record, record.rune.id AS rune_id, record.address AS address,
          record.operation AS operation, record.amount AS amount
        FROM (SELECT "offset", unnest(range(len(results))) AS i, unnest(results) AS record
-         FROM ${recalledPages(scratch, `"offset": 'BIGINT', results: '${record}[]'`)})`,
+         FROM ${recalledPages(file, `"offset": 'BIGINT', results: '${record}[]'`)})`,
+      listed,
       pageSize,
     ),
   );
 }
 
 /** Inserts the records of written blocks. Their numbers are positions in served order (render/servedOrder.ts). */
-async function insertWritten(pageSize: number, { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>, store: Store): Promise<void> {
+async function insertWritten(
+  listed: ListedRecords,
+  kept: Loaded['kept'],
+  written: BlockChanges['written'],
+  pageSize: number,
+  { listedAtOnce }: Pick<WorkLimits, 'listedAtOnce'>,
+  store: Store,
+): Promise<void> {
   const chunks = await store.rows(
     `SELECT min(block_height) AS first, max(block_height) AS last FROM
-       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS chunk FROM written) GROUP BY chunk ORDER BY first`,
+       (SELECT block_height, sum(records) OVER (ORDER BY block_height) // ${listedAtOnce} AS chunk FROM ${written}) GROUP BY chunk ORDER BY first`,
     { first: int, last: int },
   );
   for (const [i, { first, last }] of chunks.entries()) {
@@ -171,7 +204,8 @@ async function insertWritten(pageSize: number, { listedAtOnce }: Pick<WorkLimits
       insert(
         `SELECT block_height, row_number() OVER (PARTITION BY block_height ORDER BY tx_index DESC, ord DESC) - 1 AS record,
            rune_id, address, operation, amount
-         FROM kept SEMI JOIN written USING (block_height) WHERE block_height BETWEEN ${first} AND ${last}`,
+         FROM ${kept} SEMI JOIN ${written} USING (block_height) WHERE block_height BETWEEN ${first} AND ${last}`,
+        listed,
         pageSize,
       ),
     );
@@ -179,6 +213,6 @@ async function insertWritten(pageSize: number, { listedAtOnce }: Pick<WorkLimits
 }
 
 /** Returns SQL that inserts rows with the places of their pages. */
-const insert = (rows: string, pageSize: number): string =>
-  `INSERT INTO listed_records SELECT r.*, page_offset, page_bytes, record % ${pageSize}
-   FROM (${rows}) AS r JOIN listed_pages AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;
+const insert = (rows: string, { records, pages }: ListedRecords, pageSize: number): string =>
+  `INSERT INTO ${records} SELECT r.*, page_offset, page_bytes, record % ${pageSize}
+   FROM (${rows}) AS r JOIN ${pages} AS p ON p.block_height = r.block_height AND p.page = record // ${pageSize}`;

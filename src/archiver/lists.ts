@@ -10,7 +10,7 @@ import { writeActivity } from './activityLists.ts';
 import { writeBalances } from './balances.ts';
 import { DocumentWriter } from './documents.ts';
 import { type EtchingChange, writeEtchings } from './etchings.ts';
-import { listRecords, planLevels } from './listedRecords.ts';
+import { type ArchiveSources, listRecords, planLevels } from './listedRecords.ts';
 import { MOST_ETCHINGS, writeNames } from './names.ts';
 import { forgetSpent, knowsSpent, writeOutputs } from './outputs.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
@@ -25,13 +25,11 @@ export interface ListForm {
   readonly scratch: string;
 }
 
-/**
- * Writes the levels that the last build does not have. Returns undefined without any list. Needs the tables of etchings
- * (etchings/facts.ts), and those of `listRecords`.
- */
+/** Writes the levels that the last build does not have. Returns undefined without any list. */
 export async function writeLists(
   { site, hasActivity, scratch }: ListForm,
   blocks: ArchivedBlocks,
+  sources: ArchiveSources,
   { before, now }: EtchingChange,
   old: StoredArchive | undefined,
   put: PutFile,
@@ -41,12 +39,13 @@ export async function writeLists(
   if (now !== undefined && now.total > MOST_ETCHINGS)
     throw new BuildError(`the table of names cannot have more than ${MOST_ETCHINGS} etchings`);
   const { tip, lowest, objectSize, limits } = blocks;
+  const { state } = sources;
   const { listPage: page } = limits;
   const hasBalances = hasActivity && now?.hasCounts === true;
-  const hasOutputs = hasBalances && (await knowsSpent(store));
+  const hasOutputs = hasBalances && (await knowsSpent(state, store));
   const tables = old?.root.lists;
   // Rankings and counts depend on all blocks below, and documents on the rows of their runes. Activity depends on its own blocks.
-  let changed = now === undefined || before === undefined ? Number.POSITIVE_INFINITY : await lowestChange(store);
+  let changed = now === undefined || before === undefined ? Number.POSITIVE_INFINITY : await lowestChange(before, now, store);
   if (now?.hasCounts === true) for (const height of blocks.replaced) changed = Math.min(changed, height);
 
   const hadEtchings = tables?.etchings !== undefined && before?.hasCounts === now?.hasCounts;
@@ -57,22 +56,24 @@ export async function writeLists(
   const plans = planLevels(blocks, isNew ? undefined : tables, hasBalances ? changed : undefined);
 
   const writer = () => new DocumentWriter(objectSize, limits, put);
-  const form = now && { dialect: site.dialect, hasCounts: now.hasCounts, limits };
-  const etchings = form && {
+  const etchingForm = now && { etchings: now.table, state, dialect: site.dialect, hasCounts: now.hasCounts, limits };
+  const etchings = etchingForm && {
     total: now.total,
-    levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], form, writer, store),
+    levels: await writeEtchings(etchingPlans, tables?.etchings?.levels ?? [], etchingForm, writer, store),
   };
   // Without etchings, names are those of the records. So a build that lost its etchings has no level to continue.
   const namePlans = now !== undefined ? etchingPlans : tables?.etchings === undefined ? plans : planLevels(blocks, undefined);
-  const names = await writeNames(namePlans, tables?.names ?? [], now !== undefined, () => new TableWriter(objectSize, limits, put), store);
+  const names = await writeNames(namePlans, tables?.names ?? [], now?.table, state, () => new TableWriter(objectSize, limits, put), store);
   const common = { ...limits.listLevels, tip, lowest, page, etchings, names };
   if (!hasActivity) return common;
 
-  await listRecords(plans, blocks, old, maximumLimit(site), scratch, store);
-  const activity = await writeActivity(plans, old, { objectSize, limits, scratch }, put, store);
+  const listed = await listRecords(plans, blocks, old, maximumLimit(site), scratch, sources, store);
+  const { records } = listed;
+  const activity = await writeActivity(plans, old, { blocks: state.blocks, records, objectSize, limits, scratch }, put, store);
   const levels = { limits, old, writer, scratch };
-  const balances = hasBalances ? await writeBalances(plans, { ...levels, tip }, store) : undefined;
-  if (hasOutputs) return { ...common, activity, balances, outputs: await writeOutputs(plans, levels, store) };
-  await forgetSpent(store);
+  const form = { ...levels, tip, records, runes: state.runes };
+  const balances = hasBalances ? await writeBalances(plans, { ...form, etchings: now.table }, store) : undefined;
+  if (hasOutputs) return { ...common, activity, balances, outputs: await writeOutputs(plans, { ...levels, ...sources, listed }, store) };
+  await forgetSpent(state, store);
   return { ...common, activity, balances };
 }

@@ -4,6 +4,8 @@
 import type { LevelRange } from '../archive/levels.ts';
 import { NAME_PREFIX } from '../archive/names.ts';
 import type { Level } from '../archive/sortedTable.ts';
+import type { EtchingTable } from '../etchings/facts.ts';
+import type { StateTables } from '../state/state.ts';
 import type { Store } from '../store/duckdb.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { makeLevels } from './changes.ts';
@@ -19,24 +21,27 @@ const numberIn = (id: string, part: 1 | 2): string => `try_cast(split_part(${id}
 export const isRuneId = (id: string): string =>
   `coalesce(regexp_full_match(${id}, '(0|[1-9][0-9]*):(0|[1-9][0-9]*)') AND ${numberIn(id, 1)} < ${2 ** 24} AND ${numberIn(id, 2)} < ${2 ** 32}, false)`;
 
+type RuneTables = Pick<StateTables, 'runes' | 'blockRunes'>;
+
 /**
- * Writes the levels that the last build, whose levels are `old`, does not have. Needs the table `etchings` if the mirror
- * has etchings.
+ * Writes the levels that the last build, whose levels are `old`, does not have. `etchings` is undefined in a mirror
+ * without them.
  */
 export const writeNames = (
   plans: readonly LevelPlan[],
   old: readonly Level[],
-  hasEtchings: boolean,
+  etchings: EtchingTable | undefined,
+  state: RuneTables,
   writer: () => TableWriter,
   store: Store,
-): Promise<Level[]> => makeLevels(plans, old, (plan) => writeLevel(plan, runesOf(plan, hasEtchings), writer(), store));
+): Promise<Level[]> => makeLevels(plans, old, (plan) => writeLevel(plan, runesOf(plan, etchings, state), writer(), store));
 
 /** Returns SQL of the runes of a level: `id`, `number`, `name`, `ordinal`. */
-function runesOf({ first, last }: LevelRange, hasEtchings: boolean): string {
+function runesOf({ first, last }: LevelRange, etchings: EtchingTable | undefined, state: RuneTables): string {
   const isIn = `block_height BETWEEN ${first} AND ${last}`;
-  return hasEtchings
-    ? `SELECT id, number, name, ordinal FROM (FROM etchings WHERE ${isIn}) JOIN (SELECT id, number, name FROM state.runes) USING (id)`
-    : `SELECT DISTINCT rune_id AS id, number, name, 0 AS ordinal FROM state.block_runes WHERE ${isIn}`;
+  return etchings === undefined
+    ? `SELECT DISTINCT rune_id AS id, number, name, 0 AS ordinal FROM ${state.blockRunes} WHERE ${isIn}`
+    : `SELECT id, number, name, ordinal FROM (FROM ${etchings} WHERE ${isIn}) JOIN (SELECT id, number, name FROM ${state.runes}) USING (id)`;
 }
 
 async function writeLevel(range: LevelRange, runes: string, writer: TableWriter, store: Store): Promise<Level | undefined> {

@@ -8,21 +8,22 @@ import type { DocumentLevel } from '../archive/levels.ts';
 import type { OutputTables } from '../archive/listTables.ts';
 import { parseOutput, SPENT } from '../archive/outputTables.ts';
 import { countCrossing, type Limits } from '../limits.ts';
+import type { StateTables } from '../state/state.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
 import { type LineFile, writeLines } from '../write/lineFile.ts';
 import { AddressOutputs, type LevelRows, runesOf, sortKeySql, writeRemoved } from './addressOutputs.ts';
 import { documentsIn, type LevelForm, reusedLevels, writeDocuments } from './changes.ts';
 import { documentsOf, type JoinValues, mergeDocuments, type StoredDocument } from './documents.ts';
-import { hasRecalledPages, type LevelPlan, recalledPages } from './listedRecords.ts';
+import { type ArchiveSources, type LevelPlan, type ListedRecords, recalledPages } from './listedRecords.ts';
 import { ChangedArchiveError } from './storedArchive.ts';
 import { unitsOf } from './unitSql.ts';
 
 /** True when the input says for every record which outputs were spent, because all of it is from a node. */
-export async function knowsSpent(store: Store): Promise<boolean> {
+export async function knowsSpent({ files }: StateTables, store: Store): Promise<boolean> {
   const { others, nodes } = await store.row(
     `SELECT count(*) FILTER (form NOT IN ('node-ledger', 'runes', 'no-records')) AS others, count(*) FILTER (form = 'node-ledger') AS nodes
-     FROM state.files`,
+     FROM ${files}`,
     { others: int, nodes: int },
   );
   return nodes > 0 && others === 0;
@@ -32,18 +33,19 @@ export async function knowsSpent(store: Store): Promise<boolean> {
 const KINDS = ['outputs', 'addresses', 'starts'] as const;
 type OutputKind = (typeof KINDS)[number];
 
-type OutputForm = LevelForm<OutputKind>;
+interface OutputForm extends LevelForm<OutputKind>, ArchiveSources {
+  readonly listed: ListedRecords;
+}
 
 /**
- * Writes the levels that the last build does not have, and updates the spent outputs in the state. Needs the tables of
- * `listRecords`. Throws a ChangedArchiveError when a level has to be made of blocks whose spent outputs are no longer
- * known.
+ * Writes the levels that the last build does not have, and updates the spent outputs in the state. Throws a
+ * ChangedArchiveError when a level has to be made of blocks whose spent outputs are no longer known.
  */
 export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm, store: Store): Promise<OutputTables> {
-  const { old, scratch, limits, writer } = form;
+  const { old, scratch, limits, writer, state } = form;
   const before = old?.root.lists?.outputs;
-  await listSpent(old !== undefined, limits, store);
-  await listReceived(scratch, store);
+  await listSpent(form, store);
+  await listReceived(form, store);
   const known = plans.flatMap((plan) => reusedLevels(plan, before?.outputs));
   const lists = await AddressOutputs.begin(
     { old, known, writer, limits, heights: 'SELECT "output", block_height FROM received', ranges: plans, scratch },
@@ -61,7 +63,7 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
       let outputs: DocumentLevel | undefined;
       const cancelled = await writeLines(join(scratch, 'cancelled-outputs.ndjson'), async (lines) => {
         const stored = old === undefined ? [] : reused('outputs').map((one) => documentsOf(old, one));
-        const joined = mergeDocuments([newOutputs(limits, store), ...stored], joinOutput(lines));
+        const joined = mergeDocuments([newOutputs(limits, state, store), ...stored], joinOutput(lines));
         outputs = await writeDocuments(writer('outputs', plan), plan, joined);
       });
       const byAddress = reused('addresses');
@@ -69,48 +71,50 @@ export async function writeOutputs(plans: readonly LevelPlan[], form: OutputForm
     }
     for (const kind of KINDS) if (level[kind] !== undefined) levels[kind].push(level[kind]);
   }
-  const { hash } = await store.row('SELECT block_hash AS hash FROM state.tip', { hash: text });
+  const { hash } = await store.row(`SELECT block_hash AS hash FROM ${state.tip}`, { hash: text });
   return { tipHash: hash, ...levels };
 }
 
-/** Listed blocks that this build did not render. */
-const RECALLED = 'SELECT DISTINCT block_height FROM listed_pages ANTI JOIN written USING (block_height)';
-
 /** Makes the table of outputs that listed blocks spend, and updates the state. */
-async function listSpent(isIncremental: boolean, { spentBlocks }: Limits, store: Store): Promise<void> {
+async function listSpent({ old, limits: { spentBlocks }, listed, state, input, changes }: OutputForm, store: Store): Promise<void> {
+  const { written, replaced } = changes;
+  const recalled = `SELECT DISTINCT block_height FROM ${listed.pages} ANTI JOIN ${written} USING (block_height)`;
+  const spent = `SELECT * FROM ${input.spent} SEMI JOIN ${written} USING (block_height)`;
   const { oldest, lost } = await store.row(
-    `SELECT coalesce((SELECT block_height FROM state.tip), 0) - ${spentBlocks} AS oldest,
-       (SELECT count(*) FROM (${RECALLED}) WHERE NOT coalesce(block_height >= (SELECT first FROM state.spent_from), false)) AS lost`,
+    `SELECT coalesce((SELECT block_height FROM ${state.tip}), 0) - ${spentBlocks} AS oldest,
+       (SELECT count(*) FROM (${recalled}) WHERE NOT coalesce(block_height >= (SELECT first FROM ${state.spentFrom}), false)) AS lost`,
     { oldest: int, lost: int },
   );
   // Older ones are forgotten.
   if (oldest > 0) countCrossing('spentBlocks');
   if (lost > 0) throw new ChangedArchiveError('a block has changed above which the spent outputs are not all known any more');
-  const from = isIncremental ? `greatest(${oldest}, coalesce((SELECT first FROM state.spent_from), ${oldest}))` : oldest;
-  await store.run(`DELETE FROM state.spent WHERE block_height IN (SELECT block_height FROM replaced);
-    CREATE OR REPLACE TEMP TABLE listed_spent AS
-      SELECT * FROM spent_outputs SEMI JOIN written USING (block_height) UNION ALL SELECT * FROM state.spent SEMI JOIN (${RECALLED}) USING (block_height);
+  const from = old !== undefined ? `greatest(${oldest}, coalesce((SELECT first FROM ${state.spentFrom}), ${oldest}))` : oldest;
+  await store.run(`DELETE FROM ${state.spent} WHERE block_height IN (SELECT block_height FROM ${replaced});
+    CREATE OR REPLACE TEMP TABLE listed_spent AS ${spent} UNION ALL SELECT * FROM ${state.spent} SEMI JOIN (${recalled}) USING (block_height);
     CREATE OR REPLACE TEMP TABLE kept_from AS SELECT ${from}::BIGINT AS first;
-    DELETE FROM state.spent_from;
-    INSERT INTO state.spent_from FROM kept_from;
-    INSERT INTO state.spent SELECT * FROM spent_outputs SEMI JOIN written USING (block_height);
-    DELETE FROM state.spent WHERE block_height < (SELECT first FROM kept_from)`);
+    DELETE FROM ${state.spentFrom};
+    INSERT INTO ${state.spentFrom} FROM kept_from;
+    INSERT INTO ${state.spent} ${spent};
+    DELETE FROM ${state.spent} WHERE block_height < (SELECT first FROM kept_from)`);
 }
 
 /** Forgets the spent outputs, because a build without outputs does not keep them up to date. */
-export const forgetSpent = (store: Store): Promise<void> => store.run('DELETE FROM state.spent; DELETE FROM state.spent_from');
+export const forgetSpent = ({ spent, spentFrom }: StateTables, store: Store): Promise<void> =>
+  store.run(`DELETE FROM ${spent}; DELETE FROM ${spentFrom}`);
 
 /** Creates the view `received` of what outputs of listed blocks received, whether they are spent or not. */
-async function listReceived(scratch: string, store: Store): Promise<void> {
+async function listReceived({ listed: { recalled }, input, changes }: OutputForm, store: Store): Promise<void> {
   const columns = 'block_height, tx_id, vout, tx_index, "timestamp", address, rune_id, amount';
-  const written = `SELECT ${columns} FROM kept SEMI JOIN written USING (block_height) WHERE operation = 'receive'`;
+  const written = `SELECT ${columns} FROM ${input.kept} SEMI JOIN ${changes.written} USING (block_height) WHERE operation = 'receive'`;
   const location = 'STRUCT(block_height BIGINT, tx_id VARCHAR, tx_index BIGINT, "timestamp" BIGINT, vout BIGINT)';
   const record = `STRUCT(rune STRUCT(id VARCHAR), address VARCHAR, operation VARCHAR, amount VARCHAR, location ${location})`;
   const at = (name: string) => `record.location.${name} AS ${name}`;
-  const recalled = () => `SELECT ${at('block_height')}, right(record.location.tx_id, 64) AS tx_id, ${at('vout')}, ${at('tx_index')},
+  const recalledRows = (
+    file: string,
+  ) => `SELECT ${at('block_height')}, right(record.location.tx_id, 64) AS tx_id, ${at('vout')}, ${at('tx_index')},
       record.location."timestamp" AS "timestamp", record.address AS address, record.rune.id AS rune_id, record.amount AS amount
-    FROM (SELECT unnest(results) AS record FROM ${recalledPages(scratch, `results: '${record}[]'`)}) WHERE record.operation = 'receive'`;
-  const all = hasRecalledPages(scratch) ? `${written} UNION ALL ${recalled()}` : written;
+    FROM (SELECT unnest(results) AS record FROM ${recalledPages(file, `results: '${record}[]'`)}) WHERE record.operation = 'receive'`;
+  const all = recalled === undefined ? written : `${written} UNION ALL ${recalledRows(recalled)}`;
   await store.run(`CREATE OR REPLACE TEMP VIEW received AS
     SELECT * EXCLUDE (tx_id, vout), tx_id || ':' || vout AS "output" FROM (${all}) WHERE vout IS NOT NULL`);
 }
@@ -133,16 +137,16 @@ const RUNE = `left(to_json([to_json(id), to_json(number), to_json(name), to_json
  * the rune as JSON, and units as text. It has no aggregates, because those of many outputs need much memory: rows are
  * sorted, and `runesOf` joins those of an output.
  */
-const RECORDS = `SELECT "output", address, block_height AS height,
+const recordsOf = ({ blocks, runes }: StateTables): string => `SELECT "output", address, block_height AS height,
     block_height || ',"' || block_hash || '",' || tx_index || ',' || o."timestamp" AS place,
     number, id, ${RUNE} AS rune, coalesce(${unitsOf('amount', 'divisibility')}, '0') AS units
-  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM state.blocks) USING (block_height)
-    JOIN (SELECT id, number, name, spaced_name, divisibility FROM state.runes) ON id = rune_id`;
+  FROM made_outputs AS o JOIN (SELECT block_height, block_hash FROM ${blocks}) USING (block_height)
+    JOIN (SELECT id, number, name, spaced_name, divisibility FROM ${runes}) ON id = rune_id`;
 
 /** Yields the documents by outpoint of the blocks of a level. */
-function newOutputs(limits: Limits, store: Store): AsyncGenerator<StoredDocument> {
+function newOutputs(limits: Limits, state: StateTables, store: Store): AsyncGenerator<StoredDocument> {
   const rows = `SELECT "output", head, rune, units, number, id FROM (
-      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${RECORDS})
+      SELECT "output", '[' || place || ',' || coalesce(to_json(address)::VARCHAR, 'null') || ']' AS head, number, id, rune, units FROM (${recordsOf(state)})
       UNION ALL SELECT "output", '${SPENT}', -1, '', NULL, NULL FROM spent_below)`;
   return documentsIn({ rows, key: '"output"', within: 'number, id' }, limits, store, (group) => [
     String(group[0]?.[1]),
@@ -159,7 +163,7 @@ async function rowsOf(
   isLowest: boolean,
   cancelled: LineFile,
   reused: readonly DocumentLevel[],
-  { old, scratch, limits }: OutputForm,
+  { old, scratch, limits, state }: OutputForm,
 ): Promise<LevelRows> {
   const removed = await writeLines(join(scratch, 'removed-outputs.ndjson'), (lines) => {
     if (old !== undefined && !isLowest) for (const level of reused) writeRemoved(level, old, limits.listPage, lines);
@@ -171,7 +175,7 @@ async function rowsOf(
   const removedRows = removed.count === 0 ? '' : `UNION FROM ${readLines(removed.file, `${columns}, first: 'BIGINT', page: 'BIGINT'`)}`;
   return {
     made: `SELECT url_encode(address) AS key, ${sortKeySql('height', '"output"')} AS sort, place, number, id, rune, units
-      FROM (${RECORDS}) ${others} WHERE address IS NOT NULL`,
+      FROM (${recordsOf(state)}) ${others} WHERE address IS NOT NULL`,
     removed: `SELECT * FROM (
       SELECT DISTINCT url_encode(address) AS key, "output", NULL::BIGINT AS first, NULL::BIGINT AS page FROM spent_below
       WHERE address IS NOT NULL AND ${!isLowest} ${removedRows}) ${others}`,

@@ -24,12 +24,18 @@ import { yieldNow } from '../yieldNow.ts';
 import { BlockWriter, storedEntries } from './blocks.ts';
 import { makeLevels } from './changes.ts';
 import { Cursor } from './cursor.ts';
-import { hasAny } from './listedRecords.ts';
+import { type ArchiveSources, hasAny } from './listedRecords.ts';
 import type { ArchivedBlocks, PutFile } from './segments.ts';
 import type { StoredArchive } from './storedArchive.ts';
 
-/** Writes the levels of the table of ids. Needs the tables `written` and `placed_transactions` (state/update.ts). */
-export async function writeIds(blocks: ArchivedBlocks, old: StoredArchive | undefined, put: PutFile, store: Store): Promise<Level[]> {
+/** Writes the levels of the table of ids. */
+export async function writeIds(
+  blocks: ArchivedBlocks,
+  { changes }: ArchiveSources,
+  old: StoredArchive | undefined,
+  put: PutFile,
+  store: Store,
+): Promise<Level[]> {
   const before = old?.root.ids ?? [];
   const ranges = levelRanges(blocks.tip, blocks.limits.tableLevels);
   if (ranges.length > blocks.limits.tableLevels.steps.length) countCrossing('tableLevels');
@@ -40,7 +46,7 @@ export async function writeIds(blocks: ArchivedBlocks, old: StoredArchive | unde
   const levels = await makeLevels(plans, before, async (range) => {
     const writer = new TableWriter(blocks.objectSize, blocks.limits, put);
     const isKept = (height: number) => height >= range.first && height <= range.last && !blocks.replaced.has(height);
-    const sources: Source[] = [new ChunkedEntries(entryChunks(newEntries(range), store))];
+    const sources: Source[] = [new ChunkedEntries(entryChunks(newEntries(range, changes), store))];
     for (const level of before) {
       if (old !== undefined && level.first <= range.last && level.last >= range.first)
         sources.push(new Cursor(keptEntries(old, level, isKept)));
@@ -92,12 +98,12 @@ export async function* entryChunks(sql: string, store: Store): AsyncGenerator<Ta
 }
 
 /** Returns SQL of the entries of the blocks that this build wrote, ascending. The entry of a block has a count of 0. */
-function newEntries({ first, last }: LevelRange): string {
+function newEntries({ first, last }: LevelRange, { transactions, written }: ArchiveSources['changes']): string {
   const isInRange = `block_height BETWEEN ${first} AND ${last}`;
   const keyOf = (id: string) => `('0x' || right(${id}, 12))::UBIGINT::DOUBLE`;
   return `SELECT ${keyOf('tx_id')} AS key, block_height::DOUBLE AS height, first::DOUBLE AS first, records::DOUBLE AS count
-      FROM placed_transactions WHERE ${isInRange}
-    UNION ALL SELECT ${keyOf('block_hash')}, block_height::DOUBLE, 0::DOUBLE, 0::DOUBLE FROM written WHERE ${isInRange}
+      FROM ${transactions} WHERE ${isInRange}
+    UNION ALL SELECT ${keyOf('block_hash')}, block_height::DOUBLE, 0::DOUBLE, 0::DOUBLE FROM ${written} WHERE ${isInRange}
     ORDER BY key, height, first, count`;
 }
 

@@ -3,6 +3,7 @@
  * two parts: `upper` counts 10^18.
  */
 import { LOWER_DIGITS } from '../stats/counting.ts';
+import type { TableWith } from '../store/table.ts';
 
 /** Digits of the largest amount, 2^128 - 1. */
 const MOST_DIGITS = 39;
@@ -34,16 +35,22 @@ export function joinedParts(upper: string, lower: string): string {
 export const digitsOf = (upper: string, lower: string): string =>
   `CASE WHEN ${upper} = 0 THEN ${lower}::VARCHAR ELSE ${upper}::VARCHAR || lpad(abs(${lower})::VARCHAR, ${LOWER_DIGITS}, '0') END`;
 
+/** Records that change balances, and their runes. */
+export interface Changes {
+  readonly records: TableWith<'block_height' | 'rune_id' | 'address' | 'operation' | 'amount'>;
+  readonly runes: TableWith<'id' | 'block_height' | 'divisibility'>;
+}
+
 /**
  * Returns SQL of the changes of balances in the blocks from height `first` to `last`: id of the rune, address, `upper`,
- * `lower`. An address with records of a rune has a row, even if the sum is 0. Needs the table `listed_records`. A record
- * of a rune below the block of its etching, which only wrong data has, changes nothing.
+ * `lower`. An address with records of a rune has a row, even if the sum is 0. A record of a rune below the block of its
+ * etching, which only wrong data has, changes nothing.
  */
-export const changesIn = (first: number, last: number): string =>
+export const changesIn = (first: number, last: number, { records, runes }: Changes): string =>
   `SELECT id, address, ${joinedParts('upper', 'lower')} FROM (
      SELECT id, address, ${sumsOf('units', 'sign')} FROM (
        SELECT r.id, l.address, ${unitsOf('l.amount', 'r.divisibility')} AS units, CASE l.operation WHEN 'receive' THEN 1 ELSE -1 END AS sign
-       FROM listed_records AS l JOIN state.runes AS r ON r.id = l.rune_id AND r.block_height <= l.block_height
+       FROM ${records} AS l JOIN ${runes} AS r ON r.id = l.rune_id AND r.block_height <= l.block_height
        WHERE l.block_height BETWEEN ${first} AND ${last} AND l.address IS NOT NULL AND l.operation IN ('receive', 'send', 'burn'))
      GROUP BY id, address)`;
 

@@ -3,8 +3,11 @@
  * other blocks from the existing file. It first checks that the bytes of this file match the state.
  */
 import { join, resolve } from 'node:path';
+import type { Loaded } from '../input/load.ts';
 import { countCrossing, type WorkLimits } from '../limits.ts';
 import { HEIGHTS_PER_RANGE, RANGES_PATH, rangePath } from '../pages/paths.ts';
+import type { State, StateTables } from '../state/state.ts';
+import type { BlockChanges } from '../state/update.ts';
 import { int, literal, nullable, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 import { rangesFile, stampOf } from './ranges.ts';
@@ -19,13 +22,13 @@ export class ChangedRangeError extends Error {
 const FIRST = `block_height - block_height % ${HEIGHTS_PER_RANGE}`;
 
 /**
- * Checks the files of all ranges with a block in the table `affected`. Throws a ChangedRangeError if a file does not
+ * Checks the files of all ranges with an affected block. Throws a ChangedRangeError if a file does not
  * match its size and SHA-256 in the state.
  */
-export async function checkRanges(out: string, store: Store): Promise<void> {
+export async function checkRanges(out: string, affected: Loaded['affected'], { known }: State, store: Store): Promise<void> {
   const rows = await store.rows(
-    `SELECT DISTINCT ${FIRST} AS first, r.bytes, r.digest FROM known_blocks LEFT JOIN known_ranges r ON r.first = ${FIRST}
-    WHERE ${FIRST} IN (SELECT ${FIRST} FROM affected) ORDER BY first`,
+    `SELECT DISTINCT ${FIRST} AS first, r.bytes, r.digest FROM ${known.blocks} LEFT JOIN ${known.ranges} r ON r.first = ${FIRST}
+    WHERE ${FIRST} IN (SELECT ${FIRST} FROM ${affected}) ORDER BY first`,
     { first: int, bytes: nullable(int), digest: nullable(text) },
   );
   for (const { first, bytes, digest } of rows) {
@@ -45,43 +48,51 @@ interface Due {
   readonly fresh: number;
 }
 
-/** SQL condition for blocks that this build writes. Excludes blocks that were read but have not changed. */
-const WRITTEN = 'block_height IN (SELECT block_height FROM written)';
-
 /**
- * Writes the files of ranges with a changed block (the table `replaced`), and the list of all files. The blocks in the
- * state must already be up to date (state/update.ts). Temporary files go to `scratch`. Returns the paths of files whose
+ * Writes the files of ranges with a changed block, and the list of all files. `state` has the new blocks already. Temporary files go to `scratch`. Returns the paths of files whose
  * range no longer has blocks.
  */
-export async function writeRanges(out: string, scratch: string, sink: DiskSink, limits: AsideLimits, store: Store): Promise<string[]> {
-  const touched = `(SELECT ${FIRST} FROM replaced)`;
+export async function writeRanges(
+  out: string,
+  kept: Loaded['kept'],
+  { written, replaced }: BlockChanges,
+  state: StateTables,
+  scratch: string,
+  sink: DiskSink,
+  limits: AsideLimits,
+  store: Store,
+): Promise<string[]> {
+  const touched = `(SELECT ${FIRST} FROM ${replaced})`;
+  // Excludes blocks that were read but have not changed.
+  const isWritten = `block_height IN (SELECT block_height FROM ${written})`;
   const due: Due[] = await store.rows(
-    `SELECT ${FIRST} AS first, sum(records)::BIGINT AS records, coalesce(sum(records) FILTER (${WRITTEN}), 0)::BIGINT AS fresh
-      FROM state.blocks WHERE ${FIRST} IN ${touched} GROUP BY ${FIRST} ORDER BY first`,
+    `SELECT ${FIRST} AS first, sum(records)::BIGINT AS records, coalesce(sum(records) FILTER (${isWritten}), 0)::BIGINT AS fresh
+      FROM ${state.blocks} WHERE ${FIRST} IN ${touched} GROUP BY ${FIRST} ORDER BY first`,
     { first: int, records: int, fresh: int },
   );
-  const before = await store.rows(`SELECT first FROM state.ranges WHERE first IN ${touched}`, { first: int });
-  await store.run(`DELETE FROM state.ranges WHERE first IN ${touched}`);
+  const before = await store.rows(`SELECT first FROM ${state.ranges} WHERE first IN ${touched}`, { first: int });
+  await store.run(`DELETE FROM ${state.ranges} WHERE first IN ${touched}`);
   for (const portion of portionsOf(due, limits)) {
-    const relation = portion.length === 1 ? 'kept' : await putAside(portion, store);
+    const aside = portion.length === 1 ? undefined : await putAside(portion, kept, isWritten, store);
     for (const range of portion) {
       const made = join(scratch, 'range.parquet');
       const path = rangePath(range.first);
       const isInRange = `block_height BETWEEN ${range.first} AND ${range.first + HEIGHTS_PER_RANGE - 1}`;
-      const fresh = await rowsOfRecords(relation, `${isInRange} AND ${WRITTEN}`, store);
+      const fresh = await rowsOfRecords(aside ?? kept, `${isInRange} AND ${isWritten}`, store);
       const old = resolve(out, path);
       const rows =
         range.fresh === range.records
           ? fresh
-          : `${fresh} UNION ALL ${rowsOfFiles([old], 'block_height NOT IN (SELECT block_height FROM replaced)')}`;
+          : `${fresh} UNION ALL ${rowsOfFiles([old], `block_height NOT IN (SELECT block_height FROM ${replaced})`)}`;
       await writeRows(rows, range.records, made, store);
       const stamp = await stampOf(made);
       if (stamp === undefined) throw new Error(`${path} was not written`);
-      await store.run(`INSERT INTO state.ranges VALUES (${range.first}, ${stamp.bytes}, ${literal(stamp.sha256)})`);
+      await store.run(`INSERT INTO ${state.ranges} VALUES (${range.first}, ${stamp.bytes}, ${literal(stamp.sha256)})`);
       sink.take(path, made);
     }
+    if (aside !== undefined) await store.run(`DROP TABLE ${aside}`);
   }
-  sink.file(RANGES_PATH, await listOf(store));
+  sink.file(RANGES_PATH, await listOf(state, store));
   const made = new Set(due.map(({ first }) => first));
   return before.flatMap(({ first }) => (made.has(first) ? [] : rangePath(first)));
 }
@@ -105,19 +116,18 @@ function portionsOf(ranges: readonly Due[], { recordsAside }: AsideLimits): Due[
   return portions;
 }
 
-/** Copies the records that were read of these ranges into a temporary table. Returns the name of the table. */
-async function putAside(portion: readonly Due[], store: Store): Promise<string> {
+/** Copies the records that were read of these ranges into a temporary table. */
+function putAside(portion: readonly Due[], kept: Loaded['kept'], isWritten: string, store: Store): Promise<Loaded['kept']> {
   const [first, last] = [portion[0]?.first ?? 0, portion.at(-1)?.first ?? 0];
   const isInRange = `block_height BETWEEN ${first} AND ${last + HEIGHTS_PER_RANGE - 1}`;
-  await store.run(`CREATE OR REPLACE TEMP TABLE aside AS SELECT * FROM kept WHERE ${isInRange} AND ${WRITTEN} ORDER BY block_height`);
-  return 'aside';
+  return store.table('aside', kept.columns, `SELECT * FROM ${kept} WHERE ${isInRange} AND ${isWritten} ORDER BY block_height`);
 }
 
-async function listOf(store: Store): Promise<Buffer> {
-  const blocks = await store.rows('SELECT block_height AS height, records FROM state.blocks ORDER BY height', {
+async function listOf(state: StateTables, store: Store): Promise<Buffer> {
+  const blocks = await store.rows(`SELECT block_height AS height, records FROM ${state.blocks} ORDER BY height`, {
     height: int,
     records: int,
   });
-  const ranges = await store.rows('SELECT * FROM state.ranges', { first: int, bytes: int, digest: text });
+  const ranges = await store.rows(`SELECT * FROM ${state.ranges}`, { first: int, bytes: int, digest: text });
   return rangesFile(blocks, new Map(ranges.map(({ first, bytes, digest }) => [first, { bytes, sha256: digest }])));
 }

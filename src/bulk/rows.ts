@@ -6,7 +6,7 @@
 import { ACTIVITY_FIELDS, EVENT_INDEX } from '../contract/fields.ts';
 import { identifier, int, literal, type Store } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
-import { columnsOf } from '../store/tables.ts';
+import { columnsOf, type TableWith } from '../store/table.ts';
 
 export const COLUMNS = Object.entries(columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]));
 
@@ -32,7 +32,11 @@ const ROWS_PER_GROUP = 40_960;
  * transactions. Computing event indexes takes as long as writing the rows. So it is skipped if the indexes of the input
  * already count from 0 in each transaction, as an indexer's do.
  */
-export async function rowsOfRecords(relation: string, where: string, store: Store): Promise<string> {
+export async function rowsOfRecords(
+  relation: TableWith<'block_height' | 'tx_index' | 'event_index' | 'ord'>,
+  where: string,
+  store: Store,
+): Promise<string> {
   const { others } = await store.row(
     `SELECT count(*) AS others FROM (SELECT 1 FROM ${relation} WHERE ${where}
       GROUP BY block_height, tx_index HAVING count(event_index) <> count(*) OR max(event_index) <> count(*) - 1)`,

@@ -48,19 +48,24 @@ export const RULES = {
 } satisfies Readonly<Record<string, { readonly pattern: string; readonly rule: string }>>;
 export type FieldKind = keyof typeof RULES;
 
-export interface Field {
+export interface Field<Column extends string = string> {
   /** Column in the flat table form and in the store. */
-  readonly column: string;
+  readonly column: Column;
   /** Path in an Activity, such as `location.block_height`. Error messages name the field by this path. */
   readonly path: string;
   readonly kind: FieldKind;
   readonly required: boolean;
 }
 
-const field = (column: string, path: string, kind: FieldKind, required = true): Field => ({ column, path, kind, required });
+const field = <Column extends string>(column: Column, path: string, kind: FieldKind, required = true): Field<Column> => ({
+  column,
+  path,
+  kind,
+  required,
+});
 
 /** Fields of an Activity, flattened. Recordings of the API showed which are optional (docs/api.md, "Records"). */
-export const ACTIVITY_FIELDS: readonly Field[] = [
+export const ACTIVITY_FIELDS = [
   field('rune_id', 'rune.id', 'text'),
   field('rune_number', 'rune.number', 'integer'),
   field('rune_name', 'rune.name', 'text'),
@@ -76,10 +81,10 @@ export const ACTIVITY_FIELDS: readonly Field[] = [
   field('vout', 'location.vout', 'integer', false),
   field('output', 'location.output', 'output', false),
   field('timestamp', 'location.timestamp', 'integer'),
-];
+] as const;
 
 /** Optional column of flat tables: order of the events in a transaction. */
-export const EVENT_INDEX: Field = field('event_index', 'event_index', 'integer', false);
+export const EVENT_INDEX = field('event_index', 'event_index', 'integer', false);
 
 /** Columns to read from the indexer's table `ledger`. Its column `output` has the index of the output. */
 export const LEDGER_FIELDS: readonly Field[] = [
@@ -104,19 +109,19 @@ export const LEDGER_FIELDS: readonly Field[] = [
 export const NODE_LEDGER_FIELDS: readonly Field[] = [...LEDGER_FIELDS, field('spent', 'spent', 'spent', false)];
 
 /** Columns that the indexer's table `runes` must have. */
-export const RUNE_FIELDS: readonly Field[] = [
+export const RUNE_FIELDS = [
   field('id', 'id', 'text'),
   field('number', 'number', 'integer'),
   field('name', 'name', 'text'),
   field('spaced_name', 'spaced_name', 'text'),
   field('divisibility', 'divisibility', 'integer'),
-];
+] as const;
 
 /**
  * Columns of `runes` that are read if the table has them. `tx_id` is empty for a rune that the protocol itself etched.
  * `symbol` and terms are empty if the rune has none.
  */
-export const RUNE_DETAILS: readonly Field[] = [
+export const RUNE_DETAILS = [
   field('block_hash', 'block_hash', 'hash', false),
   field('block_height', 'block_height', 'integer', false),
   field('tx_index', 'tx_index', 'integer', false),
@@ -132,4 +137,4 @@ export const RUNE_DETAILS: readonly Field[] = [
   field('terms_offset_start', 'terms_offset_start', 'count', false),
   field('terms_offset_end', 'terms_offset_end', 'count', false),
   field('timestamp', 'timestamp', 'integer', false),
-];
+] as const;

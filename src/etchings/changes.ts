@@ -2,6 +2,7 @@
  * Finds the etchings that a build changed.
  */
 import { int, type Store, text } from '../store/duckdb.ts';
+import type { Etchings } from './facts.ts';
 
 /** SQL that is true for rows of counts that change an etching. Sends and receipts do not. */
 export const HAS_COUNTS = 'mint + burn > 0';
@@ -24,14 +25,14 @@ const BOUNDARIES: readonly string[] = [
 export const windowMoves = (first: number, last: number): string =>
   `(${BOUNDARIES.map((height) => `coalesce(${height} BETWEEN ${first + 1} AND ${last + 1}, false)`).join(' OR ')})`;
 
-/** Etchings that a build added, or whose row in the runes table it changed. */
-const NEW_ROWS = 'SELECT * FROM etchings EXCEPT SELECT * FROM old_etchings';
-const LOST_ROWS = 'SELECT * FROM old_etchings EXCEPT SELECT * FROM etchings';
+/** SQL of etchings that a build added, or whose row in the runes table it changed. */
+const rowsOnlyIn = (one: Etchings, other: Etchings): string => `SELECT * FROM ${one.table} EXCEPT SELECT * FROM ${other.table}`;
 
 /** Returns the lowest height whose etchings changed; infinity if none did. */
-export async function lowestChange(store: Store): Promise<number> {
+export async function lowestChange(before: Etchings, now: Etchings, store: Store): Promise<number> {
   const { lowest } = await store.row(
-    `SELECT coalesce(min(block_height), -1) AS lowest FROM (SELECT block_height FROM (${NEW_ROWS}) UNION ALL SELECT block_height FROM (${LOST_ROWS}))`,
+    `SELECT coalesce(min(block_height), -1) AS lowest
+     FROM (SELECT block_height FROM (${rowsOnlyIn(now, before)}) UNION ALL SELECT block_height FROM (${rowsOnlyIn(before, now)}))`,
     { lowest: int },
   );
   return lowest < 0 ? Number.POSITIVE_INFINITY : lowest;
@@ -41,11 +42,11 @@ export async function lowestChange(store: Store): Promise<number> {
  * Returns the first letters of the names of added etchings: of those that the protocol may have, only letters. Undefined
  * if an etching was lost or its row changed, so that others than these may have changed.
  */
-export async function newFirstLetters(count: number, store: Store): Promise<string[] | undefined> {
-  const { lost } = await store.row(`SELECT count(*) AS lost FROM (${LOST_ROWS})`, { lost: int });
+export async function newFirstLetters(count: number, before: Etchings, now: Etchings, store: Store): Promise<string[] | undefined> {
+  const { lost } = await store.row(`SELECT count(*) AS lost FROM (${rowsOnlyIn(before, now)})`, { lost: int });
   if (lost > 0) return undefined;
   const rows = await store.rows(
-    `SELECT DISTINCT left(name, ${count}) AS letters FROM state.runes WHERE id IN (SELECT id FROM (${NEW_ROWS})) AND regexp_full_match(name, '[A-Z]+')`,
+    `SELECT DISTINCT left(name, ${count}) AS letters FROM ${now.runes} WHERE id IN (SELECT id FROM (${rowsOnlyIn(now, before)})) AND regexp_full_match(name, '[A-Z]+')`,
     { letters: text },
   );
   return rows.map(({ letters }) => letters);

@@ -3,13 +3,17 @@
  */
 import type { WorkLimits } from '../limits.ts';
 import type { Dialect } from '../pages/site.ts';
+import type { StateTables } from '../state/state.ts';
 import { LOWER_DIGITS } from '../stats/counting.ts';
 import type { Store } from '../store/duckdb.ts';
 import { sortedRows } from '../store/sortedRows.ts';
+import type { EtchingTable } from './facts.ts';
 import { type Etching, renderEtching } from './render.ts';
 
-/** How etchings are rendered. */
+/** How etchings are rendered, and from what. */
 export interface EtchingForm {
+  readonly etchings: EtchingTable;
+  readonly state: Pick<StateTables, 'runes' | 'blockRunes'>;
   readonly dialect: Dialect;
   /** True when the supply has the counts of mints and burns. */
   readonly hasCounts: boolean;
@@ -35,18 +39,18 @@ const ROW_BYTES = 6000;
 
 /**
  * Yields the documents (archive/etchings.ts) of etchings as they are after the block `tip`, ascending. `ordinals` is SQL
- * that selects the ordinals of etchings up to `tip`. Needs the table `etchings` (etchings/facts.ts). No other query may run before the last one.
+ * that selects the ordinals of etchings up to `tip`. No other query may run before the last one.
  */
 export async function* renderEtchings(
   ordinals: string,
   tip: number,
-  { hasCounts, dialect, limits }: EtchingForm,
+  { etchings, state, hasCounts, dialect, limits }: EtchingForm,
   store: Store,
 ): AsyncGenerator<{ readonly key: string; readonly values: readonly [json: string] }> {
-  const wanted = `(SELECT ordinal, id FROM etchings WHERE ordinal IN (${ordinals}))`;
+  const wanted = `(SELECT ordinal, id FROM ${etchings} WHERE ordinal IN (${ordinals}))`;
   const sums = `(SELECT rune_id, sum(mint)::BIGINT AS mints, sum(burn)::BIGINT AS burns,
       ${SUMS.map((name) => `sum(${name})::HUGEINT AS ${name}`).join(', ')}, min(decimals) AS least, max(decimals) AS most
-    FROM state.block_runes WHERE ${hasCounts} AND block_height <= ${tip} AND rune_id IN (SELECT id FROM ${wanted}) GROUP BY rune_id)`;
+    FROM ${state.blockRunes} WHERE ${hasCounts} AND block_height <= ${tip} AND rune_id IN (SELECT id FROM ${wanted}) GROUP BY rune_id)`;
   // Amounts with other decimals than the rune has cannot be summed, so such a rune has no counts.
   const isCounted = `${hasCounts} AND coalesce(least = divisibility AND most = divisibility, true)`;
   const columns = [
@@ -57,7 +61,7 @@ export async function* renderEtchings(
   ];
   // One JSON text for each row: the store takes ten times as long to convert two dozen cells.
   const rows = `SELECT lpad(ordinal::VARCHAR, 8, '0') AS key, to_json(e)::VARCHAR AS row
-    FROM (SELECT ${columns.join(', ')} FROM ${wanted} JOIN state.runes USING (id) LEFT JOIN ${sums} ON rune_id = id) AS e`;
+    FROM (SELECT ${columns.join(', ')} FROM ${wanted} JOIN ${state.runes} USING (id) LEFT JOIN ${sums} ON rune_id = id) AS e`;
   for await (const chunk of sortedRows({ rows, key: 'key', within: 'key', rowBytes: ROW_BYTES }, limits, store)) {
     for (const [key, json] of chunk.getRows())
       yield { key: String(key), values: [renderEtching(etchingOf(JSON.parse(String(json)) as Row), dialect, tip)] };

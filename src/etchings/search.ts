@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { emptyIfMissing } from '../errors.ts';
 import { SEARCH_FOLDER, searchPath } from '../pages/paths.ts';
 import { FIRST_LETTERS, type NamedRune, searchFiles } from '../pages/search.ts';
+import type { StateTables } from '../state/state.ts';
 import { int, nullable, type Store, text } from '../store/duckdb.ts';
 import type { FileSink } from '../write/pageFiles.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { newFirstLetters } from './changes.ts';
-import type { EtchingFacts } from './facts.ts';
+import type { Etchings } from './facts.ts';
 
 /**
  * Writes the files whose runes may have changed since the last build, whose etchings are `before`. Returns the paths of
@@ -19,16 +20,17 @@ import type { EtchingFacts } from './facts.ts';
  */
 export async function writeSearchFiles(
   root: string,
-  before: EtchingFacts | undefined,
-  now: EtchingFacts | undefined,
+  before: Etchings | undefined,
+  now: Etchings | undefined,
+  blockRunes: StateTables['blockRunes'],
   sink: Pick<FileSink, 'file'>,
   store: Store,
 ): Promise<string[]> {
   const isKnown = before !== undefined && now !== undefined;
-  const letters = isKnown ? await newFirstLetters(FIRST_LETTERS, store) : undefined;
+  const letters = isKnown ? await newFirstLetters(FIRST_LETTERS, before, now, store) : undefined;
   if (letters?.length === 0) return [];
   const written = new Set<string>();
-  for (const [path, content] of searchFiles(await readRunes(now !== undefined, letters, store))) {
+  for (const [path, content] of searchFiles(await readRunes(now, letters, blockRunes, store))) {
     sink.file(path, Buffer.from(content));
     written.add(path);
     await yieldNow();
@@ -39,15 +41,23 @@ export async function writeSearchFiles(
 }
 
 /** Reads the runes of a mirror with or without etchings: all, or those whose names begin with one of `letters`. */
-async function readRunes(hasEtchings: boolean, letters: readonly string[] | undefined, store: Store): Promise<NamedRune[]> {
+async function readRunes(
+  etchings: Etchings | undefined,
+  letters: readonly string[] | undefined,
+  blockRunes: StateTables['blockRunes'],
+  store: Store,
+): Promise<NamedRune[]> {
   const columns = { id: text, number: int, name: text, spaced_name: text, symbol: nullable(text) };
   const first = letters?.map((one) => `'${one}'`).join(', ');
   const isWanted = first === undefined ? '' : `WHERE left(name, ${FIRST_LETTERS}) IN (${first})`;
-  if (hasEtchings)
-    return store.rows(`SELECT id, number, name, spaced_name, symbol FROM etchings JOIN state.runes USING (id) ${isWanted}`, columns);
+  if (etchings !== undefined)
+    return store.rows(
+      `SELECT id, number, name, spaced_name, symbol FROM ${etchings.table} JOIN ${etchings.runes} USING (id) ${isWanted}`,
+      columns,
+    );
   return store.rows(
     `SELECT rune_id AS id, min(number) AS number, min(name) AS name, min(spaced_name) AS spaced_name, NULL::VARCHAR AS symbol
-     FROM state.block_runes GROUP BY rune_id`,
+     FROM ${blockRunes} GROUP BY rune_id`,
     columns,
   );
 }

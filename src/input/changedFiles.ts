@@ -7,11 +7,19 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import { InputError } from '../errors.ts';
 import { int, type Store, text, type Values } from '../store/duckdb.ts';
+import { columns, type TableWith } from '../store/table.ts';
 import { Checksums, sha256Of } from './checksums.ts';
 import type { InputFile } from './discover.ts';
 import { unreadable } from './unreadable.ts';
 
-/** A row of the view `known_files`. Times are in nanoseconds. */
+/**
+ * Columns of input files in the state. `id` is the `source` of their records; times are in nanoseconds; `digest` is the
+ * SHA-256 of the content.
+ */
+export const FILES = columns(
+  'id INTEGER, name VARCHAR, form VARCHAR, size BIGINT, mtime VARCHAR, ctime VARCHAR, inode VARCHAR, digest VARCHAR',
+);
+
 const KNOWN_FILE = { id: int, name: text, form: text, size: int, mtime: text, ctime: text, inode: text, digest: text } as const;
 type KnownFile = Values<typeof KNOWN_FILE>;
 export type FileRow = Omit<KnownFile, 'form'>;
@@ -48,9 +56,9 @@ export interface Selection {
   checkDigests(): Promise<void>;
 }
 
-/** Compares the files with the files of the last build (the view `known_files`). */
-export async function selectFiles(files: readonly InputFile[], store: Store): Promise<Selection> {
-  const known = new Map((await store.rows('SELECT * FROM known_files', KNOWN_FILE)).map((row) => [row.name, row]));
+/** Compares the files with the files of the last build, which are `before`. */
+export async function selectFiles(files: readonly InputFile[], before: TableWith<keyof typeof FILES>, store: Store): Promise<Selection> {
+  const known = new Map((await store.rows(`SELECT * FROM ${before}`, KNOWN_FILE)).map((row) => [row.name, row]));
   let nextId = [...known.values()].reduce((most, row) => Math.max(most, row.id), 0) + 1;
   const unchanged: UnchangedFile[] = [];
   const touched: NumberedFile[] = [];

@@ -5,6 +5,7 @@
 import { exceeds } from '../limits.ts';
 import { int, nullable } from '../store/duckdb.ts';
 import { readParquetGroups } from '../store/files.ts';
+import type { TableWith } from '../store/table.ts';
 import { pathsOf, type RawSource, type Reading } from './rawSource.ts';
 
 /** Sorting is cheaper when a height is, on average, in more row groups than this. */
@@ -24,7 +25,7 @@ export async function isClustered(source: RawSource, { limits, store }: Reading)
 }
 
 /** True when the rows of most blocks in a canonical table lie together. */
-export async function isTableClustered(table: string, { limits, store }: Reading): Promise<boolean> {
+export async function isTableClustered(table: TableWith<'block_height'>, { limits, store }: Reading): Promise<boolean> {
   const { n } = await store.row(`SELECT count(*) AS n FROM ${table}`, { n: int });
   if (!exceeds(limits, 'unsortedRecords', n)) return true;
   const counts = await store.row(

@@ -14,7 +14,7 @@ export async function sourceNumber(members: readonly Member[], store: Store): Pr
   if (first === undefined) throw new Error('no files to read');
   if (members.length === 1) return `${first.id}`;
   // An enum of the paths finds each number by one hash look-up.
-  const type = `files_${first.id}`;
+  const type = store.nameOf('files');
   await store.run(`CREATE TYPE ${type} AS ENUM (${members.map(({ path }) => literal(path)).join(', ')})`);
   return `list_extract([${members.map(({ id }) => id).join(', ')}]::INTEGER[], enum_code(${SOURCE_FILE}::${type}) + 1)`;
 }

@@ -6,7 +6,7 @@
  */
 import { basename, join } from 'node:path';
 import { int } from '../store/duckdb.ts';
-import { definitionOf, TABLES } from '../store/tables.ts';
+import { columns, type Table, type TableWith } from '../store/table.ts';
 import { reportBadRecords } from './badRecords.ts';
 import { BLOCKS_FILE } from './blocksRead.ts';
 import { isInCanonicalForm, withCanonicalCells } from './canonicalForm.ts';
@@ -17,7 +17,13 @@ import { readSource } from './readSource.ts';
 import { isLedger, recognise } from './recognise.ts';
 import { blocksSelect } from './recordSql.ts';
 import { Report } from './report.ts';
-import { ledgersToReadAgain, leftOutSelect, loadRunes } from './runes.ts';
+import { ledgersToReadAgain, leftOutSelect, loadRunes, type Runes } from './runes.ts';
+
+/** Columns of the blocks of input files. `records` is 0 when the build left out all rows of the block. */
+export const HELD = columns('source INTEGER, block_height BIGINT, block_hash VARCHAR, records BIGINT');
+
+/** Columns of ledger rows without a rune, which builds leave out: `records` counts them by file, block and rune. */
+export const LEFT_OUT = columns('source INTEGER, block_height BIGINT, rune_id VARCHAR, records BIGINT');
 
 export class InputReader {
   readonly #unchanged: readonly UnchangedFile[];
@@ -29,13 +35,25 @@ export class InputReader {
   readonly names: Map<number, string>;
   readonly sources: RawSource[] = [];
   readonly #withoutRecords: string[] = [];
-  hasRunes = false;
+  /** The runes tables of the input. Undefined unless a ledger or a runes table was read. */
+  runes: Runes | undefined;
 
-  constructor(unchanged: readonly UnchangedFile[], reading: Reading) {
+  private constructor(
+    unchanged: readonly UnchangedFile[],
+    reading: Reading,
+    /** The blocks of the files that this build read. */
+    readonly holds: Table<typeof HELD>,
+    readonly leftOut: Table<typeof LEFT_OUT>,
+  ) {
     this.#unchanged = unchanged;
     this.reading = reading;
     this.#forms = new Map(unchanged.map(({ id, form }) => [id, form]));
     this.names = new Map(unchanged.map(({ id, file }) => [id, file.name]));
+  }
+
+  static async begin(unchanged: readonly UnchangedFile[], reading: Reading): Promise<InputReader> {
+    const { store } = reading;
+    return new InputReader(unchanged, reading, await store.table('holds', HELD), await store.table('left_out', LEFT_OUT));
   }
 
   /** Names of all ledgers by file number, also of ledgers that were not read. */
@@ -58,14 +76,9 @@ export class InputReader {
     return this.#forms.get(id) ?? '';
   }
 
-  /**
-   * Reads and checks new and changed files, then the ledgers whose runes changed. Creates the tables `holds` and
-   * `left_out`.
-   */
+  /** Reads and checks new and changed files, then the ledgers whose runes changed. */
   async readTouched(files: readonly NumberedFile[]): Promise<void> {
     const { store, progress } = this.reading;
-    await store.run(`CREATE TEMP TABLE holds (${definitionOf(TABLES.holds.columns)})`);
-    await store.run(`CREATE TEMP TABLE left_out (${definitionOf(TABLES.left_out.columns)})`);
     for (const { id, file } of files) this.names.set(id, file.name);
     const sources = await this.#readAll(files);
     const report = new Report();
@@ -83,18 +96,18 @@ export class InputReader {
     for (const source of this.sources) await this.#listBlocks(source);
   }
 
-  /** Reads the unchanged files that have a block of the table `affected`. */
-  async readRelated(): Promise<void> {
+  /** Reads the unchanged files that have an affected block. */
+  async readRelated(affected: TableWith<'block_height'>): Promise<void> {
     if (this.#unchanged.length === 0) return;
-    const { store, progress } = this.reading;
+    const { known, store, progress } = this.reading;
     const rows = await store.rows(
-      'SELECT DISTINCT source FROM known_held WHERE block_height IN (SELECT block_height FROM affected) ORDER BY source',
+      `SELECT DISTINCT source FROM ${known.held} WHERE block_height IN (SELECT block_height FROM ${affected}) ORDER BY source`,
       { source: int },
     );
     const holders = new Set(rows.map((row) => row.source));
     const related = this.#unchanged.filter(({ id }) => holders.has(id) && !this.read.has(id));
     const sources = await this.#readAll(related);
-    if (!this.hasRunes && sources.some(({ form }) => isLedger(form))) await this.#updateRunes();
+    if (this.runes === undefined && sources.some(({ form }) => isLedger(form))) await this.#updateRunes();
     progress.finish();
     for (const source of sources) await this.#listBlocks(source);
   }
@@ -118,41 +131,41 @@ export class InputReader {
     return sources;
   }
 
-  /** Adds a source's blocks to the table `holds`, and the rows of a ledger that lack their rune to `left_out`. */
+  /** Adds a source's blocks to `holds`, and the rows of a ledger that lack their rune to `leftOut`. */
   async #listBlocks(source: RawSource): Promise<void> {
     if (source.form === 'runes') return;
     const { range, store } = this.reading;
     let isCounted: string | undefined;
-    if (isLedger(source.form)) {
-      await store.run(`INSERT INTO left_out ${leftOutSelect(source, range)}`);
+    if (this.runes !== undefined && isLedger(source.form)) {
+      await store.run(`INSERT INTO ${this.leftOut} ${leftOutSelect(source, this.runes, range)}`);
       const { lacks } = await store.row(
-        `SELECT count(*) AS lacks FROM left_out WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
+        `SELECT count(*) AS lacks FROM ${this.leftOut} WHERE source IN (${source.members.map(({ id }) => id).join(', ')})`,
         { lacks: int },
       );
       // A ledger without missing runes is counted without a join.
-      if (lacks > 0) isCounted = 'rune_id IN (SELECT id FROM runes)';
+      if (lacks > 0) isCounted = `rune_id IN (SELECT id FROM ${this.runes})`;
     }
-    await store.run(`INSERT INTO holds ${blocksSelect(source, range, isCounted)}`);
+    await store.run(`INSERT INTO ${this.holds} ${blocksSelect(source, range, isCounted)}`);
   }
 
   /** True when a runes file of the last build was removed or changed. */
   async #lostRunes(): Promise<boolean> {
     const kept = this.#unchanged.filter(({ form }) => form === 'runes').length;
-    const { known } = await this.reading.store.row(`SELECT count(*) AS known FROM known_files WHERE form = 'runes'`, { known: int });
-    return known > kept;
+    const { known, store } = this.reading;
+    const { before } = await store.row(`SELECT count(*) AS before FROM ${known.files} WHERE form = 'runes'`, { before: int });
+    return before > kept;
   }
 
-  /** Creates the table `runes` from all runes files, and reads again the ledgers whose records change. */
+  /** Joins all runes files, and reads again the ledgers whose records change. */
   async #updateRunes(): Promise<void> {
-    this.hasRunes = true;
-    const { store } = this.reading;
+    const { known, store } = this.reading;
     const unread = this.#unchanged.filter(({ id }) => !this.read.has(id));
     await this.#readAll(unread.filter(({ form }) => form === 'runes'));
     const ledgers = unread.filter(({ form }) => isLedger(form));
     const runes = this.sources.filter((s) => s.form === 'runes');
     const ledger = this.sources.find(({ form }) => isLedger(form))?.members[0]?.file.name ?? ledgers[0]?.file.name;
-    await loadRunes(runes, ledger, store);
-    const again = await ledgersToReadAgain(store);
+    this.runes = await loadRunes(runes, ledger, store);
+    const again = await ledgersToReadAgain(this.runes, known, store);
     await this.#readAll(ledgers.filter(({ id }) => again === 'all' || again.has(id)));
   }
 }

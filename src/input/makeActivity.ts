@@ -2,50 +2,60 @@
  * Turns all raw sources into canonical records: one row per record, with the same columns for every form of input.
  */
 import { int, type Store } from '../store/duckdb.ts';
-import { TABLES } from '../store/tables.ts';
+import { columns, type Table, type TableWith } from '../store/table.ts';
 import { isInRange } from './blockRange.ts';
 import { isClustered, isTableClustered } from './clustering.ts';
+import { HELD, type InputReader } from './inputReader.ts';
 import type { RawSource, Reading } from './rawSource.ts';
 import { isLedger } from './recognise.ts';
-import { CANONICAL_COLUMNS, canonicalCell, canonicalSelect, SERVED_ORDER } from './recordSql.ts';
-import { ledgerSelect } from './runes.ts';
+import { canonicalCell, canonicalSelect, RECORDS, type Records, SERVED_ORDER } from './recordSql.ts';
+import { ledgerSelect, type Runes } from './runes.ts';
 import { assembleSavedResponses } from './savedResponses.ts';
 
-const NO_RECORDS = `SELECT ${Object.entries(TABLES.activity.columns).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
+const NO_RECORDS = `SELECT ${Object.entries(RECORDS).map(([name, type]) => `NULL::${type} AS "${name}"`)} WHERE false`;
 
-/**
- * Creates `activity`, `spent_outputs` and `held` (store/tables.ts) for the blocks in the table `affected`. Returns
- * notices.
- */
-export async function makeActivity(sources: readonly RawSource[], reading: Reading): Promise<string[]> {
-  const { store } = reading;
-  await listSpent(sources, store);
-  const relations: string[] = [];
-  const notices: string[] = [];
-  const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
-  for (const source of direct) relations.push(await makeRelation(source, `canonical_${relations.length}`, reading));
-  const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
-  await store.run(`CREATE TEMP TABLE held AS SELECT * FROM holds
-    WHERE source IN (${ids.join(', ') || 'NULL'}) AND block_height IN (SELECT block_height FROM affected)`);
-  const saved = sources.filter((s) => s.form === 'envelope');
-  if (saved.length > 0) {
-    for (const notice of await assembleSavedResponses(saved, 'canonical_saved', store)) notices.push(notice);
-    relations.push('canonical_saved');
-    await store.run('INSERT INTO held SELECT source, block_height, block_hash, count(*) FROM canonical_saved GROUP BY ALL');
-  }
-  const columns = CANONICAL_COLUMNS.map((c) => `"${c}"`).join(', ');
-  const all = relations.map((r) => `SELECT ${columns} FROM ${r}`).join(' UNION ALL ');
-  // Usually every block that was read is affected, and then the view needs no filter.
-  const { others } = await store.row('SELECT count(*) AS others FROM holds WHERE block_height NOT IN (SELECT block_height FROM affected)', {
-    others: int,
-  });
-  const filter = others > 0 ? 'WHERE block_height IN (SELECT block_height FROM affected)' : '';
-  await store.run(`CREATE TEMP VIEW activity AS SELECT * FROM (${all === '' ? NO_RECORDS : all}) ${filter}`);
-  return notices;
+/** Columns of outputs that blocks spend, as `txid:vout`. `address` is NULL if the output has none. */
+export const SPENT = columns('block_height BIGINT, output VARCHAR, address VARCHAR');
+
+/** The records of affected blocks. */
+export interface Activity {
+  /** Copies of blocks included. */
+  readonly records: Records;
+  /** The files of each affected block. */
+  readonly held: Table<typeof HELD>;
+  /** Outputs that affected blocks spend, as far as files from a node say. */
+  readonly spent: Table<typeof SPENT>;
+  readonly notices: readonly string[];
 }
 
-/** Creates the table `spent_outputs`. Several files may have the same block. */
-async function listSpent(sources: readonly RawSource[], store: Store): Promise<void> {
+/** Makes the records of affected blocks from all sources that `reader` has read. */
+export async function makeActivity(reader: InputReader, affected: TableWith<'block_height'>): Promise<Activity> {
+  const { sources, runes, holds, reading } = reader;
+  const { store } = reading;
+  const isAffected = `block_height IN (SELECT block_height FROM ${affected})`;
+  const spent = await listSpent(sources, isAffected, store);
+  const relations: Records[] = [];
+  const direct = sources.filter((s) => s.form !== 'runes' && s.form !== 'envelope');
+  for (const source of direct) relations.push(await canonicalRecords(source, runes, reading));
+  const ids = direct.flatMap((source) => source.members.map(({ id }) => id));
+  const held = await store.table('held', HELD, `SELECT * FROM ${holds} WHERE source IN (${ids.join(', ') || 'NULL'}) AND ${isAffected}`);
+  const envelopes = sources.filter((s) => s.form === 'envelope');
+  const saved = envelopes.length === 0 ? undefined : await assembleSavedResponses(envelopes, affected, store);
+  if (saved !== undefined) {
+    relations.push(saved.records);
+    await store.run(`INSERT INTO ${held} SELECT source, block_height, block_hash, count(*) FROM ${saved.records} GROUP BY ALL`);
+  }
+  const columns = Object.keys(RECORDS).map((c) => `"${c}"`);
+  const all = relations.map((relation) => `SELECT ${columns.join(', ')} FROM ${relation}`).join(' UNION ALL ');
+  // Usually every block that was read is affected, and then the view needs no filter.
+  const { others } = await store.row(`SELECT count(*) AS others FROM ${holds} WHERE NOT ${isAffected}`, { others: int });
+  const filter = others > 0 ? `WHERE ${isAffected}` : '';
+  const records = await store.view('activity', RECORDS, `SELECT * FROM (${all === '' ? NO_RECORDS : all}) ${filter}`);
+  return { records, held, spent, notices: saved?.notices ?? [] };
+}
+
+/** Lists spent outputs once each: several files may have the same block. */
+function listSpent(sources: readonly RawSource[], isAffected: string, store: Store): Promise<Table<typeof SPENT>> {
   const selects = sources
     .filter(({ form }) => form === 'node-ledger')
     .map(
@@ -54,28 +64,28 @@ async function listSpent(sources: readonly RawSource[], store: Store): Promise<v
     );
   const all =
     selects.length === 0 ? 'SELECT NULL::BIGINT AS block_height, NULL::VARCHAR AS spent WHERE false' : selects.join(' UNION ALL ');
-  await store.run(`CREATE TEMP TABLE spent_outputs AS
-    SELECT block_height, split_part(spent, ':', 1) || ':' || split_part(spent, ':', 2) AS "output", nullif(split_part(spent, ':', 3), '') AS address
-    FROM (SELECT DISTINCT block_height, unnest(string_split(spent, ',')) AS spent FROM (${all}) WHERE spent IS NOT NULL AND block_height IN (SELECT block_height FROM affected))`);
+  return store.table(
+    'spent',
+    SPENT,
+    `SELECT block_height, split_part(spent, ':', 1) || ':' || split_part(spent, ':', 2) AS "output", nullif(split_part(spent, ':', 3), '') AS address
+    FROM (SELECT DISTINCT block_height, unnest(string_split(spent, ',')) AS spent FROM (${all}) WHERE spent IS NOT NULL AND ${isAffected})`,
+  );
 }
 
 /**
  * Makes a relation of the canonical records in the range: a view if batches of blocks can scan it, otherwise a sorted
  * table.
  */
-async function makeRelation(source: RawSource, relation: string, reading: Reading): Promise<string> {
+async function canonicalRecords(source: RawSource, runes: Runes | undefined, reading: Reading): Promise<Records> {
   const { range, store } = reading;
-  const all = isLedger(source.form) ? ledgerSelect(source) : canonicalSelect(source);
+  const all = runes !== undefined && isLedger(source.form) ? ledgerSelect(source, runes) : canonicalSelect(source);
   const select = range === undefined ? all : `SELECT * FROM (${all}) WHERE ${isInRange('block_height', range)}`;
-  if (source.isView && (await isClustered(source, reading))) {
-    await store.run(`CREATE TEMP VIEW ${relation} AS ${select}`);
-    return relation;
-  }
-  await store.run(`CREATE TEMP TABLE ${relation} AS ${select} ${source.isView ? `ORDER BY ${SERVED_ORDER}` : ''}`);
-  if (source.isView) return relation;
+  if (source.isView && (await isClustered(source, reading))) return store.view('canonical', RECORDS, select);
+  const table = await store.table('canonical', RECORDS, `${select} ${source.isView ? `ORDER BY ${SERVED_ORDER}` : ''}`);
+  if (source.isView) return table;
   await store.run(`DROP TABLE ${source.relation}`);
-  if (await isTableClustered(relation, reading)) return relation;
-  await store.run(`CREATE TEMP TABLE sorted AS SELECT * FROM ${relation} ORDER BY ${SERVED_ORDER};
-    DROP TABLE ${relation}; ALTER TABLE sorted RENAME TO ${relation}`);
-  return relation;
+  if (await isTableClustered(table, reading)) return table;
+  const sorted = await store.table('canonical', RECORDS, `SELECT * FROM ${table} ORDER BY ${SERVED_ORDER}`);
+  await store.run(`DROP TABLE ${table}`);
+  return sorted;
 }

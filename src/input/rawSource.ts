@@ -6,14 +6,27 @@ import { messageOf } from '../errors.ts';
 import { groupBy } from '../groupBy.ts';
 import type { WorkLimits } from '../limits.ts';
 import type { Store } from '../store/duckdb.ts';
+import type { TableWith } from '../store/table.ts';
 import type { BlockRange } from './blockRange.ts';
 import type { RawColumn } from './cellSql.ts';
+import type { FILES } from './changedFiles.ts';
 import type { InputFile } from './discover.ts';
 import type { ReadProgress } from './readProgress.ts';
 import type { Recognised, TableForm } from './recognise.ts';
 
+/** Tables of the last build that reading continues. They are empty in a full build. */
+export interface KnownInput {
+  readonly files: TableWith<keyof typeof FILES>;
+  readonly held: TableWith<'source' | 'block_height' | 'block_hash' | 'records'>;
+  readonly leftOut: TableWith<'source' | 'block_height' | 'rune_id'>;
+  readonly runes: TableWith<'id' | 'number' | 'name' | 'spaced_name' | 'divisibility'>;
+  readonly blocks: TableWith<'block_height'>;
+  readonly transactions: TableWith<'tx_id' | 'block_height'>;
+}
+
 /** What all steps of reading input share. */
 export interface Reading {
+  readonly known: KnownInput;
   /** The blocks of the build; undefined for all. */
   readonly range: BlockRange | undefined;
   readonly limits: Pick<WorkLimits, 'filesPerScan' | 'unsortedRecords'>;

@@ -47,9 +47,9 @@ export async function readJson(first: Numbered & { layout: string }, members: re
   ];
   const scan = (paths: readonly string[]) => readFiles('json', paths, options);
   const cells = (record: string) => ACTIVITY_FIELDS.map((f) => `${record}${f.path} AS ${identifier(f.column)}`).join(', ');
-  const relation = `raw_${first.id}`;
+  const relation = store.nameOf('raw');
   if (isEnvelope) {
-    const pages = `pages_${first.id}`;
+    const pages = store.nameOf('pages');
     await fillTable(pages, members, 'total, "offset", results', scan, reading);
     await checkPages(pages, members, store);
     await store.run(

@@ -56,7 +56,7 @@ export async function readTable(first: Numbered & { form: TableForm }, members: 
   const cells = raw.map(({ field, shape }) =>
     shape === 'integer' ? identifier(field.column) : `${identifier(field.column)}::VARCHAR AS ${identifier(field.column)}`,
   );
-  const relation = `raw_${first.id}`;
+  const relation = store.nameOf('raw');
   if (format === 'parquet') {
     const source = await sourceNumber(members, store);
     // DuckDB skips row groups outside the range by their statistics, or reads only their heights.

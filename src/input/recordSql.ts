@@ -3,13 +3,19 @@
  */
 import { ACTIVITY_FIELDS, EVENT_INDEX } from '../contract/fields.ts';
 import { identifier } from '../store/duckdb.ts';
-import { TABLES } from '../store/tables.ts';
+import { columnsOf, type Table } from '../store/table.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
 import { canonicalValue, isOutpoint, isValid, outpointIndex, outputHex } from './cellSql.ts';
 import type { RawSource } from './rawSource.ts';
 
-/** The columns of every canonical relation, in order. Within a transaction, records are served by descending `ord`. */
-export const CANONICAL_COLUMNS = Object.keys(TABLES.activity.columns);
+/**
+ * Columns of canonical records: one row each, whatever the form of the input (contract/fields.ts has the fields). Within
+ * a transaction, records are served by descending `ord`.
+ */
+export const RECORDS = { source: 'INTEGER', ...columnsOf([...ACTIVITY_FIELDS, EVENT_INDEX]), ord: 'BIGINT' } as const;
+export type Records = Table<typeof RECORDS>;
+
+const CANONICAL_COLUMNS = Object.keys(RECORDS);
 
 /** The columns that clients see, quoted. The others only tell where a record is in the input. */
 export const SERVED_COLUMNS = ACTIVITY_FIELDS.map(({ column }) => identifier(column));
@@ -65,6 +71,6 @@ export function canonicalSelect(source: RawSource, more: readonly string[] = [])
   return selectAs(['source', ...selected, eventIndex, `coalesce(${eventIndex}, -${source.order})`], source.relation, more);
 }
 
-/** Returns a query for canonical columns: one expression for each of CANONICAL_COLUMNS, in that order. */
+/** Returns a query for canonical columns: one expression for each column of RECORDS, in that order. */
 export const selectAs = (expressions: readonly string[], from: string, more: readonly string[] = []): string =>
   `SELECT ${[...expressions.map((e, i) => `${e} AS ${identifier(CANONICAL_COLUMNS[i] ?? '')}`), ...more].join(', ')} FROM ${from}`;

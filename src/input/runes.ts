@@ -4,16 +4,24 @@
 import { ACTIVITY_FIELDS, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../contract/fields.ts';
 import { InputError } from '../errors.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
-import { columnsOf, definitionOf } from '../store/tables.ts';
+import { columnsOf, definitionOf, type Table, type TableWith } from '../store/table.ts';
 import { type BlockRange, isInRange } from './blockRange.ts';
 import { canonicalValue } from './cellSql.ts';
-import type { RawSource } from './rawSource.ts';
+import type { KnownInput, RawSource } from './rawSource.ts';
 import { canonicalCell, selectAs } from './recordSql.ts';
 import { Report, shorten } from './report.ts';
 
-/** The columns of the table `runes` that inputs may have. */
+/** The columns of a runes table that inputs may have. */
 const FIELDS = [...RUNE_FIELDS, ...RUNE_DETAILS];
-const COLUMNS = FIELDS.map(({ column }) => column);
+const COLUMNS: readonly string[] = FIELDS.map(({ column }) => column);
+
+/**
+ * Columns of the runes tables of all inputs, a row for each rune. `premine` and terms are integers of up to 128 bits as
+ * text: cast them to UHUGEINT. A term is NULL and `symbol` is `¤` if the rune has none. If `is_complete` is false, any
+ * column after `divisibility` may be NULL because no input has it.
+ */
+export const RUNES = { ...columnsOf(FIELDS), is_complete: 'BOOLEAN' } as const;
+export type Runes = Table<typeof RUNES>;
 
 /** The columns that etchings need. Whether a rune is of a cenotaph is in no answer. */
 const ETCHING_COLUMNS = COLUMNS.filter((column) => column !== 'cenotaph');
@@ -26,17 +34,17 @@ const isTerm = (column: string): boolean => column.startsWith('terms_');
 const NO_TRANSACTION = '0'.repeat(64);
 
 /**
- * Creates the table `runes`. `ledger` is the name of a ledger that needs it, if any. Throws an InputError when two rows
+ * Makes one runes table of all. `ledger` is the name of a ledger that needs it, if any. Throws an InputError when two rows
  * differ about a rune, or when there is a ledger but no runes file. A value that a row lacks is taken from another.
  */
-export async function loadRunes(runes: readonly RawSource[], ledger: string | undefined, store: Store): Promise<void> {
+export async function loadRunes(runes: readonly RawSource[], ledger: string | undefined, store: Store): Promise<Runes> {
   if (ledger !== undefined && runes.length === 0) {
     throw new InputError(`${ledger} is a ledger export, but the input has no runes table`, [
       'A ledger has only the ids of runes. Put the export of the runes table (runes.csv or runes.parquet) beside it,',
       'or add it with another --input.',
     ]);
   }
-  await store.run(`CREATE TEMP TABLE all_runes (source INTEGER, ${definitionOf(columnsOf(FIELDS))})`);
+  await store.run(`CREATE OR REPLACE TEMP TABLE all_runes (source INTEGER, ${definitionOf(columnsOf(FIELDS))})`);
   for (const source of runes) await store.run(`INSERT INTO all_runes BY NAME ${runesSelect(source)}`);
   const names = new Map(runes.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const report = new Report();
@@ -45,11 +53,13 @@ export async function loadRunes(runes: readonly RawSource[], ledger: string | un
   if (several > 0) await reportDifferingRunes(names, report, store);
   report.throwIfAny((count) => `the runes tables have ${count} error(s)`);
   // Usually each rune has one row. Then skip GROUP BY, which is slow.
-  const merged = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
-  const rows = several > 0 ? `(SELECT ${merged} FROM all_runes GROUP BY id)` : 'all_runes';
+  const anyValues = COLUMNS.map((column) => (column === 'id' ? column : `any_value("${column}") AS "${column}"`)).join(', ');
+  const rows = several > 0 ? `(SELECT ${anyValues} FROM all_runes GROUP BY id)` : 'all_runes';
   const values = COLUMNS.map((column) => (isTerm(column) ? `nullif(${column}, '') AS ${column}` : `"${column}"`)).join(', ');
   const isComplete = ETCHING_COLUMNS.map((column) => `"${column}" IS NOT NULL`).join(' AND ');
-  await store.run(`CREATE TEMP TABLE runes AS SELECT ${values}, ${isComplete} AS is_complete FROM ${rows}; DROP TABLE all_runes`);
+  const merged = await store.table('runes', RUNES, `SELECT ${values}, ${isComplete} AS is_complete FROM ${rows}`);
+  await store.run('DROP TABLE all_runes');
+  return merged;
 }
 
 /** The symbol of a rune that has none. An empty symbol is a value, as that of a cenotaph. */
@@ -105,45 +115,54 @@ async function reportDifferingRunes(names: Names, report: Report, store: Store):
 }
 
 /**
- * Returns the unchanged ledgers whose records change with the table `runes`: `all` when number, names or divisibility
+ * Returns the unchanged ledgers whose records change with the runes: `all` when number, names or divisibility
  * of a rune changed, or a rune was removed. Records have no other column. Otherwise the file numbers of ledgers with
  * rows that were left out for a rune which the table has now.
  */
-export async function ledgersToReadAgain(store: Store): Promise<'all' | ReadonlySet<number>> {
+export async function ledgersToReadAgain(
+  runes: Runes,
+  known: Pick<KnownInput, 'runes' | 'leftOut'>,
+  store: Store,
+): Promise<'all' | ReadonlySet<number>> {
   const { changed } = await store.row(
-    `SELECT count(*) AS changed FROM known_runes k LEFT JOIN runes r ON r.id = k.id
+    `SELECT count(*) AS changed FROM ${known.runes} k LEFT JOIN ${runes} r ON r.id = k.id
      WHERE (r.number, r.name, r.spaced_name, r.divisibility) IS DISTINCT FROM (k.number, k.name, k.spaced_name, k.divisibility)`,
     { changed: int },
   );
   if (changed > 0) return 'all';
-  const rows = await store.rows('SELECT DISTINCT source FROM known_left_out WHERE rune_id IN (SELECT id FROM runes)', {
+  const rows = await store.rows(`SELECT DISTINCT source FROM ${known.leftOut} WHERE rune_id IN (SELECT id FROM ${runes})`, {
     source: int,
   });
   return new Set(rows.map((row) => row.source));
 }
 
 /**
- * Returns SQL of the ledger rows in the range whose rune is not in the table `runes`: source, height, rune_id, records.
+ * Returns SQL of the ledger rows in the range whose rune is not in `runes`: source, height, rune_id, records.
  * Builds leave these rows out, as the original API server did. Databases of bitcoin-indexer v3.0 have such rows: of
  * etchings whose name was taken, and of the rune `0:0`.
  */
-export function leftOutSelect(ledger: RawSource, range: BlockRange | undefined): string {
+export function leftOutSelect(ledger: RawSource, runes: Runes, range: BlockRange | undefined): string {
   const height = canonicalCell(ledger, 'block_height');
   return `SELECT source, ${height} AS height, rune_id, count(*) FROM ${ledger.relation}
-    WHERE rune_id NOT IN (SELECT id FROM runes) AND ${isInRange(height, range)} GROUP BY ALL`;
+    WHERE rune_id NOT IN (SELECT id FROM ${runes}) AND ${isInRange(height, range)} GROUP BY ALL`;
 }
 
 /**
  * Throws an InputError when every ledger row was left out, because then ledgers and runes are from different databases.
  * `ledgers` has the names of all ledgers by file number, also of ledgers that were not read.
  */
-export async function checkRunesAreKnown(ledgers: ReadonlyMap<number, string>, store: Store): Promise<void> {
+export async function checkRunesAreKnown(
+  ledgers: ReadonlyMap<number, string>,
+  { holds, allHolds, leftOut }: Record<'holds' | 'allHolds', TableWith<'source' | 'records'>> & Pick<KnownInput, 'leftOut'>,
+  known: Pick<KnownInput, 'leftOut'>,
+  store: Store,
+): Promise<void> {
   if (ledgers.size === 0) return;
   const isLedger = `source IN (${[...ledgers.keys()].join(', ')})`;
-  const { taken } = await store.row(`SELECT coalesce(sum(records), 0) AS taken FROM all_holds WHERE ${isLedger}`, { taken: int });
+  const { taken } = await store.row(`SELECT coalesce(sum(records), 0) AS taken FROM ${allHolds} WHERE ${isLedger}`, { taken: int });
   if (taken > 0) return;
   const [row] = await store.rows(
-    `SELECT source, rune_id FROM (FROM left_out UNION ALL FROM known_left_out WHERE source NOT IN (SELECT source FROM holds))
+    `SELECT source, rune_id FROM (FROM ${leftOut} UNION ALL FROM ${known.leftOut} WHERE source NOT IN (SELECT source FROM ${holds}))
      WHERE ${isLedger} ORDER BY source, block_height, rune_id LIMIT 1`,
     { source: int, rune_id: text },
   );
@@ -157,16 +176,16 @@ export async function checkRunesAreKnown(ledgers: ReadonlyMap<number, string>, s
  * SQL macro: `shift_decimals('18300', 2)` is `183.00`. Writes smallest units with as many decimals as the rune's
  * divisibility. It works on text, because no number type can represent 2^128 - 1 with 38 decimals.
  */
-export const SHIFT_DECIMALS = `CREATE TEMP MACRO shift_decimals(units, decimals) AS
+export const SHIFT_DECIMALS = `CREATE OR REPLACE TEMP MACRO shift_decimals(units, decimals) AS
   CASE WHEN decimals = 0 THEN units
        ELSE left(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'),
                  (greatest(length(units), decimals + 1) - decimals)::INTEGER)
             || '.' || right(lpad(units, greatest(length(units), decimals + 1)::INTEGER, '0'), decimals::INTEGER) END`;
 
 /**
- * Returns SQL of the canonical records of a ledger export. Rows whose rune is not in the table `runes` are left out.
+ * Returns SQL of the canonical records of a ledger export. Rows whose rune is not in `runes` are left out.
  */
-export function ledgerSelect(source: RawSource): string {
+export function ledgerSelect(source: RawSource, runes: Runes): string {
   const value = (name: string) => canonicalCell(source, name);
   const expressions = new Map<string, string>([
     ['rune_number', 'r.number'],
@@ -178,7 +197,7 @@ export function ledgerSelect(source: RawSource): string {
   ]);
   const selected = ACTIVITY_FIELDS.map(({ column }) => expressions.get(column) ?? value(column));
   const eventIndex = value('event_index');
-  // Not all of `runes`: columns such as tx_id are in both tables.
-  const names = '(SELECT id, number, name, spaced_name, divisibility FROM runes)';
+  // Not all columns of `runes`: some such as tx_id are in both tables.
+  const names = `(SELECT id, number, name, spaced_name, divisibility FROM ${runes})`;
   return selectAs(['source', ...selected, eventIndex, eventIndex], `${source.relation} JOIN ${names} r ON r.id = rune_id`);
 }

@@ -6,20 +6,27 @@
  * list is complete, and otherwise to a block's list. A list that does not have all records of its total is rejected.
  */
 import { int, joinedText, type Store, text } from '../store/duckdb.ts';
+import type { TableWith } from '../store/table.ts';
 import type { RawSource } from './rawSource.ts';
-import { canonicalSelect, SERVED_COLUMNS } from './recordSql.ts';
+import { canonicalSelect, RECORDS, type Records, SERVED_COLUMNS } from './recordSql.ts';
 import { Report } from './report.ts';
 
 /**
- * Creates the table `relation` of canonical records from all saved responses, and returns notices. Throws an InputError
- * for incomplete or contradictory lists.
+ * Makes canonical records of affected blocks from all saved responses, and notices. Throws an InputError for incomplete
+ * or contradictory lists.
  */
-export async function assembleSavedResponses(sources: readonly RawSource[], relation: string, store: Store): Promise<string[]> {
+export async function assembleSavedResponses(
+  sources: readonly RawSource[],
+  affected: TableWith<'block_height'>,
+  store: Store,
+): Promise<{ readonly records: Records; readonly notices: readonly string[] }> {
   const names = new Map(sources.flatMap((source) => source.members.map(({ id, file }) => [id, file.name] as const)));
   const place = ['page', 'page_total::BIGINT AS total', 'page_offset::BIGINT + item - 1 AS position'];
   const all = sources.map((source) => canonicalSelect(source, place)).join(' UNION ALL ');
   // Other blocks of an unchanged file may have further pages in files that were not read, so they are skipped.
-  await store.run(`CREATE TEMP TABLE saved AS SELECT * FROM (${all}) WHERE block_height IN (SELECT block_height FROM affected)`);
+  await store.run(
+    `CREATE OR REPLACE TEMP TABLE saved AS SELECT * FROM (${all}) WHERE block_height IN (SELECT block_height FROM ${affected})`,
+  );
   const report = new Report();
   for (const row of await store.rows(
     `SELECT source, page FROM saved GROUP BY source, page HAVING count(DISTINCT block_hash) > 1 ORDER BY ALL`,
@@ -29,9 +36,9 @@ export async function assembleSavedResponses(sources: readonly RawSource[], rela
   }
   report.throwIfAny((count) => `${count} saved response(s) have records of several blocks`);
 
-  await store.run(`CREATE TEMP TABLE saved_pages AS
+  await store.run(`CREATE OR REPLACE TEMP TABLE saved_pages AS
     SELECT source, page, total, any_value(block_hash) AS block_hash, count(DISTINCT tx_id) AS txs, min(tx_id) AS tx_id FROM saved GROUP BY ALL`);
-  await store.run(`CREATE TEMP TABLE saved_groups AS
+  await store.run(`CREATE OR REPLACE TEMP TABLE saved_groups AS
     WITH alone AS (
       SELECT p.block_hash, p.total, p.tx_id, count(DISTINCT s.position) = p.total AS complete
       FROM saved_pages p JOIN saved s USING (source, page) WHERE p.txs = 1 GROUP BY p.block_hash, p.total, p.tx_id)
@@ -39,7 +46,7 @@ export async function assembleSavedResponses(sources: readonly RawSource[], rela
       bool_and(p.txs = 1) AND (count(DISTINCT p.tx_id) = 1
         OR (SELECT bool_and(complete) FROM alone a WHERE a.block_hash = p.block_hash AND a.total = p.total)) AS by_tx
     FROM saved_pages p GROUP BY p.block_hash, p.total`);
-  await store.run(`CREATE TEMP TABLE saved_lists AS
+  await store.run(`CREATE OR REPLACE TEMP TABLE saved_lists AS
     SELECT s.*, CASE WHEN g.by_tx THEN s.tx_id ELSE '' END AS list,
       md5(${joinedText(SERVED_COLUMNS)}) AS digest
     FROM saved s JOIN saved_groups g USING (block_hash, total)`);
@@ -82,18 +89,21 @@ export async function assembleSavedResponses(sources: readonly RawSource[], rela
   report.throwIfAny((count) => `${count} list(s) of saved responses contradict each other`);
 
   // A block's list already has every record of its transactions' lists.
-  await store.run(`CREATE TEMP TABLE ${relation} AS
-    SELECT min(source) OVER (PARTITION BY block_hash) AS source, ${SERVED_COLUMNS.join(', ')}, NULL::BIGINT AS event_index, -position AS ord
+  const records = await store.table(
+    'canonical',
+    RECORDS,
+    `SELECT min(source) OVER (PARTITION BY block_hash) AS source, ${SERVED_COLUMNS.join(', ')}, NULL::BIGINT AS event_index, -position AS ord
     FROM (SELECT *, row_number() OVER (PARTITION BY block_hash, list, position ORDER BY source, page) AS copy,
                  min(list) OVER (PARTITION BY block_hash) AS widest FROM saved_lists)
-    WHERE copy = 1 AND (list = '' OR widest <> '')`);
-  const { copies } = await store.row(`SELECT (SELECT count(*) FROM saved) - (SELECT count(*) FROM ${relation}) AS copies`, {
+    WHERE copy = 1 AND (list = '' OR widest <> '')`,
+  );
+  const { copies } = await store.row(`SELECT (SELECT count(*) FROM saved) - (SELECT count(*) FROM ${records}) AS copies`, {
     copies: int,
   });
   const copied = copies === 0 ? [] : [`${copies} record(s) are in several saved responses; one copy of each is used`];
   const notices = [...copied, ...(await noticeFiltered(names, store))];
   for (const table of ['saved', 'saved_pages', 'saved_groups', 'saved_lists']) await store.run(`DROP TABLE ${table}`);
-  return notices;
+  return { records, notices };
 }
 
 const describeList = ({ list, height }: { readonly list: string; readonly height: number }): string =>

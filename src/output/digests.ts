@@ -12,6 +12,7 @@ import { digestsFile } from '../contract/schemas.ts';
 import { joinRuns } from '../contract/sources.ts';
 import { groupBy } from '../groupBy.ts';
 import { DIGESTS_PER_FILE, digestsPath } from '../pages/paths.ts';
+import type { StateTables } from '../state/state.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import type { DiskSink } from '../write/sinks.ts';
 
@@ -51,12 +52,12 @@ export const runsOf = (blocks: readonly { readonly height: number }[]): [number,
   joinRuns(blocks.map(({ height }) => [height, height]));
 
 /** Writes the digests files of these heights. Returns the paths of digests files that no longer have a block. */
-export async function writeDigests(heights: Iterable<number>, sink: DiskSink, store: Store): Promise<string[]> {
+export async function writeDigests(heights: Iterable<number>, state: StateTables, sink: DiskSink, store: Store): Promise<string[]> {
   const firsts = new Set([...heights].map((height) => height - (height % DIGESTS_PER_FILE)));
   const empty: string[] = [];
   for (const first of [...firsts].sort((a, b) => a - b)) {
     const rows = await store.rows(
-      `SELECT block_height AS height, block_hash AS hash, records, digest FROM state.blocks
+      `SELECT block_height AS height, block_hash AS hash, records, digest FROM ${state.blocks}
        WHERE block_height BETWEEN ${first} AND ${first + DIGESTS_PER_FILE - 1} ORDER BY block_height`,
       { height: int, hash: text, records: int, digest: text },
     );

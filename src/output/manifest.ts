@@ -9,11 +9,12 @@ import type { BalanceTables, ListTables } from '../archive/listTables.ts';
 import type { RootName } from '../archive/reader.ts';
 import { type Manifest, MOST_RUNES_NAMED } from '../contract/schemas.ts';
 import type { Sources } from '../contract/sources.ts';
-import type { EtchingFacts } from '../etchings/facts.ts';
+import type { Etchings } from '../etchings/facts.ts';
 import { MANIFEST_PATH } from '../pages/paths.ts';
 import type { Site } from '../pages/site.ts';
 import { IS_INVENTED } from '../sample/marks.ts';
 import type { OwnFile } from '../site/assets.ts';
+import type { StateTables } from '../state/state.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { VERSION } from '../version.ts';
 import { digestOfBlocks, runsOf } from './digests.ts';
@@ -34,17 +35,18 @@ export async function manifestOf(
   siteUrl: string | undefined,
   sources: Sources,
   archive: ArchiveFacts | undefined,
-  etchings: EtchingFacts | undefined,
+  etchings: Etchings | undefined,
+  state: StateTables,
   store: Store,
 ): Promise<Manifest> {
-  const digests = await store.rows('SELECT block_height AS height, digest FROM state.blocks ORDER BY height', {
+  const digests = await store.rows(`SELECT block_height AS height, digest FROM ${state.blocks} ORDER BY height`, {
     height: int,
     digest: text,
   });
-  const [tip] = await store.rows('SELECT block_height AS height, block_hash AS hash FROM state.tip', { height: int, hash: text });
+  const [tip] = await store.rows(`SELECT block_height AS height, block_hash AS hash FROM ${state.tip}`, { height: int, hash: text });
   const sums = ['transactions', 'records', 'files', 'bytes'].map((name) => `coalesce(sum(${name}), 0)::BIGINT AS ${name}`);
   const { blocks, invented, transactions, records, files, bytes } = await store.row(
-    `SELECT count(*) AS blocks, count(*) FILTER (${IS_INVENTED}) AS invented, ${sums.join(', ')} FROM state.blocks`,
+    `SELECT count(*) AS blocks, count(*) FILTER (${IS_INVENTED}) AS invented, ${sums.join(', ')} FROM ${state.blocks}`,
     {
       blocks: int,
       invented: int,
@@ -72,7 +74,7 @@ export async function manifestOf(
     blocks,
     transactions,
     records,
-    ...(await leftOut(store)),
+    ...(await leftOut(state, store)),
     ...(sources.length > 0 ? { sources } : {}),
     ...listsOf(etchings, archive?.lists),
     files: files + (archive?.files ?? 0),
@@ -83,7 +85,7 @@ export async function manifestOf(
 
 /** Returns the optional parts of the API that the mirror has. */
 export function listsOf(
-  etchings: Pick<EtchingFacts, 'total' | 'hasCounts'> | undefined,
+  etchings: Pick<Etchings, 'total' | 'hasCounts'> | undefined,
   tables: ListTables | undefined,
 ): Pick<Manifest, 'lists'> {
   const { balances, outputs } = tables ?? {};
@@ -107,10 +109,10 @@ function holderFacts(tables: ListTables, { holders }: BalanceTables): { block_he
 }
 
 /** Counts the ledger rows that were left out because their rune is unknown. Copies of a block count once. */
-async function leftOut(store: Store): Promise<Pick<Manifest, 'left_out'>> {
+async function leftOut(state: StateTables, store: Store): Promise<Pick<Manifest, 'left_out'>> {
   const rows = await store.rows(
     `SELECT rune_id, sum(records)::BIGINT AS records, sum(sum(records)) OVER ()::BIGINT AS rows, count(*) OVER () AS runes
-     FROM (SELECT block_height, rune_id, max(records) AS records FROM state.left_out GROUP BY ALL)
+     FROM (SELECT block_height, rune_id, max(records) AS records FROM ${state.leftOut} GROUP BY ALL)
      GROUP BY rune_id ORDER BY records DESC, rune_id LIMIT ${MOST_RUNES_NAMED}`,
     { rune_id: text, rows: int, runes: int },
   );

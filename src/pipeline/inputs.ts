@@ -8,6 +8,7 @@ import { hasDataFiles } from '../input/discover.ts';
 import { plainCall } from '../program.ts';
 import { IS_INVENTED } from '../sample/marks.ts';
 import { int, type Store } from '../store/duckdb.ts';
+import type { TableWith } from '../store/table.ts';
 import type { BuildOptions } from './options.ts';
 
 const INPUT = 'input';
@@ -33,8 +34,8 @@ export function inputsOf({ inputs, blocks }: BuildOptions, log: Log): readonly s
 }
 
 /** Throws an InputError when the loaded blocks are of the sample. Call it when the output has other data. */
-export async function refuseSample(out: string, store: Store): Promise<void> {
-  const { invented } = await store.row(`SELECT count(*) AS invented FROM blocks WHERE ${IS_INVENTED}`, { invented: int });
+export async function refuseSample(out: string, blocks: TableWith<'block_hash'>, store: Store): Promise<void> {
+  const { invented } = await store.row(`SELECT count(*) AS invented FROM ${blocks} WHERE ${IS_INVENTED}`, { invented: int });
   if (invented === 0) return;
   throw new InputError(
     `the input has invented blocks of the sample, and the output ${out} is a mirror of other data; nothing was changed`,

@@ -19,7 +19,7 @@ export interface BuildResult {
   readonly othersWritten: number;
   /** Removed files of earlier builds, of all kinds. */
   readonly removed: number;
-  readonly blocks: Pick<BlockChanges, 'written' | 'gone'>;
+  readonly blocks: BlockChanges['counts'];
   /** True for a full build, false when only changed blocks were built. */
   readonly wasFull: boolean;
 }
@@ -30,7 +30,8 @@ const writtenOf = ({ manifest, kept }: BuildResult): number => manifest.files - 
 /** Reports what was read. `whyFull` is the reason for a full build, undefined for an incremental one. */
 export function reportLoaded(loaded: Loaded, whyFull: string | undefined, seconds: number, log: Log): void {
   for (const notice of loaded.notices) log.notice(notice);
-  const { records, blocks, transactions, files, filesRead } = loaded;
+  const { files, filesRead } = loaded;
+  const { records, blocks, transactions } = loaded.counts;
   log.info(
     'loaded',
     `Read ${count(records, 'record')} of ${count(blocks, 'block')} from ${files === filesRead ? '' : `${filesRead} of `}${count(files, 'file')} in ${seconds} s.`,

@@ -5,6 +5,7 @@
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { codeOf, emptyIfMissing } from '../errors.ts';
+import type { Loaded } from '../input/load.ts';
 import { exceeds, type WorkLimits } from '../limits.ts';
 import { spellHex } from '../pages/ids.ts';
 import { OPERATIONS, type Operation } from '../pages/lists.ts';
@@ -31,7 +32,10 @@ import {
   withSidecars,
 } from '../pages/paths.ts';
 import { defaultLimit, type Site } from '../pages/site.ts';
+import type { StateTables } from '../state/state.ts';
+import type { BlockChanges } from '../state/update.ts';
 import { int, literal, nullable, type Store, text, type Values } from '../store/duckdb.ts';
+import { columns } from '../store/table.ts';
 import type { PathList } from '../write/pathList.ts';
 import { yieldNow } from '../yieldNow.ts';
 
@@ -138,48 +142,61 @@ function filesOfBlock(block: BlockRow, site: Site): Map<string, string[]> {
     [height, hash].map((name) => [name, lists.flatMap(([operation, total]) => pagePaths(blockStem(name, operation), total, site))]),
   );
 }
+
+/** From where files are removed. `removed` lists them. */
+interface Removal {
+  readonly root: string;
+  readonly site: Site;
+  readonly limits: RemovalLimits;
+  readonly removed: PathList;
+  readonly store: Store;
+}
+
 /**
- * Removes pages that only the last build had, and the files in `others`. Returns the number of removed files. Tables:
- * `old_blocks` and `old_transactions` are from the last build, `written` has the new blocks and `transactions` all
- * transactions that were read.
+ * Removes pages that only the last build had, and the files in `others`. Returns the number of removed files.
+ * `transactions` are all that were read.
  */
 export async function removeOutdated(
-  root: string,
-  site: Site,
+  { root, site, limits, removed, store }: Removal,
   others: readonly string[],
-  limits: RemovalLimits,
-  removed: PathList,
-  store: Store,
+  { old, written }: BlockChanges,
+  transactions: Loaded['transactions'],
 ): Promise<number> {
   const remover = new Remover(root, limits, removed);
   const now = new Map<string, string[]>();
   if (site.layout === 'files') {
-    for (const block of await store.rows('SELECT * FROM written', BLOCK))
+    for (const block of await store.rows(`SELECT * FROM ${written}`, BLOCK))
       for (const [name, paths] of filesOfBlock(block, site)) now.set(name, paths);
-    for (const block of await store.rows('SELECT * FROM old_blocks ORDER BY block_height', BLOCK)) {
+    for (const block of await store.rows(`SELECT * FROM ${old.blocks} ORDER BY block_height`, BLOCK)) {
       await yieldNow();
       for (const [name, paths] of filesOfBlock(block, site)) {
         const present = new Set(now.get(name));
         remover.remove(paths.filter((path) => !present.has(path)));
       }
     }
-    await removeTransactions(site, remover, store);
+    await removeTransactions(old.transactions, transactions, site, remover, store);
   }
   remover.remove(others);
   remover.flush();
   return remover.count;
 }
 
-async function removeTransactions(site: Site, remover: Remover, store: Store): Promise<void> {
+async function removeTransactions(
+  old: BlockChanges['old']['transactions'],
+  present: Loaded['transactions'],
+  site: Site,
+  remover: Remover,
+  store: Store,
+): Promise<void> {
   for (const row of await store.rows(
-    `SELECT o.tx_id, o.records, t.records AS present FROM old_transactions o LEFT JOIN transactions t USING (tx_id)
+    `SELECT o.tx_id, o.records, t.records AS present FROM ${old} o LEFT JOIN ${present} t USING (tx_id)
        WHERE t.records IS NULL OR t.records < o.records`,
     { tx_id: text, records: int, present: nullable(int) },
   )) {
     await yieldNow();
     const stem = `${TRANSACTIONS_FOLDER}/${idName(row.tx_id, site.dialect)}`;
-    const present = row.present === undefined ? [] : pagePaths(stem, row.present, site);
-    remover.remove(pagePaths(stem, row.records, site).filter((path) => !present.includes(path)));
+    const paths = row.present === undefined ? [] : pagePaths(stem, row.present, site);
+    remover.remove(pagePaths(stem, row.records, site).filter((path) => !paths.includes(path)));
   }
 }
 
@@ -188,15 +205,12 @@ async function removeTransactions(site: Site, remover: Remover, store: Store): P
  * number of removed files.
  */
 export async function sweep(
-  root: string,
-  site: Site,
+  { root, site, limits, removed, store }: Removal,
   others: readonly string[],
-  limits: RemovalLimits,
-  removed: PathList,
-  store: Store,
+  state: StateTables,
 ): Promise<number> {
   const remover = new Remover(root, limits, removed);
-  if (site.layout === 'files') await sweepTransactions(root, site, remover, store);
+  if (site.layout === 'files') await sweepTransactions(root, site, state, remover, store);
   else {
     for (const name of namesIn(join(root, TRANSACTIONS_FOLDER))) {
       await yieldNow();
@@ -206,21 +220,21 @@ export async function sweep(
     // Hosts without code recognise layout archive by this.
     rmSync(join(root, TRANSACTIONS_FOLDER), { recursive: true, force: true });
   }
-  await sweepBlocks(root, site, remover, store);
+  await sweepBlocks(root, site, state, remover, store);
   for (const path of others) {
     await yieldNow();
     remover.removeUnexpected(path, new Set());
   }
-  await sweepRanges(root, site, remover, store);
+  await sweepRanges(root, site, state, remover, store);
   remover.flush();
   return remover.count;
 }
 
 /** Compares names in DuckDB, because `transactions/` may have millions of entries. */
-async function sweepTransactions(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
-  await store.append(
+async function sweepTransactions(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
+  const present = await store.append(
     'present',
-    { name: 'VARCHAR' },
+    columns('name VARCHAR'),
     namesIn(join(root, TRANSACTIONS_FOLDER)).map((name) => [name]),
   );
   const encodings = encodingsOf({ limit: defaultLimit(site), offset: 0 }, Number.POSITIVE_INFINITY, site);
@@ -230,7 +244,7 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
   // Selects names without a transaction, compressed files of short pages, and folders. Their pages are checked one by
   // one.
   const suspects = await store.rows(
-    `SELECT name, t.records FROM present LEFT JOIN state.transactions t
+    `SELECT name, t.records FROM ${present} LEFT JOIN ${state.transactions} t
        ON regexp_replace(name, ${literal(`${PAGE_ENDING}$`)}, '') = ${literal(spellHex('', site.dialect))} || t.tx_id
      WHERE t.tx_id IS NULL OR NOT (${["ends_with(name, '.json')", ...isSidecar].join(' OR ')})`,
     { name: text, records: nullable(int) },
@@ -244,8 +258,8 @@ async function sweepTransactions(root: string, site: Site, remover: Remover, sto
 }
 
 /** Removes the Parquet files of ranges that the state does not have. Other files in that folder stay. */
-async function sweepRanges(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
-  const rows = site.parquet ? await store.rows('SELECT first FROM state.ranges', { first: int }) : [];
+async function sweepRanges(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
+  const rows = site.parquet ? await store.rows(`SELECT first FROM ${state.ranges}`, { first: int }) : [];
   const expected = new Set(site.parquet ? [RANGES_PATH, ...rows.map(({ first }) => rangePath(first))] : []);
   for (const name of namesIn(join(root, ACTIVITY_FOLDER))) {
     const path = `${ACTIVITY_FOLDER}/${name}`;
@@ -253,10 +267,10 @@ async function sweepRanges(root: string, site: Site, remover: Remover, store: St
   }
 }
 
-async function sweepBlocks(root: string, site: Site, remover: Remover, store: Store): Promise<void> {
+async function sweepBlocks(root: string, site: Site, state: StateTables, remover: Remover, store: Store): Promise<void> {
   const blocks = new Map<string, BlockRow>();
   const files = new Set<string>();
-  for (const block of await store.rows('SELECT * FROM state.blocks', BLOCK)) {
+  for (const block of await store.rows(`SELECT * FROM ${state.blocks}`, BLOCK)) {
     await yieldNow();
     if (site.layout === 'files') for (const name of filesOfBlock(block, site).keys()) blocks.set(name, block);
     for (const pathOf of [digestsPath, statsFilePath]) files.add(pathOf(block.block_height));

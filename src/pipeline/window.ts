@@ -3,7 +3,7 @@
  */
 import { MAX_INTEGER } from '../contract/fields.ts';
 import type { BlockRange } from '../input/blockRange.ts';
-import { loadInput } from '../input/load.ts';
+import { checkInput, readInput } from '../input/load.ts';
 import { ReadProgress } from '../input/readProgress.ts';
 import { State } from '../state/state.ts';
 import { int, Store } from '../store/duckdb.ts';
@@ -12,7 +12,7 @@ import type { BuildOptions } from './options.ts';
 
 /**
  * Returns the heights of a build; undefined for all. For the last blocks it reads and checks the whole input, because
- * any file may have the highest block. Rejects like loadInput.
+ * any file may have the highest block. Rejects when the input is invalid.
  */
 export async function rangeOf(options: BuildOptions): Promise<BlockRange | undefined> {
   const { blocks } = options;
@@ -27,9 +27,9 @@ function tipOf({ inputs, out, cache, memoryLimit, threads, limits }: BuildOption
     let state: State | undefined;
     try {
       state = await State.attach(store, undefined, {}, undefined);
-      const reading = { range: undefined, limits, scratch, store, progress: new ReadProgress() };
-      const { sources } = await loadInput(inputs, [out, cache], reading);
-      const { tip } = await store.row('SELECT coalesce(max(block_height), 0) AS tip FROM blocks', { tip: int });
+      const reading = { known: state.known, range: undefined, limits, scratch, store, progress: new ReadProgress() };
+      const { sources, blocks } = await checkInput(await readInput(inputs, [out, cache], reading), []);
+      const { tip } = await store.row(`SELECT coalesce(max(block_height), 0) AS tip FROM ${blocks}`, { tip: int });
       const read = sources.flatMap(({ blocks }) => blocks.map(([, last]) => last));
       return read.reduce((most, last) => Math.max(most, last), tip);
     } finally {

@@ -11,7 +11,7 @@ import { type Field, MAX_DIVISIBILITY, RUNE_DETAILS, RUNE_FIELDS } from '../cont
 import { InputError } from '../errors.ts';
 import { int, literal, type Store, text } from '../store/duckdb.ts';
 import { readFiles } from '../store/files.ts';
-import { columnsOf, definitionOf } from '../store/tables.ts';
+import { columnsOf, definitionOf } from '../store/table.ts';
 import { BadBlockError } from './block.ts';
 import { CsvFile } from './core/csvFile.ts';
 import { parsePageJson, parseResults } from './pages.ts';

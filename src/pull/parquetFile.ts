@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Field } from '../contract/fields.ts';
 import { literal, type Store } from '../store/duckdb.ts';
 import { readCsv } from '../store/files.ts';
-import { columnsOf } from '../store/tables.ts';
+import { columnsOf } from '../store/table.ts';
 import { workFile } from './write.ts';
 
 export interface CsvRows {

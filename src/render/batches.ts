@@ -5,19 +5,20 @@ import { countCrossing, type WorkLimits } from '../limits.ts';
 import type { Site } from '../pages/site.ts';
 import { readBlobs, readBytes, readDoubles } from '../store/columns.ts';
 import type { Store } from '../store/duckdb.ts';
+import type { Table } from '../store/table.ts';
 import { JSON_TEXT, operationCode, recordJson } from './recordSql.ts';
 import { type Arrivals, Assembler, type Batch, type ExpectedBlock } from './servedOrder.ts';
 
 /**
- * Yields the rendered records of a relation in batches. The relation has the columns of `kept` (input/load.ts) and
- * exactly the records of these blocks. It is scanned once, so loading sorts input whose blocks are scattered.
+ * Yields rendered records in batches. `records` is a table or SQL of canonical records, exactly those of these blocks. It
+ * is scanned once, so loading sorts input whose blocks are scattered.
  */
 export async function* renderBatches(
   store: Store,
   site: Site,
   blocks: readonly ExpectedBlock[],
   { batchRecords }: Pick<WorkLimits, 'batchRecords'>,
-  relation = 'kept',
+  records: Table | string,
 ): AsyncGenerator<Batch> {
   await store.run(JSON_TEXT);
   const assembler = new Assembler(blocks, batchRecords);
@@ -32,7 +33,7 @@ export async function* renderBatches(
     if (batches > 1) countCrossing('batchRecords');
     return assembler.take();
   };
-  for await (const chunk of store.stream(`SELECT ${columns.join(', ')} FROM ${relation}`)) {
+  for await (const chunk of store.stream(`SELECT ${columns.join(', ')} FROM ${records}`)) {
     const arrivals: Arrivals = {
       count: chunk.rowCount,
       heights: readDoubles(chunk, 0),

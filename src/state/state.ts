@@ -3,25 +3,28 @@
  * DuckDB file in the cache folder, attached to the store as `state`. It has no records, so its size is a few percent of
  * the output.
  *
- * The relations `known_files`, `known_held`, `known_runes`, `known_blocks` and so on show its tables in an incremental
- * build, and are empty in a full build. The tables change in one transaction, from `begin` to `commit`, so a killed
- * build does not change them.
+ * Its tables change in one transaction, from `begin` to `commit`, so a killed build does not change them.
  */
 import { existsSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { BuildError } from '../errors.ts';
+import { FILES } from '../input/changedFiles.ts';
+import { HELD, LEFT_OUT } from '../input/inputReader.ts';
+import { SPENT } from '../input/makeActivity.ts';
+import { RUNES } from '../input/runes.ts';
+import { BLOCK_RUNES } from '../stats/counting.ts';
 import { literal, type Store, text } from '../store/duckdb.ts';
 import { firstLineOf, isDamage, isDuckDBError, isFileError } from '../store/failures.ts';
 import { attachDatabase } from '../store/lock.ts';
 import { removeIfPossible, unusableCache } from '../store/scratch.ts';
-import { definitionOf, TABLES, type TableName } from '../store/tables.ts';
+import { type ColumnTypes, columns, definitionOf, Table } from '../store/table.ts';
 import { VERSION } from '../version.ts';
 
 const FILE = 'state.duckdb';
 
 /**
- * Version of the `state.` tables in store/tables.ts, and of the files that builds write beside the pages. A state with
- * another version is not used.
+ * Version of these tables, and of the files that builds write beside the pages. A state with another version is not
+ * used.
  */
 const FORMAT = 11;
 
@@ -31,10 +34,66 @@ class DamagedStateError extends Error {
   override readonly name = 'DamagedStateError';
 }
 
-export class State {
+/**
+ * Columns of blocks as they were written. `operations`: records of each operation in the order of OPERATIONS, with
+ * commas. `files` and `bytes`: those of the block's pages and its transactions'; 0 in layout `archive`. `packed`: bytes of
+ * the compressed pages in the archive; 0 without one. `digest` is the published digest of the records, and
+ * `spent_digest` that of the outputs that the block spends, which are not in records; empty if the input does not say.
+ */
+export const WRITTEN = {
+  ...columns('block_height BIGINT, block_hash VARCHAR, records BIGINT, transactions BIGINT, operations VARCHAR'),
+  ...columns('digest VARCHAR, spent_digest VARCHAR, files BIGINT, bytes BIGINT, packed BIGINT'),
+} as const;
+
+/** `timestamp`: seconds since 1970. */
+export const BLOCKS = { ...WRITTEN, timestamp: 'BIGINT' } as const;
+
+/** `first`: the number of the transaction's first record in its block. */
+export const TRANSACTIONS = columns('tx_id VARCHAR, block_height BIGINT, records BIGINT, first BIGINT');
+
+/** Names tables in a database or schema. */
+class Place {
+  readonly #name: string;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  protected table<Columns extends ColumnTypes>(name: string, columns: Columns): Table<Columns> {
+    return new Table(`${this.#name}.${name}`, columns);
+  }
+}
+
+export class StateTables extends Place {
+  /** One row: program and settings of the last build, and the SHA-256 of its manifest. */
+  readonly basis = this.table('basis', columns('program VARCHAR, settings VARCHAR, manifest VARCHAR'));
+  readonly files = this.table('files', FILES);
+  /** Ranges of heights that the sources of the input have read, also without records. Empty if the input does not say. */
+  readonly readBlocks = this.table('read_blocks', columns('first BIGINT, last BIGINT'));
+  /** One row: the last block that was read, also if it has no records. None without blocks. */
+  readonly tip = this.table('tip', columns('block_height BIGINT, block_hash VARCHAR'));
+  /** The blocks of each input file. */
+  readonly held = this.table('held', HELD);
+  readonly leftOut = this.table('left_out', LEFT_OUT);
+  readonly runes = this.table('runes', RUNES);
+  readonly blocks = this.table('blocks', BLOCKS);
+  readonly blockRunes = this.table('block_runes', BLOCK_RUNES);
+  /** Empty in layout `archive`, which has a table of ids. */
+  readonly transactions = this.table('transactions', TRANSACTIONS);
+  /** Parquet files by the first height of their range; `digest` is the SHA-256 of the content. */
+  readonly ranges = this.table('ranges', columns('first BIGINT, bytes BIGINT, digest VARCHAR'));
+  /** Outputs spent in the newest blocks, as far as files from a node say (archiver/outputs.ts). */
+  readonly spent = this.table('spent', SPENT);
+  /** One row: from which height on `spent` is complete. None if a build had no outputs. */
+  readonly spentFrom = this.table('spent_from', columns('first BIGINT'));
+}
+
+export class State extends StateTables {
   readonly #store: Store;
   readonly #cache: string | undefined;
   readonly #settings: object;
+  /** The tables of the last build up to `begin`, all empty in a full build. */
+  readonly known: StateTables;
   /** The reason for a full build; undefined for an incremental build. */
   readonly whyFull: string | undefined;
   /** True when this build created the file and has not committed anything to it. */
@@ -42,6 +101,8 @@ export class State {
   #inTransaction = false;
 
   private constructor(store: Store, cache: string | undefined, settings: object, whyFull: string | undefined, isBlank: boolean) {
+    super('state');
+    this.known = whyFull === undefined ? this : NOTHING;
     this.#store = store;
     this.#cache = cache;
     this.#settings = settings;
@@ -65,17 +126,17 @@ export class State {
     manifest: string | undefined,
     whyFull?: string,
   ): Promise<State> {
+    await store.run('CREATE SCHEMA IF NOT EXISTS nothing');
+    await createTables(NOTHING, store);
     if (cache === undefined) {
-      await store.run(`ATTACH ':memory:' AS state; ${KNOWN_NOTHING}`);
+      await store.run("ATTACH ':memory:' AS state");
       return new State(store, cache, settings, 'a dry run has no cache', false);
     }
     const isBlank = !existsSync(join(cache, FILE));
     try {
       await attachFile(store, cache);
       const mismatch = await whyNot(store, JSON.stringify(settings), manifest);
-      const reason = whyFull ?? mismatch;
-      await store.run(reason === undefined ? KNOWN : KNOWN_NOTHING);
-      return new State(store, cache, settings, reason, isBlank);
+      return new State(store, cache, settings, whyFull ?? mismatch, isBlank);
     } catch (error) {
       // The queries above use only this file, so any DuckDB error is about it.
       if (isDuckDBError(error)) throw new DamagedStateError(firstLineOf(error));
@@ -87,13 +148,13 @@ export class State {
   async begin(): Promise<void> {
     await this.#store.run('BEGIN TRANSACTION');
     this.#inTransaction = true;
-    if (this.whyFull !== undefined) await this.#store.run(NEW_STATE);
+    if (this.whyFull !== undefined) await createTables(TABLES, this.#store);
   }
 
   /** Commits the transaction. The state then describes the output with this manifest. */
   async commit(manifest: string): Promise<void> {
     const basis = [program, JSON.stringify(this.#settings), manifest].map(literal).join(', ');
-    await this.#store.run(`DELETE FROM state.basis; INSERT INTO state.basis VALUES (${basis}); COMMIT`);
+    await this.#store.run(`DELETE FROM ${this.basis}; INSERT INTO ${this.basis} VALUES (${basis}); COMMIT`);
     this.#inTransaction = false;
     this.#isBlank = false;
   }
@@ -108,20 +169,22 @@ export class State {
 /** Returns the paths of the state file and of DuckDB's write-ahead log. */
 const filesIn = (cache: string): string[] => [FILE, `${FILE}.wal`].map((name) => join(cache, name));
 
-/** Returns one SQL statement for each table whose name begins with `prefix`. `statement` gets the rest of the name. */
-const statements = (prefix: string, statement: (rest: string, table: TableName) => string): string =>
-  (Object.keys(TABLES) as TableName[])
-    .filter((table) => table.startsWith(prefix))
-    .map((table) => statement(table.slice(prefix.length), table))
-    .join('; ');
+/** Empties all tables, and creates those that are missing. */
+const createTables = (tables: StateTables, store: Store): Promise<void> =>
+  store.run(
+    Object.values({ ...tables })
+      .map((table) => `CREATE OR REPLACE TABLE ${table} (${definitionOf(table.columns)})`)
+      .join('; '),
+  );
 
-const NEW_STATE = statements('state.', (_, table) => `CREATE OR REPLACE TABLE ${table} (${definitionOf(TABLES[table].columns)})`);
-const KNOWN = statements('known_', (rest, table) => `CREATE TEMP VIEW ${table} AS SELECT * FROM state.${rest}`);
-const KNOWN_NOTHING = statements('known_', (_, table) => `CREATE TEMP TABLE ${table} (${definitionOf(TABLES[table].columns)})`);
+const TABLES = new StateTables('state');
+
+/** Tables in memory, for a build that continues nothing. */
+const NOTHING = new StateTables('nothing');
 
 /** Returns why a build cannot use the state; undefined when it can. */
 async function whyNot(store: Store, settings: string, manifest: string | undefined): Promise<string | undefined> {
-  const [basis] = await store.rows('SELECT * FROM state.basis', { program: text, settings: text, manifest: text });
+  const [basis] = await store.rows(`SELECT * FROM ${TABLES.basis}`, { program: text, settings: text, manifest: text });
   if (basis === undefined) return 'there is no cache of an earlier build';
   if (basis.manifest !== manifest) return 'the output does not match the cache';
   if (basis.program !== program) return `the cache was written by version ${basis.program}`;
@@ -138,7 +201,7 @@ async function attachFile(store: Store, cache: string): Promise<void> {
     ]);
   }
   await attachDatabase(store, { path, name: 'state', what: `the cache folder ${cache}`, flag: '--cache' });
-  await store.run(`CREATE TABLE IF NOT EXISTS state.basis (${definitionOf(TABLES['state.basis'].columns)})`);
+  await store.run(`CREATE TABLE IF NOT EXISTS ${TABLES.basis} (${definitionOf(TABLES.basis.columns)})`);
 }
 
 /** Returns the message of an error that a damaged state caused; undefined for any other error. */

@@ -11,7 +11,9 @@ import type { Dialect } from '../pages/site.ts';
 import { JSON_TEXT, jsonOf } from '../render/recordSql.ts';
 import { readBlobs, readDoubles } from '../store/columns.ts';
 import { int, literal, type Store } from '../store/duckdb.ts';
+import type { Table, TableWith } from '../store/table.ts';
 import type { DiskSink } from '../write/sinks.ts';
+import type { BLOCK_RUNES } from './counting.ts';
 import { type BuildStats, blockOf, ID_FORM, MOST_ACTIVE, mostActive, runeOf } from './totals.ts';
 
 const BETWEEN = ',\n';
@@ -79,8 +81,11 @@ const ID_ORDER = [1, 2]
   .join(', ');
 
 const FIRST = `block_height - block_height % ${STATS_PER_FILE}`;
-/** SQL condition for blocks in a file with a block that was written or removed. */
-const IS_TOUCHED = `${FIRST} IN (SELECT ${FIRST} FROM replaced)`;
+/** Tables of the state that have stats. */
+interface StatsTables {
+  readonly blocks: TableWith<'block_height' | 'block_hash' | 'timestamp' | 'transactions' | 'records' | 'operations'>;
+  readonly blockRunes: Table<typeof BLOCK_RUNES>;
+}
 
 /**
  * Runs a query with the columns (first DOUBLE, line BLOB), and yields its lines by file. `first` is the lowest height
@@ -99,14 +104,18 @@ async function* readLines(sql: string, store: Store): AsyncGenerator<{ readonly 
   }
 }
 
-/**
- * Writes the stats files of changed blocks (the table `replaced`). Returns the paths of files that no longer have
- * blocks.
- */
-export async function writeStats(dialect: Dialect, sink: DiskSink, store: Store): Promise<string[]> {
+/** Writes the stats files of blocks that were written or removed. Returns the paths of files that no longer have blocks. */
+export async function writeStats(
+  dialect: Dialect,
+  state: StatsTables,
+  replaced: TableWith<'block_height'>,
+  sink: DiskSink,
+  store: Store,
+): Promise<string[]> {
+  const isTouched = `${FIRST} IN (SELECT ${FIRST} FROM ${replaced})`;
   await store.run(JSON_TEXT);
   const blocks = new Map<number, Uint8Array[]>();
-  const blockSql = `SELECT (${FIRST})::DOUBLE, ${blockLine(dialect)} FROM state.blocks WHERE ${IS_TOUCHED} ORDER BY block_height`;
+  const blockSql = `SELECT (${FIRST})::DOUBLE, ${blockLine(dialect)} FROM ${state.blocks} WHERE ${isTouched} ORDER BY block_height`;
   for await (const { first, bytes } of readLines(blockSql, store)) blocks.set(first, [...(blocks.get(first) ?? []), bytes]);
 
   let current: number | undefined;
@@ -115,7 +124,7 @@ export async function writeStats(dialect: Dialect, sink: DiskSink, store: Store)
     if (current !== undefined) sink.file(statsFilePath(current), fileOf(Buffer.concat(blocks.get(current) ?? []), Buffer.concat(runes)));
     runes = [];
   };
-  const runeSql = `SELECT first::DOUBLE, ${RUNE_LINE} FROM (SELECT ${FIRST} AS first, ${SUMS} FROM state.block_runes WHERE ${IS_TOUCHED} GROUP BY first, rune_id)
+  const runeSql = `SELECT first::DOUBLE, ${RUNE_LINE} FROM (SELECT ${FIRST} AS first, ${SUMS} FROM ${state.blockRunes} WHERE ${isTouched} GROUP BY first, rune_id)
     ORDER BY first, ${ID_ORDER}`;
   for await (const { first, bytes } of readLines(runeSql, store)) {
     if (first !== current) end();
@@ -123,7 +132,7 @@ export async function writeStats(dialect: Dialect, sink: DiskSink, store: Store)
     runes.push(bytes);
   }
   end();
-  const touched = await store.rows(`SELECT DISTINCT ${FIRST} AS first FROM replaced ORDER BY first`, { first: int });
+  const touched = await store.rows(`SELECT DISTINCT ${FIRST} AS first FROM ${replaced} ORDER BY first`, { first: int });
   return touched
     .map(({ first }) => first)
     .filter((first) => !blocks.has(first))
@@ -131,16 +140,16 @@ export async function writeStats(dialect: Dialect, sink: DiskSink, store: Store)
 }
 
 /** Reads the stats of all blocks, and of the most active runes, from the state. */
-export async function readStats(dialect: Dialect, store: Store): Promise<BuildStats> {
+export async function readStats(dialect: Dialect, state: StatsTables, store: Store): Promise<BuildStats> {
   await store.run(JSON_TEXT);
   const read = async <T>(sql: string): Promise<T[]> => {
     const all: Uint8Array[] = [];
     for await (const { bytes } of readLines(sql, store)) all.push(bytes);
     return JSON.parse(`[${Buffer.concat(all).subarray(BETWEEN.length).toString('utf8')}]`) as T[];
   };
-  const blocks = await read<BlockStats>(`SELECT 0::DOUBLE, ${blockLine(dialect)} FROM state.blocks ORDER BY block_height`);
+  const blocks = await read<BlockStats>(`SELECT 0::DOUBLE, ${blockLine(dialect)} FROM ${state.blocks} ORDER BY block_height`);
   // Only the runes with the highest ranks are summed with their names. mostActive() orders runes of equal rank.
-  const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM state.block_runes SEMI JOIN (
-      SELECT rune_id FROM state.block_runes GROUP BY rune_id QUALIFY rank() OVER (ORDER BY sum(${recordsSql}) DESC) <= ${MOST_ACTIVE}) USING (rune_id) GROUP BY rune_id)`);
+  const runes = await read<RuneStats>(`SELECT 0::DOUBLE, ${RUNE_LINE} FROM (SELECT ${SUMS} FROM ${state.blockRunes} SEMI JOIN (
+      SELECT rune_id FROM ${state.blockRunes} GROUP BY rune_id QUALIFY rank() OVER (ORDER BY sum(${recordsSql}) DESC) <= ${MOST_ACTIVE}) USING (rune_id) GROUP BY rune_id)`);
   return { blocks, runes: mostActive(runes) };
 }

@@ -8,7 +8,7 @@ import { bytesOf } from '../contract/memorySize.ts';
 import { BuildError, messageOf } from '../errors.ts';
 import { yieldNow } from '../yieldNow.ts';
 import { firstLineOf, hasTooManyFiles, isDiskFull, isOutOfMemory } from './failures.ts';
-import { definitionOf } from './tables.ts';
+import { type ColumnTypes, definitionOf, Table } from './table.ts';
 
 /** Part of the build's settings, because another version may write different Parquet bytes for the same rows. */
 export const DUCKDB_VERSION = version();
@@ -60,6 +60,8 @@ const FREED = '1MB';
 export class Store {
   readonly #instance: DuckDBInstance;
   readonly #connection: DuckDBConnection;
+  /** Number of relations that were named. */
+  #named = 0;
 
   private constructor(
     instance: DuckDBInstance,
@@ -155,15 +157,35 @@ export class Store {
     }
   }
 
-  /** Creates or replaces a temporary table with these columns and rows. */
-  async append(
-    table: string,
-    columns: Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>,
+  /** Returns a name that nothing else in this store has. */
+  nameOf(label: string): string {
+    this.#named += 1;
+    return `${label}_${this.#named}`;
+  }
+
+  /** Creates a temporary table of the rows of a query, or without rows. */
+  async table<C extends ColumnTypes>(label: string, columns: C, rows?: string): Promise<Table<C>> {
+    const table = new Table(this.nameOf(label), columns);
+    await this.run(`CREATE TEMP TABLE ${table} ${rows === undefined ? `(${definitionOf(columns)})` : `AS ${rows}`}`);
+    return table;
+  }
+
+  /** Creates a temporary view of a query. */
+  async view<C extends ColumnTypes>(label: string, columns: C, rows: string): Promise<Table<C>> {
+    const view = new Table(this.nameOf(label), columns);
+    await this.run(`CREATE TEMP VIEW ${view} AS ${rows}`);
+    return view;
+  }
+
+  /** Creates a temporary table with these rows. */
+  async append<C extends Readonly<Record<string, 'VARCHAR' | 'BIGINT' | 'INTEGER'>>>(
+    label: string,
+    columns: C,
     rows: Iterable<readonly (string | number | bigint)[]>,
-  ): Promise<void> {
+  ): Promise<Table<C>> {
     const types = Object.values(columns);
-    await this.run(`CREATE OR REPLACE TEMP TABLE ${table} (${definitionOf(columns)})`);
-    const appender = await this.#connection.createAppender(table, null, 'temp');
+    const table = await this.table(label, columns);
+    const appender = await this.#connection.createAppender(`${table}`, null, 'temp');
     try {
       for (const row of rows) {
         await yieldNow();
@@ -183,6 +205,7 @@ export class Store {
       throw error;
     }
     appender.closeSync();
+    return table;
   }
 
   close(): void {

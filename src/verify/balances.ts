@@ -7,21 +7,23 @@ import { levelRanges } from '../archive/levels.ts';
 import type { BalanceTables, ListTables } from '../archive/listTables.ts';
 import { writeBalances } from '../archiver/balances.ts';
 import type { StoredArchive } from '../archiver/storedArchive.ts';
-import { listEtchings } from '../etchings/facts.ts';
+import { orderEtchings } from '../etchings/facts.ts';
 import { archivePath } from '../pages/paths.ts';
-import { State } from '../state/state.ts';
+import { columns, type Table } from '../store/table.ts';
 import { comparedLevels } from './comparedLevel.ts';
 import type { EtchingsVerification } from './etchings.ts';
 import { verifyOutputs } from './outputs.ts';
+import type { RecordTables } from './records.ts';
 import type { Verification } from './verification.ts';
 
-/** Compares all documents. `etchings` are those of the output. Needs the tables of `RecordTables`. */
+/** Compares all documents. `etchings` are those of the output, and `tables` have all its records. */
 export async function verifyBalances(
   verification: Verification,
   archive: StoredArchive,
   lists: ListTables,
   balances: BalanceTables,
   etchings: EtchingsVerification,
+  { records, received }: RecordTables,
 ): Promise<void> {
   const { site, findings, scratch, store } = verification;
   const name = archivePath(archive.name.root);
@@ -29,17 +31,18 @@ export async function verifyBalances(
     findings.add(`${name} has lists up to block ${lists.tip}, expected ${site.tip}`);
     return;
   }
-  await loadRunes(verification, etchings);
+  const runes = await readRunes(verification, etchings);
+  const from = { records, runes, etchings: await orderEtchings(runes, site.tip, store) };
   const limits = { ...verification.limits, listPage: lists.page, listLevels: lists };
   const plans = levelRanges(lists.tip, lists, lists.lowest).map((range) => ({ ...range, reused: [], isSame: false }));
   const before = findings.count;
   try {
     const writer = comparedLevels(WHAT, balances, archive, findings);
-    const expected = await writeBalances(plans, { tip: lists.tip, limits, old: undefined, scratch, writer }, store);
+    const expected = await writeBalances(plans, { tip: lists.tip, limits, old: undefined, scratch, writer, ...from }, store);
     if (findings.count === before && JSON.stringify(expected) !== JSON.stringify(balances))
       findings.add(`${name} has other levels of balances, or other unbalanced runes, than a build makes`);
-    if (findings.count === before && lists.outputs !== undefined)
-      await verifyOutputs(verification, archive, { ...lists, outputs: lists.outputs }, limits);
+    if (findings.count === before && lists.outputs !== undefined && received !== undefined)
+      await verifyOutputs(verification, archive, { ...lists, outputs: lists.outputs }, limits, from, received);
   } catch (error) {
     findings.addDamage(error);
   }
@@ -47,26 +50,15 @@ export async function verifyBalances(
 
 const WHAT = { addresses: 'balances of the address', holders: 'holders of the rune with the ordinal' } as const;
 
-async function loadRunes({ site, store }: Verification, etchings: EtchingsVerification): Promise<void> {
-  const state = await State.attach(store, undefined, {}, undefined);
-  await state.begin();
+/** Columns of runes that balances need. */
+const RUNES = {
+  ...columns('id VARCHAR, number BIGINT, name VARCHAR'),
+  ...columns('spaced_name VARCHAR, divisibility BIGINT, block_height BIGINT, tx_index BIGINT'),
+} as const;
+
+async function readRunes({ store }: Verification, etchings: EtchingsVerification): Promise<Table<typeof RUNES>> {
   const rows: (string | number)[][] = [];
   for await (const one of etchings.all())
     rows.push([one.id, one.number, one.name, one.spaced_name, one.divisibility, one.block_height, one.tx_index]);
-  await store.append(
-    'read_runes',
-    {
-      id: 'VARCHAR',
-      number: 'BIGINT',
-      name: 'VARCHAR',
-      spaced_name: 'VARCHAR',
-      divisibility: 'BIGINT',
-      block_height: 'BIGINT',
-      tx_index: 'BIGINT',
-    },
-    rows,
-  );
-  await store.run(`INSERT INTO state.runes (id, number, name, spaced_name, divisibility, block_height, tx_index) FROM read_runes;
-    INSERT INTO state.tip (block_height) VALUES (${site.tip})`);
-  await listEtchings('etchings', store);
+  return store.append('runes', RUNES, rows);
 }

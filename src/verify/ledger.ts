@@ -5,6 +5,7 @@
  */
 import { joinedParts, sumsOf } from '../archiver/unitSql.ts';
 import { text } from '../store/duckdb.ts';
+import type { TableWith } from '../store/table.ts';
 import type { Activity } from './blocks.ts';
 import type { EtchingsVerification } from './etchings.ts';
 import { PULL_ANEW } from './findings.ts';
@@ -119,20 +120,22 @@ export interface Unbalanced {
   readonly address: string;
 }
 
-/** Amounts of a rune, with different decimals. Only wrong data has them, and then the amounts cannot be added. */
-const MIXED = `SELECT rune_id FROM listed_records WHERE ltrim(amount, '0.') <> ''
+type Changing = TableWith<'rune_id' | 'address' | 'operation' | 'amount'>;
+
+/** SQL of runes with amounts of different decimals. Only wrong data has them, and then the amounts cannot be added. */
+const mixed = (records: Changing): string => `SELECT rune_id FROM ${records} WHERE ltrim(amount, '0.') <> ''
   GROUP BY rune_id HAVING count(DISTINCT strlen(split_part(amount, '.', 2))) > 1`;
 
 /**
- * Finds balances below zero in the records of a node. Returns those of other sources. Needs the table `listed_records` of
- * the blocks from the first rune block on.
+ * Finds balances below zero in the records of a node. Returns those of other sources. `records` are those of all blocks
+ * from the first rune block on.
  */
-export async function verifySums({ manifest, findings, store }: Verification): Promise<readonly Unbalanced[]> {
+export async function verifySums({ manifest, findings, store }: Verification, records: Changing): Promise<readonly Unbalanced[]> {
   const sums = sumsOf('units', `CASE operation WHEN 'receive' THEN 1 ELSE -1 END`);
   const rows = await store.rows(
     `SELECT rune_id AS rune, min(address) AS address FROM (SELECT rune_id, address, ${joinedParts('upper', 'lower')} FROM (
-       SELECT rune_id, address, ${sums} FROM (SELECT *, replace(amount, '.', '') AS units FROM listed_records) GROUP BY rune_id, address))
-     WHERE (upper < 0 OR lower < 0) AND (${isFromNode(manifest)} OR rune_id NOT IN (${MIXED})) GROUP BY rune_id ORDER BY rune_id`,
+       SELECT rune_id, address, ${sums} FROM (SELECT *, replace(amount, '.', '') AS units FROM ${records}) GROUP BY rune_id, address))
+     WHERE (upper < 0 OR lower < 0) AND (${isFromNode(manifest)} OR rune_id NOT IN (${mixed(records)})) GROUP BY rune_id ORDER BY rune_id`,
     { rune: text, address: text },
   );
   if (!isFromNode(manifest)) return rows;

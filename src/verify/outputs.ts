@@ -12,11 +12,12 @@ import { MOST_INFLATED } from '../archive/root.ts';
 import { AddressOutputs, sortKeySql } from '../archiver/addressOutputs.ts';
 import { documentsOf } from '../archiver/documents.ts';
 import type { StoredArchive } from '../archiver/storedArchive.ts';
-import { changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../archiver/unitSql.ts';
+import { type Changes, changesIn, digitsOf, joinedParts, sumsOf, unitsOf } from '../archiver/unitSql.ts';
 import type { Limits } from '../limits.ts';
 import { archivePath } from '../pages/paths.ts';
 import { int, type Store, text } from '../store/duckdb.ts';
 import { readLines } from '../store/files.ts';
+import { columns, type Table } from '../store/table.ts';
 import { LineFile } from '../write/lineFile.ts';
 import { comparedLevels } from './comparedLevel.ts';
 import { PULL_ANEW } from './findings.ts';
@@ -25,14 +26,17 @@ import type { Verification } from './verification.ts';
 /** Columns of outputs, with a row for each of their runes. */
 export const OUTPUT_COLUMNS = `"output": 'VARCHAR', height: 'BIGINT', hash: 'VARCHAR', tx_index: 'BIGINT', "timestamp": 'BIGINT', address: 'VARCHAR', rune: 'VARCHAR', units: 'VARCHAR'`;
 
-/** Makes the table `received_outputs`, whose units have decimals. */
-export const makeReceived = (store: Store): Promise<void> =>
-  store.run(`CREATE TEMP TABLE received_outputs ("output" VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT, "timestamp" BIGINT,
-    address VARCHAR, rune VARCHAR, units VARCHAR)`);
+/** These columns in the store. */
+export const RECEIVED = {
+  ...columns('output VARCHAR, height BIGINT, hash VARCHAR, tx_index BIGINT'),
+  ...columns('timestamp BIGINT, address VARCHAR, rune VARCHAR, units VARCHAR'),
+} as const;
+/** What outputs received. Units have decimals. */
+export type Received = Table<typeof RECEIVED>;
 
 /** Adds what outputs received. `records` is SQL of these columns and `operation`; `output` is NULL in other records. */
-export const loadReceived = (records: string, store: Store): Promise<void> =>
-  store.run(`INSERT INTO received_outputs
+export const loadReceived = (records: string, received: Received, store: Store): Promise<void> =>
+  store.run(`INSERT INTO ${received}
     SELECT * EXCLUDE (operation) REPLACE (coalesce(units, '0') AS units) FROM ${records} WHERE "output" IS NOT NULL`);
 
 /** The lists of an archive with outputs. */
@@ -40,9 +44,16 @@ type OutputLists = ListTables & { readonly outputs: OutputTables };
 
 /**
  * Compares the outputs of an archive with the records up to its tip. `limits` has those with which its lists were made.
- * Needs the tables of `RecordTables`, and `state.runes`. Throws a ChangedArchiveError when a file is damaged.
+ * Throws a ChangedArchiveError when a file is damaged.
  */
-export async function verifyOutputs(verification: Verification, archive: StoredArchive, lists: OutputLists, limits: Limits): Promise<void> {
+export async function verifyOutputs(
+  verification: Verification,
+  archive: StoredArchive,
+  lists: OutputLists,
+  limits: Limits,
+  changes: Changes,
+  received: Received,
+): Promise<void> {
   const { findings } = verification;
   const before = findings.count;
   if (!(await readOutputs(verification, archive, lists.outputs))) {
@@ -53,12 +64,12 @@ export async function verifyOutputs(verification: Verification, archive: StoredA
     `SELECT ${group}, ${joinedParts('upper', 'lower')} FROM (SELECT ${group}, ${sumsOf('units', '1')} FROM (${select}) GROUP BY ${group})`;
   const digits = digitsOf('upper', 'lower');
   const place = '"output", height, hash, tx_index, "timestamp", address, rune';
-  const received = sums(
-    `SELECT ${place}, ${unitsOf('received.units', 'divisibility')} AS units FROM received_outputs AS received JOIN (SELECT id, divisibility FROM state.runes) ON id = rune`,
+  const expected = sums(
+    `SELECT ${place}, ${unitsOf('received.units', 'divisibility')} AS units FROM ${received} AS received JOIN (SELECT id, divisibility FROM ${changes.runes}) ON id = rune`,
     place,
   );
   await addFirst(
-    `SELECT "output" AS name FROM (SELECT ${place}, units FROM read_outputs EXCEPT ALL SELECT ${place}, ${digits} FROM (${received}))`,
+    `SELECT "output" AS name FROM (SELECT ${place}, units FROM read_outputs EXCEPT ALL SELECT ${place}, ${digits} FROM (${expected}))`,
     'the output',
     ' has not what its records say',
     verification,
@@ -66,7 +77,7 @@ export async function verifyOutputs(verification: Verification, archive: StoredA
   const held = sums('SELECT address, rune AS id, units FROM read_outputs WHERE address IS NOT NULL', 'id, address');
   await addFirst(
     `SELECT address || ' and the rune ' || id AS name FROM (SELECT id, address, ${digits} AS units FROM (${held})) AS held
-     FULL JOIN (SELECT id, address, ${digits} AS units FROM (${changesIn(0, lists.tip)}) WHERE upper <> 0 OR lower <> 0) AS balance USING (id, address)
+     FULL JOIN (SELECT id, address, ${digits} AS units FROM (${changesIn(0, lists.tip, changes)}) WHERE upper <> 0 OR lower <> 0) AS balance USING (id, address)
      WHERE held.units IS DISTINCT FROM balance.units`,
     'the outputs of the address',
     ' do not add up to its balance',

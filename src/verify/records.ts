@@ -3,34 +3,38 @@
  */
 import { appendFileSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeListedRecords } from '../archiver/listedRecords.ts';
 import { exceeds } from '../limits.ts';
 import { readLines } from '../store/files.ts';
+import { columns, type Table } from '../store/table.ts';
 import type { Activity } from './blocks.ts';
-import { loadReceived, makeReceived, OUTPUT_COLUMNS } from './outputs.ts';
+import { loadReceived, OUTPUT_COLUMNS, RECEIVED, type Received } from './outputs.ts';
 import type { Verification } from './verification.ts';
 
 const CHANGES: ReadonlySet<string> = new Set(['receive', 'send', 'burn']);
 
-/** Fills the tables `listed_records` and, for an archive with outputs, `received_outputs`. Its amounts have decimals. */
+/** Columns of records that change balances. Amounts have decimals. */
+const CHANGING = columns('block_height BIGINT, rune_id VARCHAR, address VARCHAR, operation VARCHAR, amount VARCHAR');
+
 export class RecordTables {
   readonly #verification: Verification;
-  readonly #hasOutputs: boolean;
+  readonly records: Table<typeof CHANGING>;
+  /** Undefined for an archive without outputs. */
+  readonly received: Received | undefined;
   readonly #file: string;
   /** Lines that are not loaded yet. */
   #lines = 0;
 
-  private constructor(verification: Verification, hasOutputs: boolean) {
+  private constructor(verification: Verification, records: RecordTables['records'], received: Received | undefined) {
     this.#verification = verification;
-    this.#hasOutputs = hasOutputs;
+    this.records = records;
+    this.received = received;
     this.#file = join(verification.scratch, 'records.ndjson');
   }
 
   static async begin(verification: Verification, hasOutputs: boolean): Promise<RecordTables> {
     const { store } = verification;
-    await makeListedRecords(store);
-    await makeReceived(store);
-    return new RecordTables(verification, hasOutputs);
+    const received = hasOutputs ? await store.table('received', RECEIVED) : undefined;
+    return new RecordTables(verification, await store.table('changing', CHANGING), received);
   }
 
   /** Adds the records of a block. */
@@ -39,7 +43,7 @@ export class RecordTables {
     for (const record of records) {
       const { rune, address, operation, amount } = record;
       // An output without an address changes no balance.
-      const received = this.#hasOutputs && operation === 'receive' ? this.#outputOf(record) : undefined;
+      const received = this.received !== undefined && operation === 'receive' ? this.#outputOf(record) : undefined;
       if (received === undefined && (address === undefined || !CHANGES.has(operation))) continue;
       lines.push(`${JSON.stringify({ height, rune: rune.id, address, operation, units: amount, ...received })}\n`);
     }
@@ -59,9 +63,9 @@ export class RecordTables {
     if (this.#lines === 0) return;
     const lines = readLines(this.#file, `${OUTPUT_COLUMNS}, operation: 'VARCHAR'`);
     const { store } = this.#verification;
-    await store.run(`INSERT INTO listed_records (block_height, rune_id, address, operation, amount)
+    await store.run(`INSERT INTO ${this.records}
       SELECT height, rune, address, operation, units FROM ${lines} WHERE address IS NOT NULL`);
-    if (this.#hasOutputs) await loadReceived(lines, store);
+    if (this.received !== undefined) await loadReceived(lines, this.received, store);
     truncateSync(this.#file);
     this.#lines = 0;
   }

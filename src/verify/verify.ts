@@ -131,13 +131,14 @@ async function verifyBlocks(verification: Verification, archive: StoredArchive |
     const before = findings.count;
     await etchings?.finish();
     await tables?.load();
-    if (findings.count === before && isComplete) {
-      unbalanced = await verifySums(verification);
+    if (findings.count === before && tables !== undefined) {
+      unbalanced = await verifySums(verification, tables.records);
       transactions?.finish();
     }
     // Lists of wrong records are wrong too, so they say nothing more.
-    if (findings.count === before && archive !== undefined && lists?.balances !== undefined && etchings !== undefined)
-      await verifyBalances(verification, archive, lists, lists.balances, etchings);
+    const hasTables = tables !== undefined && etchings !== undefined;
+    if (findings.count === before && archive !== undefined && lists?.balances !== undefined && hasTables)
+      await verifyBalances(verification, archive, lists, lists.balances, etchings, tables);
     const runes = etchings === undefined ? recount.runes : await etchings.named();
     for (const [path, text] of searchFiles(runes ?? [])) own.file(path, Buffer.from(text));
     // Without the names of runes, nobody can tell which files of the search are of this build.
